@@ -22,11 +22,11 @@ func TestAbandonedClaimsAreReleasedInBatches(t *testing.T) {
 		op := plain("op", semel.OperationOptions[string]{})
 		gates := hold(p, seen, 3)
 		ctx, giveUp := context.WithCancel(t.Context())
-		waits := []<-chan answer{later(func() answer { return do(t.Context(), p, op.Call(me, "first", "in"), says("first")) })}
+		waits := []<-chan answer{later(func() answer { return do(t.Context(), p, op.Call(me, "first", "in"), returns("first")) })}
 		synctest.Wait()
 		const many = 20
 		for n := range many {
-			waits = append(waits, later(func() answer { return do(ctx, p, op.Call(me, fmt.Sprint(n), "in"), says("v")) }))
+			waits = append(waits, later(func() answer { return do(ctx, p, op.Call(me, fmt.Sprint(n), "in"), returns("v")) }))
 		}
 		synctest.Wait()
 		close(gates[0])
@@ -52,7 +52,7 @@ func TestAbandonedClaimsAreReleasedInBatches(t *testing.T) {
 			}
 		}
 		if askings > 2 {
-			t.Errorf("the store was asked %d times to give %d claims back: %v", askings, many, seen.seen())
+			t.Errorf("the store was called %d times to release %d claims: %v", askings, many, seen.seen())
 		}
 	})
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// overdue is a store that holds the first claim and all later changes up.
-type overdue struct {
+// lateClaimStore is a store that delays the first claim and all later changes.
+type lateClaimStore struct {
 	*memory.Store
 
 	claims atomic.Int64
 }
 
-func (o *overdue) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
+func (o *lateClaimStore) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	if changes[0].To.State != store.InProgress || o.claims.Add(1) > 3 {
 		return o.Store.Swap(ctx, changes)
 	}
@@ -35,12 +35,12 @@ func (o *overdue) Swap(ctx context.Context, changes []store.Change) ([]store.Swa
 func TestLateClaimIsRejected(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
-		engine, err := semel.New(&overdue{Store: mem}, semel.Options{Survive: store.NoFailure})
+		engine, err := semel.New(&lateClaimStore{Store: mem}, semel.Options{Survive: store.NoFailure})
 		if err != nil {
 			t.Fatal(err)
 		}
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-		run := func() (string, bool, error) { return semel.Do(t.Context(), engine, call, says("v")) }
+		run := func() (string, bool, error) { return semel.Do(t.Context(), engine, call, returns("v")) }
 		if _, _, err := run(); err == nil {
 			t.Error("a call without an answer has one")
 		}
@@ -54,15 +54,14 @@ func TestLateClaimIsRejected(t *testing.T) {
 	})
 }
 
-// crossing is a store in which a delayed claim arrives right after its release
-// found no record.
-type crossing struct {
+// delayedSwap is a store in which a delayed claim arrives right after its release.
+type delayedSwap struct {
 	*memory.Store
 
 	claim atomic.Pointer[store.Change]
 }
 
-func (c *crossing) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
+func (c *delayedSwap) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	if changes[0].To.State == store.InProgress {
 		claim := changes[0]
 		c.claim.Store(&claim)
@@ -80,7 +79,7 @@ func (c *crossing) Swap(ctx context.Context, changes []store.Change) ([]store.Sw
 func TestClaimThatArrivesDuringItsRelease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
-		engine, err := semel.New(&crossing{Store: mem}, semel.Options{Survive: store.NoFailure})
+		engine, err := semel.New(&delayedSwap{Store: mem}, semel.Options{Survive: store.NoFailure})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -53,19 +53,19 @@ func TestOperatorsReceiveTheirOwnCopies(t *testing.T) {
 			if _, err := semel.Enqueue(t.Context(), e, call, semel.EnqueueOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			told, err := ask(t, e, call.ID())
+			got, err := ask(t, e, call.ID())
 			if err != nil {
 				t.Fatal(err)
 			}
 			stood := record(t, mem, call)
-			if len(told.Input) == 0 || string(told.Input) != string(stood.Input) || string(told.Outcome) != string(stood.Outcome) {
-				t.Fatalf("told %q and %q, where %q and %q stand", told.Input, told.Outcome, stood.Input, stood.Outcome)
+			if len(got.Input) == 0 || string(got.Input) != string(stood.Input) || string(got.Outcome) != string(stood.Outcome) {
+				t.Fatalf("got %q and %q, want %q and %q", got.Input, got.Outcome, stood.Input, stood.Outcome)
 			}
-			clear(told.Input)
-			clear(told.Outcome)
-			stands := record(t, mem, call)
-			if string(stands.Input) != string(stood.Input) || string(stands.Outcome) != string(stood.Outcome) {
-				t.Errorf("%q and %q stand, where %q and %q did before the caller wrote", stands.Input, stands.Outcome, stood.Input, stood.Outcome)
+			clear(got.Input)
+			clear(got.Outcome)
+			current := record(t, mem, call)
+			if string(current.Input) != string(stood.Input) || string(current.Outcome) != string(stood.Outcome) {
+				t.Errorf("%q and %q are current, want the unchanged %q and %q", current.Input, current.Outcome, stood.Input, stood.Outcome)
 			}
 		})
 	}

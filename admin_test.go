@@ -20,7 +20,7 @@ func TestGet(t *testing.T) {
 		if r, found, err := p.Get(t.Context(), "op", me, "k"); found || err != nil || r.State != store.Absent {
 			t.Errorf("Get of nothing = %v, %v, %v", r.State, found, err)
 		}
-		do(t.Context(), p, call, says("v"))
+		do(t.Context(), p, call, returns("v"))
 		if r, found, err := p.Get(t.Context(), "op", me, "k"); !found || err != nil || r.State != store.Succeeded || r.ID != call.ID() {
 			t.Errorf("Get = %v, %v, %v, want the record", r.State, found, err)
 		}
@@ -33,7 +33,7 @@ func TestGet(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, _, err := p.Get(ctx, "op", me, "k"); err == nil || p.wire.count(getCall) != 4 {
-			t.Errorf("Get: %v after %d tries, want no second try for one who is gone", err, p.wire.count(getCall)-3)
+			t.Errorf("Get: %v after %d tries, want one try with a canceled context", err, p.wire.count(getCall)-3)
 		}
 	})
 }
@@ -43,7 +43,7 @@ func TestList(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
 		op := plain("op", semel.OperationOptions[string]{})
 		for _, key := range []string{"a", "b", "c"} {
-			do(t.Context(), p, op.Call(me, key, "in"), says("v"))
+			do(t.Context(), p, op.Call(me, key, "in"), returns("v"))
 		}
 		do(t.Context(), p, op.Call(me, "d", "in"), fails(errBoom))
 		got, err := p.List(t.Context(), store.Query{State: store.InDoubt})
@@ -115,7 +115,7 @@ func TestResolve(t *testing.T) {
 		"to Pending": {
 			semel.Resolution{To: store.Pending},
 			func(t *testing.T, p *process, c semel.Call) {
-				do(t.Context(), p, c, says("again")).want(t, "again", false)
+				do(t.Context(), p, c, returns("again")).want(t, "again", false)
 			},
 		},
 	}
@@ -125,7 +125,7 @@ func TestResolve(t *testing.T) {
 				mem := memory.New(memory.Options{})
 				op := plain("op", semel.OperationOptions[string]{Retention: time.Hour})
 				call := op.Call(me, "k", "in")
-				leave(t, mem, call, inDoubt)
+				createExisting(t, mem, call, inDoubt)
 				p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
 				tt.r.ID, tt.r.Actor, tt.r.Reason = call.ID(), "ann", "asked the bank"
 				r, err := p.Resolve(t.Context(), tt.r)
@@ -160,7 +160,7 @@ func wantNote(t *testing.T, p *process, call semel.Call, to store.State) {
 
 func TestResolveRejected(t *testing.T) {
 	t.Parallel()
-	for _, s := range stands() {
+	for _, s := range existingStates() {
 		if s == inDoubt {
 			continue
 		}
@@ -168,7 +168,7 @@ func TestResolveRejected(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				mem := memory.New(memory.Options{})
 				call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-				leave(t, mem, call, s)
+				createExisting(t, mem, call, s)
 				before := record(t, mem, call)
 				p := start(t, mem, semel.Options{})
 				r := semel.Resolution{ID: call.ID(), To: store.Failed, Actor: "ann", Reason: "why not"}
@@ -176,7 +176,7 @@ func TestResolveRejected(t *testing.T) {
 					t.Errorf("Resolve: %v, want ErrNotInDoubt", err)
 				}
 				if after := record(t, mem, call); after.Token != before.Token {
-					t.Errorf("%+v stands, want %+v", after.Token, before.Token)
+					t.Errorf("the current record is %+v, want %+v", after.Token, before.Token)
 				}
 			})
 		})
@@ -187,7 +187,7 @@ func TestResolveNeedsActorReasonAndResult(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-		leave(t, mem, call, inDoubt)
+		createExisting(t, mem, call, inDoubt)
 		good := semel.Resolution{ID: call.ID(), To: store.Failed, Actor: "ann", Reason: "why not"}
 		for field, spoil := range map[string]func(*semel.Resolution){
 			"Actor": func(r *semel.Resolution) { r.Actor = "" }, "Reason": func(r *semel.Resolution) { r.Reason = "" },
@@ -206,7 +206,7 @@ func TestResolveWithLostReply(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-		leave(t, mem, call, inDoubt)
+		createExisting(t, mem, call, inDoubt)
 		r := semel.Resolution{ID: call.ID(), To: store.Failed, Actor: "ann", Reason: "asked the bank"}
 		for kind, f := range map[string]fault{getCall: {before: errCut}, notedCall: {before: errCut}} {
 			p.wire.on(func(r request) fault {
@@ -241,7 +241,7 @@ func TestResolveWithLostReply(t *testing.T) {
 			return fault{}
 		})
 		if _, err := p.Resolve(ctx, r); !errors.Is(err, context.Canceled) || p.wire.count(notedCall) != 1 {
-			t.Errorf("Resolve: %v after %d tries, want one for one who is gone", err, p.wire.count(notedCall))
+			t.Errorf("Resolve: %v after %d tries, want one with a canceled context", err, p.wire.count(notedCall))
 		}
 		wantState(t, mem, call, store.InDoubt)
 	})
@@ -256,7 +256,7 @@ func TestResolveLosesToTheLateLeader(t *testing.T) {
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		gate := make(chan struct{})
 		do(t.Context(), p, call, func(context.Context) (string, error) {
-			doubt(t, mem, call)
+			setInDoubt(t, mem, call)
 			person.wire.on(func(r request) fault {
 				if r.kind == notedCall {
 					return fault{gate: gate}
@@ -266,7 +266,7 @@ func TestResolveLosesToTheLateLeader(t *testing.T) {
 			go func() {
 				r := semel.Resolution{ID: call.ID(), To: store.Failed, Actor: "ann", Reason: "thought so"}
 				if now, err := person.Resolve(t.Context(), r); !errors.Is(err, semel.ErrNotInDoubt) || now.State != store.Succeeded {
-					t.Errorf("Resolve = %v, %v, want ErrNotInDoubt and what stands", now.State, err)
+					t.Errorf("Resolve = %v, %v, want ErrNotInDoubt and the current record", now.State, err)
 				}
 			}()
 			synctest.Wait()
@@ -276,20 +276,20 @@ func TestResolveLosesToTheLateLeader(t *testing.T) {
 		synctest.Wait()
 		wantState(t, mem, call, store.Succeeded)
 		if notes, err := p.Notes(t.Context(), call.ID()); err != nil || len(notes) != 0 {
-			t.Errorf("Notes = %d, %v, want none of what was not in force", len(notes), err)
+			t.Errorf("Notes = %d, %v, want none of a superseded change", len(notes), err)
 		}
 	})
 }
 
-// quiet is a store that keeps no notes.
-type quiet struct{ store.TxStore[*memory.Tx] }
+// noNotesStore is a store that keeps no notes.
+type noNotesStore struct{ store.TxStore[*memory.Tx] }
 
 func TestResolveWithoutNotes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-		leave(t, mem, call, inDoubt)
-		engine, err := semel.New(quiet{mem}, semel.Options{Survive: store.NoFailure})
+		createExisting(t, mem, call, inDoubt)
+		engine, err := semel.New(noNotesStore{mem}, semel.Options{Survive: store.NoFailure})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -306,9 +306,9 @@ func TestResolveWithoutNotes(t *testing.T) {
 func TestPurge(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
-		for _, s := range stands() {
+		for _, s := range existingStates() {
 			op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed()})
-			leave(t, mem, op.Call(me, strings.ReplaceAll(string(s), " ", "_"), "in"), s)
+			createExisting(t, mem, op.Call(me, strings.ReplaceAll(string(s), " ", "_"), "in"), s)
 		}
 		p := start(t, mem, semel.Options{})
 		pass(48 * time.Hour)

@@ -43,7 +43,7 @@ func TestRule08AtomicWithoutInTx(t *testing.T) {
 				}
 				call := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Classify: classify}).Call(me, "k", "in")
 				got := do(t.Context(), p, call, func(ctx context.Context) (string, error) { return "v", tt.fn(ctx, p) })
-				got.wantLed(t, tt.verdict, tt.state)
+				got.wantRunNow(t, tt.verdict, tt.state)
 				if v := semel.VerdictOf(got.err); v != tt.verdict {
 					t.Errorf("VerdictOf(%v) = %v, want %v", got.err, v, tt.verdict)
 				}
@@ -88,7 +88,7 @@ func TestSuccessWithoutInTxRaisesAnAlarm(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic()}).Call(me, "k", "in")
-		do(t.Context(), p, call, says("v")).wantErr(t, semel.ErrOutcomeUnknown)
+		do(t.Context(), p, call, returns("v")).wantErr(t, semel.ErrOutcomeUnknown)
 		p.seen.want(t, semel.EventInDoubt)
 		for _, e := range p.seen.all() {
 			if e.Kind == semel.EventInDoubt && !strings.Contains(e.Err.Error(), "InTx") {
@@ -115,7 +115,7 @@ func TestWorkerSuccessWithoutInTx(t *testing.T) {
 		if len(rest) != 1 {
 			t.Fatalf("CompleteMany has settled it")
 		}
-		answerOf(a.End("v", nil)).wantLed(t, store.Unknown, store.InDoubt)
+		answerOf(a.End("v", nil)).wantRunNow(t, store.Unknown, store.InDoubt)
 		wantState(t, mem, call, store.InDoubt)
 	})
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// gatherer is a store that changes may join on their way. Each of its Swaps waits for
+// joiningStore is a store whose batches accept more changes while they are on their way. Each of its Swaps waits for
 // one to be let through, and what may be joined for all to have come.
-type gatherer struct {
+type joiningStore struct {
 	store.TxStore[*memory.Tx]
 
 	through, come chan struct{}
@@ -22,25 +22,25 @@ type gatherer struct {
 	hidden        bool
 }
 
-func (g *gatherer) Self() store.Store {
+func (g *joiningStore) Self() store.Store {
 	if g.hidden {
 		return g.TxStore
 	}
 	return g
 }
 
-func (g *gatherer) Capabilities(ctx context.Context) (store.Capabilities, error) {
+func (g *joiningStore) Capabilities(ctx context.Context) (store.Capabilities, error) {
 	c, err := g.TxStore.Capabilities(ctx)
 	c.ConcurrentSwaps = 1
 	return c, err
 }
 
-func (g *gatherer) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
+func (g *joiningStore) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	<-g.through
 	return g.TxStore.Swap(ctx, changes)
 }
 
-func (g *gatherer) SwapJoinable(ctx context.Context, changes []store.Change, more func() []store.Change) ([]store.SwapResult, error) {
+func (g *joiningStore) SwapJoinable(ctx context.Context, changes []store.Change, more func() []store.Change) ([]store.SwapResult, error) {
 	<-g.come
 	all := slices.Clone(changes)
 	for joined := more(); len(joined) > 0; joined = more() {
@@ -57,7 +57,7 @@ func TestChangesJoinARunningBatch(t *testing.T) {
 	for _, hidden := range []bool{false, true} {
 		t.Run(fmt.Sprint("hidden=", hidden), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				g := &gatherer{
+				g := &joiningStore{
 					TxStore: memory.New(memory.Options{}), hidden: hidden,
 					through: make(chan struct{}), come: make(chan struct{}),
 				}

@@ -68,7 +68,7 @@ func (b *batches) seen() [][]string {
 func together(t *testing.T, p *process, op *semel.Operation[string], gate chan struct{}, keys ...string) map[string]answer {
 	t.Helper()
 	ask := func(key string) <-chan answer {
-		answers := later(func() answer { return do(t.Context(), p, op.Call(me, key, "in"), says(key)) })
+		answers := later(func() answer { return do(t.Context(), p, op.Call(me, key, "in"), returns(key)) })
 		synctest.Wait()
 		return answers
 	}
@@ -94,10 +94,10 @@ func TestConcurrentCallsShareBatches(t *testing.T) {
 		}
 		got := seen.seen()
 		if want := "[[first→InProgress] [a→InProgress b→InProgress c→InProgress"; len(fmt.Sprint(got)) < len(want) || fmt.Sprint(got)[:len(want)] != want {
-			t.Errorf("asked %v, want it to begin with %s", got, want)
+			t.Errorf("requested %v, want it to start with %s", got, want)
 		}
 		if len(got) > 5 {
-			t.Errorf("asked %d times for eight changes: %v", len(got), got)
+			t.Errorf("%d calls for eight changes: %v", len(got), got)
 		}
 	})
 }
@@ -139,7 +139,7 @@ func TestBusyRecordIsKeptOutOfBatches(t *testing.T) {
 			held <- err
 		}()
 		synctest.Wait()
-		waits := later(func() answer { return do(t.Context(), p, busy, says("busy")) })
+		waits := later(func() answer { return do(t.Context(), p, busy, returns("busy")) })
 		synctest.Wait() // the store has answered Busy
 		p.wire.on(func(r request) fault {
 			seen.note(r)
@@ -148,7 +148,7 @@ func TestBusyRecordIsKeptOutOfBatches(t *testing.T) {
 			return fault{gate: slow}
 		})
 		for i := range 200 {
-			go do(t.Context(), p, op.Call(me, fmt.Sprint("key", i), "in"), says("v"))
+			go do(t.Context(), p, op.Call(me, fmt.Sprint("key", i), "in"), returns("v"))
 			pass(time.Millisecond / 2)
 		}
 		close(release)
@@ -158,7 +158,7 @@ func TestBusyRecordIsKeptOutOfBatches(t *testing.T) {
 		(<-waits).want(t, "busy", false)
 		for _, batch := range seen.seen() {
 			if len(batch) > 1 && slices.Contains(batch, "busy→InProgress") {
-				t.Errorf("the busy record was asked for together with others: %v", batch)
+				t.Errorf("the busy record was in a batch with others: %v", batch)
 			}
 		}
 	})
@@ -173,7 +173,7 @@ func TestCanceledCallerLeavesNoClaim(t *testing.T) {
 		gates := hold(p, seen, 2)
 		ctx, giveUp := context.WithCancel(t.Context())
 		ask := func(ctx context.Context, key string) <-chan answer {
-			a := later(func() answer { return do(ctx, p, op.Call(me, key, "in"), says(key)) })
+			a := later(func() answer { return do(ctx, p, op.Call(me, key, "in"), returns(key)) })
 			synctest.Wait()
 			return a
 		}
@@ -193,7 +193,7 @@ func TestCanceledCallerLeavesNoClaim(t *testing.T) {
 		wantState(t, mem, op.Call(me, "sent", "in"), store.Pending)
 		wantState(t, mem, op.Call(me, "unsent", "in"), store.Absent)
 		if slices.ContainsFunc(seen.seen(), func(b []string) bool { return slices.Contains(b, "unsent→InProgress") }) {
-			t.Errorf("asked %v, want nothing of who gave up before", seen.seen())
+			t.Errorf("requested %v, want no change of a canceled caller", seen.seen())
 		}
 	})
 }
@@ -210,7 +210,7 @@ func TestCanceledTakeoverIsReleased(t *testing.T) {
 		if err != nil {
 			t.Fatalf("Begin: %v", err)
 		}
-		dead.wire.die()
+		dead.wire.claimAndCrash()
 		pass(2 * time.Minute)
 		p, _ := grouped(t, mem, semel.Options{})
 		gates := make([]chan struct{}, 4) // one for each batch
@@ -228,7 +228,7 @@ func TestCanceledTakeoverIsReleased(t *testing.T) {
 			return fault{gate: gates[r.n-1]}
 		})
 		ask := func(ctx context.Context, c semel.Call) <-chan answer {
-			a := later(func() answer { return do(ctx, p, c, says("v")) })
+			a := later(func() answer { return do(ctx, p, c, returns("v")) })
 			synctest.Wait()
 			return a
 		}
@@ -246,7 +246,7 @@ func TestCanceledTakeoverIsReleased(t *testing.T) {
 		}
 		in := takeover.Load()
 		if in == 0 {
-			t.Fatal("nobody takes over")
+			t.Fatal("no caller takes over")
 		}
 		giveUp()
 		(<-taker).wantErr(t, semel.ErrUnavailable, context.Canceled)
@@ -260,47 +260,11 @@ func TestCanceledTakeoverIsReleased(t *testing.T) {
 			t.Fatalf("Close: %v", err)
 		}
 		wantState(t, mem, call, store.Pending)
-		do(t.Context(), start(t, mem, semel.Options{}), call, says("again")).want(t, "again", false)
+		do(t.Context(), start(t, mem, semel.Options{}), call, returns("again")).want(t, "again", false)
 		dead.wire.heal()
 		if out, err := zombie.End("late", nil); err != nil || !out.Replayed {
-			t.Errorf("the dead leader came back and was told %v, %v", out, err)
+			t.Errorf("the dead leader came back and got %v, %v", out, err)
 		}
-	})
-}
-
-// TestFullQueueRejectsClaimsButNotEnds: the end of an attempt is never rejected.
-func TestFullQueueRejectsClaimsButNotEnds(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		mem := memory.New(memory.Options{})
-		p, _ := grouped(t, mem, semel.Options{MaxQueued: 1})
-		op := plain("op", semel.OperationOptions[string]{})
-		a, _, err := semel.Begin(t.Context(), p, op.Call(me, "leads", "in"))
-		if err != nil {
-			t.Fatalf("Begin: %v", err)
-		}
-		gate := make(chan struct{})
-		p.wire.on(func(request) fault { return fault{gate: gate} })
-		ask := func(key string) <-chan answer {
-			answers := later(func() answer { return do(t.Context(), p, op.Call(me, key, "in"), says(key)) })
-			synctest.Wait()
-			return answers
-		}
-		first, waits := ask("first"), ask("waits")
-		(<-ask("refused")).wantErr(t, semel.ErrUnavailable)
-		ended := later(func() answer {
-			_, err := a.End("v", nil)
-			return answer{err: err}
-		})
-		synctest.Wait()
-		close(gate)
-		(<-first).want(t, "first", false)
-		(<-waits).want(t, "waits", false)
-		if got := <-ended; got.err != nil {
-			t.Errorf("End: %v", got.err)
-		}
-		wantState(t, mem, op.Call(me, "leads", "in"), store.Succeeded)
-		wantState(t, mem, op.Call(me, "refused", "in"), store.Absent)
-		do(t.Context(), p, op.Call(me, "refused", "in"), says("now")).want(t, "now", false)
 	})
 }
 
@@ -321,7 +285,7 @@ func TestHeartbeatsAreNotBatchedWithClaims(t *testing.T) {
 			}
 			return fault{gate: gate}
 		})
-		stuck := later(func() answer { return do(t.Context(), p, op.Call(me, "stuck", "in"), says("stuck")) })
+		stuck := later(func() answer { return do(t.Context(), p, op.Call(me, "stuck", "in"), returns("stuck")) })
 		pass(time.Minute)
 		if err := a.Context().Err(); err != nil {
 			t.Errorf("after a minute beside a batch that hangs: %v (%v), want the lease renewed", err, context.Cause(a.Context()))
@@ -352,34 +316,12 @@ func TestCertificateIsNotBatched(t *testing.T) {
 				}
 				return fault{}
 			})
-			stuck = later(func() answer { return do(t.Context(), p, stuckOp.Call(me, "k", "in"), says("v")) })
+			stuck = later(func() answer { return do(t.Context(), p, stuckOp.Call(me, "k", "in"), returns("v")) })
 			synctest.Wait()
 			return "", errBoom
 		})
-		got.wantLed(t, store.NotCommitted, store.Pending)
+		got.wantRunNow(t, store.NotCommitted, store.Pending)
 		close(gate)
 		(<-stuck).want(t, "v", false)
-	})
-}
-
-// TestSilentStoreIsUnavailableForTheWholeBatch: a batch without a reply ends after
-// RecordTimeout, and so do the callers behind it.
-func TestSilentStoreIsUnavailableForTheWholeBatch(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		p, _ := grouped(t, memory.New(memory.Options{}), semel.Options{RecordTimeout: time.Second})
-		op := plain("op", semel.OperationOptions[string]{})
-		p.wire.blackHole()
-		began := time.Now()
-		var all sync.WaitGroup
-		for i := range 5 {
-			all.Go(func() {
-				do(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), never(t)).wantErr(t, semel.ErrUnavailable)
-			})
-		}
-		all.Wait()
-		if took := time.Since(began); took > 2*time.Second {
-			t.Errorf("told after %v, want it within two askings", took)
-		}
-		p.wire.heal()
 	})
 }

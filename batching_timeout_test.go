@@ -3,6 +3,8 @@ package semel_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,7 +29,7 @@ func TestRecordTimeoutCoversTheQueue(t *testing.T) {
 			t.Fatalf("Begin: %v", err)
 		}
 		p.wire.blackHole()
-		first := later(func() answer { return do(t.Context(), p, op.Call(me, "first", "in"), says("v")) })
+		first := later(func() answer { return do(t.Context(), p, op.Call(me, "first", "in"), returns("v")) })
 		look := func() answer {
 			_, _, err := p.Get(t.Context(), "op", me, "look")
 			return answer{err: err}
@@ -39,7 +41,7 @@ func TestRecordTimeoutCoversTheQueue(t *testing.T) {
 			return later(func() answer {
 				got := ask()
 				if took := time.Since(begun); took > bound || !errors.Is(got.err, want) {
-					t.Errorf("%s took %v and was told %v, want %v after %v at most", what, took, got.err, want, bound)
+					t.Errorf("%s took %v and got %v, want %v after %v at most", what, took, got.err, want, bound)
 				}
 				return got
 			})
@@ -77,7 +79,7 @@ func TestFullQueueRejectsTakeovers(t *testing.T) {
 		}
 		dead.wire.blackHole()
 		ask := func(key string) <-chan answer {
-			answers := later(func() answer { return do(t.Context(), p, op.Call(me, key, "in"), says(key)) })
+			answers := later(func() answer { return do(t.Context(), p, op.Call(me, key, "in"), returns(key)) })
 			synctest.Wait()
 			return answers
 		}
@@ -104,5 +106,63 @@ func TestFullQueueRejectsTakeovers(t *testing.T) {
 		if _, err := late.End("late", nil); err != nil {
 			t.Errorf("End: %v", err)
 		}
+	})
+}
+
+// TestFullQueueRejectsClaimsButNotEnds: the end of an attempt is never rejected.
+func TestFullQueueRejectsClaimsButNotEnds(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		p, _ := grouped(t, mem, semel.Options{MaxQueued: 1})
+		op := plain("op", semel.OperationOptions[string]{})
+		a, _, err := semel.Begin(t.Context(), p, op.Call(me, "leads", "in"))
+		if err != nil {
+			t.Fatalf("Begin: %v", err)
+		}
+		gate := make(chan struct{})
+		p.wire.on(func(request) fault { return fault{gate: gate} })
+		ask := func(key string) <-chan answer {
+			answers := later(func() answer { return do(t.Context(), p, op.Call(me, key, "in"), returns(key)) })
+			synctest.Wait()
+			return answers
+		}
+		first, waits := ask("first"), ask("waits")
+		(<-ask("refused")).wantErr(t, semel.ErrUnavailable)
+		ended := later(func() answer {
+			_, err := a.End("v", nil)
+			return answer{err: err}
+		})
+		synctest.Wait()
+		close(gate)
+		(<-first).want(t, "first", false)
+		(<-waits).want(t, "waits", false)
+		if got := <-ended; got.err != nil {
+			t.Errorf("End: %v", got.err)
+		}
+		wantState(t, mem, op.Call(me, "leads", "in"), store.Succeeded)
+		wantState(t, mem, op.Call(me, "refused", "in"), store.Absent)
+		do(t.Context(), p, op.Call(me, "refused", "in"), returns("now")).want(t, "now", false)
+	})
+}
+
+// TestSilentStoreIsUnavailableForTheWholeBatch: a batch without a reply ends after
+// RecordTimeout, and so do the callers behind it.
+func TestSilentStoreIsUnavailableForTheWholeBatch(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, _ := grouped(t, memory.New(memory.Options{}), semel.Options{RecordTimeout: time.Second})
+		op := plain("op", semel.OperationOptions[string]{})
+		p.wire.blackHole()
+		began := time.Now()
+		var all sync.WaitGroup
+		for i := range 5 {
+			all.Go(func() {
+				do(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), never(t)).wantErr(t, semel.ErrUnavailable)
+			})
+		}
+		all.Wait()
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("answered after %v, want within two calls", took)
+		}
+		p.wire.heal()
 	})
 }

@@ -21,12 +21,12 @@ func cached(t *testing.T, mem *memory.Store, o semel.Options) *process {
 // TestCacheAnswersRetries, of every door, and only those of the same
 // request.
 func TestCacheAnswersRetries(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p := cached(t, memory.New(memory.Options{}), semel.Options{})
 		op := plain("op", d.o)
-		d.ask(t.Context(), p, op.Call(me, "k", "in"), says("v")).want(t, "v", false)
+		d.ask(t.Context(), p, op.Call(me, "k", "in"), returns("v")).want(t, "v", false)
 		d.ask(t.Context(), p, op.Call(me, "k", "in"), never(t)).want(t, "v", true)
-		p.wire.die()
+		p.wire.claimAndCrash()
 		d.ask(t.Context(), p, op.Call(me, "k", "in"), never(t)).want(t, "v", true)
 		d.ask(t.Context(), p, op.Call(me, "k", "other"), never(t)).wantErr(t, semel.ErrMismatch)
 		d.ask(t.Context(), p, op.Call(semel.ScopeOf("you"), "k", "in"), never(t)).wantErr(t, semel.ErrUnavailable)
@@ -40,7 +40,7 @@ func TestCacheAnswersRetries(t *testing.T) {
 // TestCacheEntriesExpire: what another process did to the record is seen
 // by then.
 func TestCacheEntriesExpire(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		mem := memory.New(memory.Options{})
 		o := d.o
 		o.Retry = &semel.Retry{MaxErrors: 1}
@@ -49,20 +49,20 @@ func TestCacheEntriesExpire(t *testing.T) {
 		other := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
 		call := op.Call(me, "k", "in")
 		if a := d.ask(t.Context(), p, call, fails(semel.Final(errBoom))); a.err == nil {
-			t.Fatal("a failure was told as success")
+			t.Fatal("a failure was reported as success")
 		}
 		wantState(t, mem, call, store.Failed)
 		if _, err := other.Redrive(t.Context(), semel.Redrive{ID: call.ID(), Actor: "me", Reason: "again"}); err != nil {
 			t.Fatalf("Redrive: %v", err)
 		}
 		pass(time.Minute)
-		d.ask(t.Context(), p, call, says("v")).want(t, "v", false)
+		d.ask(t.Context(), p, call, returns("v")).want(t, "v", false)
 	})
 }
 
 // TestCacheSeesChangesOfItsOwnProcess when it redrives and purges.
 func TestCacheSeesChangesOfItsOwnProcess(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		mem := memory.New(memory.Options{})
 		o := d.o
 		o.Retry = &semel.Retry{MaxErrors: 1}
@@ -70,17 +70,17 @@ func TestCacheSeesChangesOfItsOwnProcess(t *testing.T) {
 		p := cached(t, mem, semel.Options{CacheAge: time.Hour, Retention: time.Minute, Operations: []semel.Declared{op}})
 		call := op.Call(me, "k", "in")
 		if a := d.ask(t.Context(), p, call, fails(semel.Final(errBoom))); a.err == nil {
-			t.Fatal("a failure was told as success")
+			t.Fatal("a failure was reported as success")
 		}
 		if _, err := p.Redrive(t.Context(), semel.Redrive{ID: call.ID(), Actor: "me", Reason: "again"}); err != nil {
 			t.Fatalf("Redrive: %v", err)
 		}
-		d.ask(t.Context(), p, call, says("v")).want(t, "v", false)
+		d.ask(t.Context(), p, call, returns("v")).want(t, "v", false)
 		pass(2 * time.Minute) // past its retention, which memory does not outlive
 		if n, err := p.Purge(t.Context(), 10); n != 1 || err != nil {
 			t.Fatalf("Purge = %d, %v", n, err)
 		}
-		d.ask(t.Context(), p, call, says("new")).want(t, "new", false)
+		d.ask(t.Context(), p, call, returns("new")).want(t, "new", false)
 	})
 }
 
@@ -89,7 +89,7 @@ func TestCacheSeesChangesOfItsOwnProcess(t *testing.T) {
 func TestCacheIsFilledAfterTheCommit(t *testing.T) {
 	t.Parallel()
 	for name, fate := range map[string]commitFault{"refused": commitRefused, "dropped": commitDropped} {
-		for _, s := range shapes() {
+		for _, s := range txModes() {
 			t.Run(name+"/"+s.name, func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
 					mem := memory.New(memory.Options{})
@@ -97,7 +97,7 @@ func TestCacheIsFilledAfterTheCommit(t *testing.T) {
 					call := plain("op", s.o).Call(me, "k", "in")
 					p.wire.on(func(r request) fault { return fault{commit: fate} })
 					if a := s.ask(t.Context(), p, call, puts("effect", "v")); a.err == nil {
-						t.Errorf("told %q after a commit that came to nothing", a.v)
+						t.Errorf("got %q after a commit that failed", a.v)
 					}
 					p.wire.heal()
 					pass(time.Minute)
@@ -117,10 +117,10 @@ func TestCacheIsBounded(t *testing.T) {
 		op := plain("op", semel.OperationOptions[string]{})
 		const keys = 2000
 		for i := range keys {
-			do(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), says("v")).want(t, "v", false)
+			do(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), returns("v")).want(t, "v", false)
 			do(t.Context(), p, op.Call(me, "0", "in"), never(t)).want(t, "v", true)
 		}
-		p.wire.die()
+		p.wire.claimAndCrash()
 		kept := 0
 		for i := range keys {
 			if a := do(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), never(t)); a.err == nil {
@@ -143,9 +143,9 @@ func TestCacheHoldsAsManyTimeKeys(t *testing.T) {
 		op := plain("op", semel.OperationOptions[string]{KeyTime: func(string) (time.Time, bool) { return made, true }})
 		const keys = 100
 		for i := range keys {
-			do(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), says("v")).want(t, "v", false)
+			do(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), returns("v")).want(t, "v", false)
 		}
-		p.wire.die()
+		p.wire.claimAndCrash()
 		kept := 0
 		for i := range keys {
 			if a := do(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), never(t)); a.err == nil {
@@ -161,23 +161,23 @@ func TestCacheHoldsAsManyTimeKeys(t *testing.T) {
 
 // TestCacheHitsWriteNothing: a look comes before the claim.
 func TestCacheHitsWriteNothing(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, _ := solo(t, semel.Options{})
 		op := plain("op", d.o)
-		d.ask(t.Context(), p, op.Call(me, "k", "in"), says("v")).want(t, "v", false)
+		d.ask(t.Context(), p, op.Call(me, "k", "in"), returns("v")).want(t, "v", false)
 		for range 40 {
 			d.ask(t.Context(), p, op.Call(me, "k", "in"), never(t)).want(t, "v", true)
 		}
 		p.wire.on(func(r request) fault {
 			if r.writes() {
-				t.Errorf("%s: asked the store to write", r.kind)
+				t.Errorf("%s: wrote to the store", r.kind)
 			}
 			return fault{}
 		})
 		d.ask(t.Context(), p, op.Call(me, "k", "in"), never(t)).want(t, "v", true)
 		p.wire.heal()
 		for i := range 40 {
-			d.ask(t.Context(), p, op.Call(me, fmt.Sprint("new", i), "in"), says("v")).want(t, "v", false)
+			d.ask(t.Context(), p, op.Call(me, fmt.Sprint("new", i), "in"), returns("v")).want(t, "v", false)
 		}
 		p.wire.on(func(r request) fault {
 			if r.kind == getCall {
@@ -185,17 +185,17 @@ func TestCacheHitsWriteNothing(t *testing.T) {
 			}
 			return fault{}
 		})
-		d.ask(t.Context(), p, op.Call(me, "newest", "in"), says("v")).want(t, "v", false)
+		d.ask(t.Context(), p, op.Call(me, "newest", "in"), returns("v")).want(t, "v", false)
 		p.wire.heal()
 	})
 }
 
 // TestClosedEngineDoesNotAnswerFromTheCache.
 func TestClosedEngineDoesNotAnswerFromTheCache(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p := cached(t, memory.New(memory.Options{}), semel.Options{})
 		op := plain("op", d.o)
-		d.ask(t.Context(), p, op.Call(me, "k", "in"), says("v")).want(t, "v", false)
+		d.ask(t.Context(), p, op.Call(me, "k", "in"), returns("v")).want(t, "v", false)
 		if err := p.Close(context.Background()); err != nil {
 			t.Fatalf("Close: %v", err)
 		}

@@ -10,10 +10,10 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// toldTwice has a key of p's succeed, and returns it as it is replayed.
-func toldTwice(t *testing.T, p *process, call semel.Call) *semel.Outcome {
+// answeredTwice completes a key of p and returns its replay.
+func answeredTwice(t *testing.T, p *process, call semel.Call) *semel.Outcome {
 	t.Helper()
-	do(t.Context(), p, call, says("v")).want(t, "v", false)
+	do(t.Context(), p, call, returns("v")).want(t, "v", false)
 	a, out, err := semel.Begin(t.Context(), p.Engine, call)
 	if a != nil || err != nil {
 		t.Fatalf("Begin: %v, %v", a, err)
@@ -28,11 +28,11 @@ func TestCachedOutcomeIsValid(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		p := cached(t, mem, semel.Options{CacheAge: time.Minute})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-		out := toldTwice(t, p, call)
+		out := answeredTwice(t, p, call)
 		seen := p.seen.count(semel.EventReplayed)
 		known := p.Cached(out)
 		if known == nil || p.seen.count(semel.EventReplayed) != seen {
-			t.Fatal("Cached says no, or observes what is not told")
+			t.Fatal("Cached says no, or an unreported outcome was observed")
 		}
 		if !known.Valid(t.Context()) || p.seen.count(semel.EventReplayed) != seen+1 {
 			t.Error("Valid says no, or observes no replay")
@@ -65,7 +65,7 @@ func TestCachedOutcomeIsRejected(t *testing.T) {
 		"others": func(t *testing.T, p *process) {
 			t.Helper()
 			for n := range 8000 { // of 400 bytes and more, of which a memory of 1 MiB has room for less than 3000
-				do(t.Context(), p, op.Call(me, strconv.Itoa(n), "in"), says("v")).want(t, "v", false)
+				do(t.Context(), p, op.Call(me, strconv.Itoa(n), "in"), returns("v")).want(t, "v", false)
 			}
 		},
 		"close": func(t *testing.T, p *process) {
@@ -78,7 +78,7 @@ func TestCachedOutcomeIsRejected(t *testing.T) {
 		ahead := new(time.Duration)
 		mem := memory.New(memory.Options{Now: func() time.Time { return time.Now().Add(*ahead) }})
 		p := cached(t, mem, semel.Options{CacheAge: time.Hour})
-		out := toldTwice(t, p, call)
+		out := answeredTwice(t, p, call)
 		known := p.Cached(out)
 		if known == nil {
 			t.Fatalf("%s: Cached says no before it", name)
@@ -89,7 +89,7 @@ func TestCachedOutcomeIsRejected(t *testing.T) {
 		}
 	}
 	p := start(t, memory.New(memory.Options{}), semel.Options{})
-	if out := toldTwice(t, p, call); p.Cached(out) != nil || out.Record.State != store.Succeeded {
+	if out := answeredTwice(t, p, call); p.Cached(out) != nil || out.Record.State != store.Succeeded {
 		t.Errorf("Cached says yes without a memory, of %v", out.Record.State)
 	}
 }

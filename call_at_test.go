@@ -9,17 +9,19 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// loud has methods that only a pointer to it has.
-type loud struct{ Text string }
+// textEncoded has methods with a pointer receiver only.
+type textEncoded struct{ Text string }
 
-func (l *loud) MarshalJSON() ([]byte, error) { return []byte(`"` + strings.ToUpper(l.Text) + `"`), nil }
+func (l *textEncoded) MarshalJSON() ([]byte, error) {
+	return []byte(`"` + strings.ToUpper(l.Text) + `"`), nil
+}
 
-func (l *loud) UnmarshalJSON(text []byte) error {
+func (l *textEncoded) UnmarshalJSON(text []byte) error {
 	l.Text = strings.ToLower(strings.Trim(string(text), `"`))
 	return nil
 }
 
-func (l *loud) AppendFingerprint(b []byte) ([]byte, error) { return append(b, "loud"...), nil }
+func (l *textEncoded) AppendFingerprint(b []byte) ([]byte, error) { return append(b, "loud"...), nil }
 
 // sameAt calls an operation with an input and with the place of it, which is the same
 // request and reads the same.
@@ -39,8 +41,8 @@ func sameAt[In any](name string, in In, o semel.OperationOptions[In]) func(*test
 			if _, err := a.End("v", nil); err != nil {
 				t.Fatal(err)
 			}
-			do(t.Context(), p, op.Call(me, key, in), says("again")).want(t, "v", true)
-			do(t.Context(), p, op.CallAt(me, key, &in), says("again")).want(t, "v", true)
+			do(t.Context(), p, op.Call(me, key, in), returns("again")).want(t, "v", true)
+			do(t.Context(), p, op.CallAt(me, key, &in), returns("again")).want(t, "v", true)
 		}
 		called, placed := record(t, mem, op.Call(me, "called", in)), record(t, mem, op.Call(me, "placed", in))
 		if diff := cmp.Diff(called.Fingerprint, placed.Fingerprint); diff != "" {
@@ -64,8 +66,8 @@ func TestCallAtIsCall(t *testing.T) {
 	}))
 	t.Run("raw", sameAt("raw", semel.Raw("bytes"), semel.OperationOptions[semel.Raw]{}))
 	t.Run("says its own", sameAt("own", visitAt{"Oslo"}, semel.OperationOptions[visitAt]{}))
-	t.Run("whose pointer says more", sameAt("loud", loud{"word"}, semel.OperationOptions[loud]{}))
-	t.Run("is a pointer that says its own", sameAt("pointer", &loud{"word"}, semel.OperationOptions[*loud]{}))
+	t.Run("whose pointer says more", sameAt("loud", textEncoded{"word"}, semel.OperationOptions[textEncoded]{}))
+	t.Run("is a pointer that says its own", sameAt("pointer", &textEncoded{"word"}, semel.OperationOptions[*textEncoded]{}))
 	t.Run("is an interface of such", sameAt[semel.Fingerprinter]("asks", visitAt{"Oslo"}, semel.OperationOptions[semel.Fingerprinter]{}))
 	t.Run("is an interface", sameAt[any]("any", "word", semel.OperationOptions[any]{}))
 }

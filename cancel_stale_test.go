@@ -25,13 +25,13 @@ func TestCancelRequestIsForOneRecord(t *testing.T) {
 		answerOf(a.End("v", nil)).want(t, "v", false)
 		pass(61 * time.Minute)
 		if n, err := p.Purge(t.Context(), 100); n != 1 || err != nil {
-			t.Fatalf("Purge = %d, %v, want the record gone", n, err)
+			t.Fatalf("Purge = %d, %v, want the record purged", n, err)
 		}
 
 		queued(t, p, op, "k")
 		a = dequeued(t, p, op, 1)[0]
 		p.RenewLeases(t.Context(), []*semel.Attempt{a})
-		answerOf(a.End(nil, semel.Snooze(0))).wantLed(t, store.NotCommitted, store.Pending)
+		answerOf(a.End(nil, semel.Snooze(0))).wantRunNow(t, store.NotCommitted, store.Pending)
 		a = dequeued(t, p, op, 1)[0]
 		if err := context.Cause(a.Context()); err != nil {
 			t.Errorf("the next record's attempt is cancelled: %v", err)
@@ -56,7 +56,7 @@ func TestCancelDuringATakeover(t *testing.T) {
 		p, mem := owned(t, op)
 		other := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
 		c := queued(t, p, op, "k")[0]
-		answerOf(dequeued(t, p, op, 1)[0].End(nil, errBoom)).wantLed(t, store.Unknown, store.Pending)
+		answerOf(dequeued(t, p, op, 1)[0].End(nil, errBoom)).wantRunNow(t, store.Unknown, store.Pending)
 		var taken *semel.Attempt
 		p.wire.on(func(r request) fault {
 			if r.kind == swapCall && taken == nil { // after the record was read
@@ -68,7 +68,7 @@ func TestCancelDuringATakeover(t *testing.T) {
 			return fault{}
 		})
 		if r, err := p.Cancel(t.Context(), c.ID(), "why"); err != nil || r.State != store.InProgress {
-			t.Errorf("Cancel = %v, %v, want it asked while it runs", r.State, err)
+			t.Errorf("Cancel = %v, %v, want a request while it runs", r.State, err)
 		}
 		other.RenewLeases(t.Context(), []*semel.Attempt{taken})
 		if err := context.Cause(taken.Context()); !errors.Is(err, semel.ErrCancelled) {

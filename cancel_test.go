@@ -24,7 +24,7 @@ func cancelled(t *testing.T, p *process, mem *memory.Store, c semel.Call, want s
 // TestCancel of what does not run, in each state.
 func TestCancel(t *testing.T) {
 	t.Parallel()
-	want := map[stand]store.State{
+	want := map[existingState]store.State{
 		nothing: store.Absent, pending: store.Failed, succeeded: store.Succeeded, failed: store.Failed, inDoubt: store.InDoubt,
 	}
 	for s, state := range want {
@@ -33,7 +33,7 @@ func TestCancel(t *testing.T) {
 				op := plain("op", retried(semel.AtLeastOnce()))
 				p, mem := owned(t, op)
 				call := op.Call(me, "k", "in")
-				leave(t, mem, call, s)
+				createExisting(t, mem, call, s)
 				before := record(t, mem, call)
 				cancelled(t, p, mem, call, state)
 				after := cancelled(t, p, mem, call, state) // twice is as once
@@ -84,7 +84,7 @@ func TestCancelTaintedPending(t *testing.T) {
 				op := plain("op", retried(semel.AtLeastOnce()))
 				p, mem := owned(t, op)
 				call := queued(t, p, op, "k")[0]
-				work(t, p, op, fails(errBoom)).wantLed(t, store.Unknown, store.Pending)
+				work(t, p, op, fails(errBoom)).wantRunNow(t, store.Unknown, store.Pending)
 				if due {
 					pass(time.Minute)
 				}
@@ -139,7 +139,7 @@ func TestCancelRunning(t *testing.T) {
 					got.wantFailure(t, "not wanted")
 					wantTries(t, wantCode(t, got.err, "cancelled"), semel.TryInterrupted)
 				case tt.state == store.InDoubt:
-					got.wantLed(t, store.Unknown, store.InDoubt)
+					got.wantRunNow(t, store.Unknown, store.InDoubt)
 				}
 				pass(time.Hour)
 				dequeued(t, p, op, 0)
@@ -156,7 +156,7 @@ func TestCancelOutlivesTheAttempt(t *testing.T) {
 		"proven error": func(_ *testing.T, _ *process, a *semel.Attempt) { _, _ = a.End("", semel.NotCommitted(errBoom)) },
 		"died": func(t *testing.T, p *process, a *semel.Attempt) {
 			t.Helper()
-			dies(t, a)
+			crashingHandler(t, a)
 			sweepOne(t, p, a.Call())
 		},
 	} {
@@ -244,7 +244,7 @@ func cancelWrong(t *testing.T, s string, f fault, k int) {
 		a = dequeuedOne(t, p, op)
 		want = store.InProgress
 	}
-	p.wire.on(kthWrite(k, f))
+	p.wire.on(failWriteCall(k, f))
 	r, err := p.Cancel(t.Context(), call.ID(), "not wanted")
 	if err == nil && f.refuse == nil {
 		wantState(t, mem, call, want)
@@ -264,7 +264,7 @@ func cancelWrong(t *testing.T, s string, f fault, k int) {
 		t.Errorf("Cancel again: %v", err)
 	}
 	if r := record(t, mem, call); r.State != want && (r.State != store.InDoubt || want != store.Failed) {
-		t.Errorf("%v stands, want %v", r.State, want)
+		t.Errorf("the current record is %v, want %v", r.State, want)
 	}
 	if errors.Is(err, semel.ErrInvalid) {
 		t.Errorf("Cancel: %v", err)

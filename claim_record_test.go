@@ -56,6 +56,6 @@ func wantClaimed(t *testing.T, got, want store.Record) {
 	t.Helper()
 	want.Age = 0 // a claim does not read it
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("the record of the attempt (-stands +says):\n%s", diff)
+		t.Errorf("the record of the attempt (-current +attempt):\n%s", diff)
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func TestCloseRejectsNewCalls(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", d.o).Call(me, "k", "in")
 		for range 2 { // closing again is no error
@@ -34,7 +34,7 @@ func TestCloseRejectsNewCalls(t *testing.T) {
 }
 
 func TestCloseWaitsForRunningAttempts(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, _ := solo(t, semel.Options{Wait: time.Hour})
 		call := plain("op", d.o).Call(me, "k", "in")
 		leader := later(func() answer {
@@ -57,7 +57,7 @@ func TestCloseWaitsForRunningAttempts(t *testing.T) {
 
 // TestCloseEndsWithItsContext: what runs goes on, and records its outcome.
 func TestCloseEndsWithItsContext(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", d.o).Call(me, "k", "in")
 		leader := later(func() answer {

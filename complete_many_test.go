@@ -75,15 +75,15 @@ func TestCompleteManyOfSeveralKinds(t *testing.T) {
 		attempts := running(t, p, op, 9)
 		fine, lost, busy, ended, erred, large, panics, around, doubted := attempts[0], attempts[1], attempts[2], attempts[3],
 			attempts[4], attempts[5], attempts[6], attempts[7], attempts[8]
-		takeAway(t, w.Store, lost)
-		takeAway(t, w.Store, around)
+		takeOverRecord(t, w.Store, lost)
+		takeOverRecord(t, w.Store, around)
 		bag := attempts
 		again, err := p.Dequeue(t.Context(), op, 2) // the lost one, too, by the same worker
 		if err != nil || len(again) != 2 {
 			t.Fatalf("Dequeue = %v, %v", again, err)
 		}
 		bag = append(bag, again...)
-		doubt(t, w.Store, doubted.Call())
+		setInDoubt(t, w.Store, doubted.Call())
 		answerOf(ended.End("ended", nil)).want(t, "ended", false)
 		inTx := inTransaction(t, p, "in tx")
 		bag = append(bag, inTx)
@@ -155,19 +155,19 @@ func endAlone(t *testing.T, p *process, mem *memory.Store, rest []*semel.Complet
 	for _, e := range rest {
 		a := e.Attempt
 		if _, panics := e.Value.(panicking); panics {
-			abruptly()[0].wantAbrupt(t, func() answer { return answerOf(a.End(e.Value, e.Err)) })
+			abruptExits()[0].wantAbrupt(t, func() answer { return answerOf(a.End(e.Value, e.Err)) })
 			wantState(t, mem, a.Call(), store.InProgress)
 			continue
 		}
 		got := answerOf(a.End(e.Value, e.Err))
-		switch told := want[a]; {
-		case told == "replayed":
+		switch wanted := want[a]; {
+		case wanted == "replayed":
 			got.want(t, a.Call().Key(), true)
-		case told == "own" || told == "":
+		case wanted == "own" || wanted == "":
 			got.want(t, a.Call().Key(), false)
 			wantOwn(t, p, a)
-		case got.err == nil || !strings.Contains(got.err.Error(), told):
-			t.Errorf("attempt %d of %s was told %q, %v, want %q", a.Number(), a.Call().Key(), got.v, got.err, told)
+		case got.err == nil || !strings.Contains(got.err.Error(), wanted):
+			t.Errorf("attempt %d of %s got %q, %v, want %q", a.Number(), a.Call().Key(), got.v, got.err, wanted)
 		}
 	}
 }

@@ -11,17 +11,17 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// losing is a store whose first transactions lose to others, as those of a
+// conflictingStore is a store whose first transactions conflict with others, as those of a
 // database that keeps its transactions serializable do.
-type losing struct {
+type conflictingStore struct {
 	*memory.Store
 
 	left int
 }
 
-func (l *losing) Atomic(ctx context.Context, id store.ID, hold bool, run runInTx) (store.Verdict, error) {
-	return l.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
-		c, err := run(ctx, tx, stands)
+func (l *conflictingStore) Atomic(ctx context.Context, id store.ID, hold bool, run runInTx) (store.Verdict, error) {
+	return l.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, current store.SwapResult) (*store.Change, error) {
+		c, err := run(ctx, tx, current)
 		if l.left > 0 {
 			l.left--
 			return nil, errors.Join(store.ErrConflict, err)
@@ -35,7 +35,7 @@ func (l *losing) Atomic(ctx context.Context, id store.ID, hold bool, run runInTx
 func conflictRun(t *testing.T, losses int, o semel.OperationOptions[string], fnErr error) (runs int, retried int, err error) {
 	t.Helper()
 	eyes := new(seen)
-	engine, err := semel.New(&losing{Store: memory.New(memory.Options{}), left: losses}, semel.Options{Survive: store.NoFailure, Observer: eyes})
+	engine, err := semel.New(&conflictingStore{Store: memory.New(memory.Options{}), left: losses}, semel.Options{Survive: store.NoFailure, Observer: eyes})
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}

@@ -76,7 +76,7 @@ func TestRule18DeadLettersAreKept(t *testing.T) {
 				if got := progress(t, mem, call); got.Redrives != 1 || got.Errors != 0 || len(got.Tries) != 1 {
 					t.Errorf("%+v, want one redrive, and the history", got)
 				}
-				work(t, p, op, p.run(says("v"))).want(t, "v", false)
+				work(t, p, op, p.run(returns("v"))).want(t, "v", false)
 				if left := deadLetterIDs(t, p, ""); len(left) > 0 {
 					t.Errorf("%d dead letters after the redrive, want none", len(left))
 				}
@@ -218,7 +218,7 @@ func TestListDeadLetters(t *testing.T) {
 func TestRejectedMessageIsADeadLetter(t *testing.T) {
 	t.Parallel()
 	for name, dead := range map[string]bool{"message": true, "task": false} {
-		for _, s := range shapes() {
+		for _, s := range txModes() {
 			t.Run(name+"/"+s.name, func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
 					s.o.Retry = steady(2, 2)

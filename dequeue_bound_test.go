@@ -17,7 +17,7 @@ func TestDequeueHasADeadline(t *testing.T) {
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: steady(9, 9)})
 		p, _ := owned(t, op)
 		queued(t, p, op, "k")
-		answerOf(dequeued(t, p, op, 1)[0].End(nil, semel.Snooze(0))).wantLed(t, store.NotCommitted, store.Pending)
+		answerOf(dequeued(t, p, op, 1)[0].End(nil, semel.Snooze(0))).wantRunNow(t, store.NotCommitted, store.Pending)
 		p.wire.on(func(r request) fault { return fault{hang: r.kind == getCall} })
 		a := dequeued(t, p, op, 1)[0]
 		if err := context.Cause(a.Context()); err != nil {
@@ -59,7 +59,7 @@ func TestVeryLongSnoozeIsNotFinal(t *testing.T) {
 		retry.Redelivered = true
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: retry}).Call(me, "k", "k")
-		do(t.Context(), p, call, fails(semel.Snooze(math.MaxInt64))).wantLed(t, store.NotCommitted, store.Pending)
+		do(t.Context(), p, call, fails(semel.Snooze(math.MaxInt64))).wantRunNow(t, store.NotCommitted, store.Pending)
 		if r := record(t, mem, call); r.Expire < 0 || r.Due <= 0 {
 			t.Errorf("it is due in %v and may be purged in %v", r.Due, r.Expire)
 		}

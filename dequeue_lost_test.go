@@ -41,14 +41,14 @@ func TestDequeueLostReply(t *testing.T) {
 		}
 		p.seen.want(t, semel.EventStoreError)
 		p.wire.heal()
-		work(t, p, op, says("third")).want(t, "third", false)
+		work(t, p, op, returns("third")).want(t, "third", false)
 		for range 5 {
 			dequeued(t, p, op, 0) // looks for what is lost, and finds what runs
 			pass(time.Second)
 		}
 		for _, a := range attempts {
 			if r := wantState(t, mem, a.Call(), store.InProgress); r.Attempt != 1 {
-				t.Errorf("attempt %d stands, want the first", r.Attempt)
+				t.Errorf("the current attempt is %d, want the first", r.Attempt)
 			}
 			answerOf(a.End("v", nil)).want(t, "v", false)
 		}
@@ -78,7 +78,7 @@ func TestDequeueFailureReleasesClaims(t *testing.T) {
 					t.Errorf("it took %v, want at most RecordTimeout", took)
 				}
 				p.wire.heal()
-				work(t, p, op, says("v")).want(t, "v", false)
+				work(t, p, op, returns("v")).want(t, "v", false)
 				if r := wantState(t, mem, call, store.Succeeded); r.Tainted {
 					t.Error("it is tainted, although nothing was run before")
 				}
@@ -108,7 +108,7 @@ func TestLateDequeueIsReleased(t *testing.T) {
 		if claimed, err := mem.Dequeue(t.Context(), asked); len(claimed) != 1 || err != nil {
 			t.Fatalf("the late claim: %v, %v", claimed, err)
 		}
-		work(t, p, op, says("v")).want(t, "v", false)
+		work(t, p, op, returns("v")).want(t, "v", false)
 		if r := wantState(t, mem, call, store.Succeeded); r.Attempt != 2 || r.Tainted {
 			t.Errorf("attempt %d, tainted %v, succeeded; want the second, without taint", r.Attempt, r.Tainted)
 		}
@@ -127,7 +127,7 @@ func TestDequeueAfterAnOutage(t *testing.T) {
 			_, _ = p.Dequeue(t.Context(), op, 1)
 		}
 		p.wire.heal()
-		work(t, p, op, says("v")).want(t, "v", false)
+		work(t, p, op, returns("v")).want(t, "v", false)
 		for range 600 {
 			dequeued(t, p, op, 0)
 			pass(100 * time.Millisecond)
@@ -180,7 +180,7 @@ func TestScanningQueueWithLostClaim(t *testing.T) {
 				}
 				pass(time.Second)
 				for range len(calls) - len(attempts) {
-					work(t, p, op, says("v")).want(t, "v", false)
+					work(t, p, op, returns("v")).want(t, "v", false)
 				}
 				for _, c := range calls {
 					if r := wantState(t, mem, c, store.Succeeded); r.Tainted {

@@ -14,8 +14,8 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// hiding is a store that is nothing but a store.
-type hiding struct{ store.TxStore[*memory.Tx] }
+// noDequeueStore hides all optional interfaces of a store.
+type noDequeueStore struct{ store.TxStore[*memory.Tx] }
 
 // startOver starts a process over mem, which offers to hand out what waits, or not.
 func startOver(t *testing.T, mem *memory.Store, o semel.Options, hands bool) *process {
@@ -26,7 +26,7 @@ func startOver(t *testing.T, mem *memory.Store, o semel.Options, hands bool) *pr
 	p := &process{wire: newWire(mem), seen: new(seen)}
 	o.Observer = p.seen
 	o.Survive = store.NoFailure
-	engine, err := semel.New(hiding{p.wire}, o)
+	engine, err := semel.New(noDequeueStore{p.wire}, o)
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}
@@ -117,7 +117,7 @@ func TestDequeuedAttempt(t *testing.T) {
 		r := wantState(t, mem, call, store.InProgress)
 		if a.Token() != r.Token || a.Number() != 1 || a.Record().Priority != 3 || a.Call().ID() != call.ID() ||
 			!slices.Equal(a.Call().Scope().Parts(), []string{"me"}) || r.Due != lease || r.Expire != 0 {
-			t.Errorf("it is %+v of %+v, and %+v stands", a.Record(), a.Call(), r)
+			t.Errorf("the attempt has %+v of %+v, the current record is %+v", a.Record(), a.Call(), r)
 		}
 		if in, err := op.Input(a); in != "the input" || err != nil {
 			t.Errorf("Input = %q, %v", in, err)
@@ -181,7 +181,7 @@ func TestDequeueErrors(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := p.Dequeue(ctx, op, 1); !errors.Is(err, context.Canceled) {
-			t.Errorf("Dequeue of one who is gone: %v", err)
+			t.Errorf("Dequeue with a canceled context: %v", err)
 		}
 		if err := p.Close(t.Context()); err != nil {
 			t.Errorf("Close: %v", err)
@@ -190,7 +190,7 @@ func TestDequeueErrors(t *testing.T) {
 			t.Errorf("Dequeue after Close: %v, want ErrClosed", err)
 		}
 		if n := p.wire.total(); n != 0 {
-			t.Errorf("the store was asked %d times, want not at all", n)
+			t.Errorf("the store was called %d times, want 0", n)
 		}
 	})
 }
@@ -208,7 +208,7 @@ func TestDequeueIsBoundedByTheBatch(t *testing.T) {
 				w.capabilities = func(c *store.Capabilities) { c.MaxBatch = 2 }
 				var s store.TxStore[*memory.Tx] = w
 				if !hands {
-					s = hiding{w}
+					s = noDequeueStore{w}
 				}
 				engine, err := semel.New(s, semel.Options{Survive: store.NoFailure})
 				if err != nil {
@@ -245,8 +245,8 @@ func TestDequeueWithCanceledContext(t *testing.T) {
 					}
 					return fault{}
 				})
-				ctx, leave := context.WithCancel(t.Context())
-				defer leave()
+				ctx, createExisting := context.WithCancel(t.Context())
+				defer createExisting()
 				type got struct {
 					n   int
 					err error
@@ -262,7 +262,7 @@ func TestDequeueWithCanceledContext(t *testing.T) {
 					go func() { closed <- p.Close(t.Context()) }()
 					synctest.Wait()
 				} else {
-					leave()
+					createExisting()
 				}
 				close(gate)
 				if a := <-answers; a.n != 0 || !closes && !errors.Is(a.err, context.Canceled) {
@@ -279,7 +279,7 @@ func TestDequeueWithCanceledContext(t *testing.T) {
 				}
 				next := start(t, mem, semel.Options{})
 				for range calls {
-					work(t, next, op, says("v")).want(t, "v", false)
+					work(t, next, op, returns("v")).want(t, "v", false)
 				}
 			})
 		})

@@ -41,15 +41,15 @@ func TestBatchRunsOnce(t *testing.T) {
 	call := op.Call(semel.Shared(), "key", 1)
 	v, replayed, err := semel.DoBatch(t.Context(), p.Engine, call, handing(7, put("first")))
 	if v != 7 || replayed || err != nil || !has(mem, "first") {
-		t.Errorf("DoBatch = %v, %v, %v, want 7 and its statement in force", v, replayed, err)
+		t.Errorf("DoBatch = %v, %v, %v, want 7 and its statement applied", v, replayed, err)
 	}
 	v, replayed, err = semel.DoBatch(t.Context(), p.Engine, call, handing(8, put("second")))
 	if v != 7 || !replayed || err != nil || has(mem, "second") {
-		t.Errorf("DoBatch again = %v, %v, %v, want the first one's 7 and nothing in force", v, replayed, err)
+		t.Errorf("DoBatch again = %v, %v, %v, want the first 7 and no second effect", v, replayed, err)
 	}
 	_, _, err = semel.DoBatch(t.Context(), p.Engine, op.Call(semel.Shared(), "key", 2), handing(8, put("second")))
 	if !errors.Is(err, semel.ErrMismatch) || has(mem, "second") {
-		t.Errorf("DoBatch of another request = %v, want ErrMismatch and nothing in force", err)
+		t.Errorf("DoBatch of another request = %v, want ErrMismatch and no effect", err)
 	}
 	v, replayed, err = semel.DoTx(t.Context(), p.Engine, call, func(context.Context, *memory.Tx) (int, error) {
 		t.Error("DoTx runs what a batch has done")
@@ -80,7 +80,7 @@ func TestBatchWithManyCallers(t *testing.T) {
 	wg.Wait()
 	for i, v := range got {
 		if v != got[0] || has(mem, fmt.Sprint(i)) != (i == got[0]) {
-			t.Errorf("caller %d is told %d, and its statement is in force: %v; want those of %d", i, v, has(mem, fmt.Sprint(i)), got[0])
+			t.Errorf("caller %d got %d, and its statement is applied: %v; want those of %d", i, v, has(mem, fmt.Sprint(i)), got[0])
 		}
 	}
 }
@@ -109,14 +109,14 @@ func TestBatchFails(t *testing.T) {
 		call := semel.Define("op", row.op).Call(semel.Shared(), "key", 1)
 		_, _, err := semel.DoBatch(t.Context(), p.Engine, call, row.fn)
 		if err == nil || has(mem, "written") {
-			t.Errorf("%s: DoBatch = %v, want an error and nothing in force", name, err)
+			t.Errorf("%s: DoBatch = %v, want an error and no effect", name, err)
 		}
 		if a, ok := errors.AsType[*semel.AttemptError](err); !row.kept && (!ok || a.Verdict != store.NotCommitted || !errors.Is(err, errStatement)) {
 			t.Errorf("%s: DoBatch = %v, want NotCommitted and the error", name, err)
 		}
 		v, _, err := semel.DoBatch(t.Context(), p.Engine, call, handing(7, put("again")))
 		if _, failed := errors.AsType[*semel.Failure](err); failed != row.kept || !row.kept && v != 7 || has(mem, "again") == row.kept {
-			t.Errorf("%s: asked again, DoBatch = %v, %v, want it kept: %v", name, v, err, row.kept)
+			t.Errorf("%s: repeated DoBatch = %v, %v, want it kept: %v", name, v, err, row.kept)
 		}
 	}
 }
@@ -142,7 +142,7 @@ func TestBatchOverExistingRecords(t *testing.T) {
 	}
 	v, replayed, err := semel.DoBatch(t.Context(), p.Engine, call, handing(7, put("after")))
 	if v != 7 || replayed || err != nil || !has(mem, "after") {
-		t.Errorf("DoBatch of a queued key = %v, %v, %v, want 7 and its statement in force", v, replayed, err)
+		t.Errorf("DoBatch of a queued key = %v, %v, %v, want 7 and its statement applied", v, replayed, err)
 	}
 }
 

@@ -27,14 +27,14 @@ func forged(call semel.Call, s store.State, fingerprint []byte) *store.SwapResul
 func fingerprintOf(t *testing.T, c semel.Call) []byte {
 	t.Helper()
 	mem := memory.New(memory.Options{})
-	do(t.Context(), start(t, mem, semel.Options{}), c, says("v"))
+	do(t.Context(), start(t, mem, semel.Options{}), c, returns("v"))
 	return record(t, mem, c).Fingerprint
 }
 
 // TestStateOfANewerVersion: a state that this program does not know is rejected.
 // It is never treated as an absent record.
 func TestStateOfANewerVersion(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, _ := solo(t, semel.Options{})
 		call := plain("op", d.o).Call(me, "k", "in")
 		answer := forged(call, 17, fingerprintOf(t, call))
@@ -42,7 +42,7 @@ func TestStateOfANewerVersion(t *testing.T) {
 		a := d.ask(t.Context(), p, call, never(t))
 		a.wantErr(t, semel.ErrUnavailable)
 		if !strings.Contains(a.err.Error(), "State(17)") {
-			t.Errorf("told %v, want the state named", a.err)
+			t.Errorf("got %v, want the state named", a.err)
 		}
 		p.wire.heal()
 	})
@@ -51,7 +51,7 @@ func TestStateOfANewerVersion(t *testing.T) {
 // TestRecordWithCollidingID: a record with the same 128-bit id and another key,
 // scope or operation is another request. The caller sees nothing of it.
 func TestRecordWithCollidingID(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, _ := solo(t, semel.Options{})
 		call := plain("op", d.o).Call(me, "k", "in")
 		for name, spoil := range map[string]func(*store.Record){
@@ -90,7 +90,7 @@ func TestRecordThatChangesConstantly(t *testing.T) {
 		})
 		do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInProgress)
 		if n := p.wire.count(swapCall); n > 100 {
-			t.Errorf("asked %d times, want it to give up", n)
+			t.Errorf("%d calls, want an end", n)
 		}
 		p.wire.heal()
 	})
@@ -120,9 +120,9 @@ func TestLeaderFindsItsRecordInDoubt(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				p, mem := solo(t, semel.Options{})
 				call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-				a := do(t.Context(), p, call, func(context.Context) (string, error) { doubt(t, mem, call); return "", err })
+				a := do(t.Context(), p, call, func(context.Context) (string, error) { setInDoubt(t, mem, call); return "", err })
 				a.wantErr(t, errBoom, semel.ErrOutcomeUnknown)
-				a.wantLed(t, store.Unknown, store.InDoubt)
+				a.wantRunNow(t, store.Unknown, store.InDoubt)
 				wantState(t, mem, call, store.InDoubt)
 			})
 		})
@@ -136,7 +136,7 @@ func TestLateLeaderSettlesAFailure(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		do(t.Context(), p, call, func(context.Context) (string, error) {
-			doubt(t, mem, call)
+			setInDoubt(t, mem, call)
 			return "", semel.Final(errBoom)
 		}).wantFailure(t, "boom")
 		wantState(t, mem, call, store.Failed)
@@ -158,7 +158,7 @@ func TestUnrecordedDoubtIsNotReported(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				mem := memory.New(memory.Options{})
 				call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-				leave(t, mem, call, expired)
+				createExisting(t, mem, call, expired)
 				p := start(t, mem, semel.Options{})
 				p.wire.on(func(r request) fault {
 					if r.to() == store.InDoubt {
@@ -179,7 +179,7 @@ func TestUnrecordedDoubtIsNotReported(t *testing.T) {
 // TestFollowersShareInProgress: the leader's key is in progress in another
 // process. Its followers receive the same answer.
 func TestFollowersShareInProgress(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		mem := memory.New(memory.Options{})
 		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
 		call := plain("op", d.o).Call(me, "k", "in")
@@ -201,7 +201,7 @@ func TestFollowersShareInProgress(t *testing.T) {
 				(<-c).wantErr(t, semel.ErrInProgress)
 			}
 			if n := other.wire.total(); n > 1 {
-				t.Errorf("the store was asked %d times, want one answer for all", n)
+				t.Errorf("the store was called %d times, want one answer for all", n)
 			}
 			return "v", nil
 		}).want(t, "v", false)
@@ -211,7 +211,7 @@ func TestFollowersShareInProgress(t *testing.T) {
 // TestPollingEnds when the caller cancels, and when the store fails during
 // polling.
 func TestPollingEnds(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		mem := memory.New(memory.Options{})
 		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{Wait: time.Hour})
 		call := plain("op", d.o).Call(me, "k", "in")
@@ -219,7 +219,7 @@ func TestPollingEnds(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
 			d.ask(ctx, other, call, never(t)).wantErr(t, context.DeadlineExceeded)
-			time.AfterFunc(5*time.Second, other.wire.die)
+			time.AfterFunc(5*time.Second, other.wire.claimAndCrash)
 			d.ask(t.Context(), other, call, never(t)).wantErr(t, semel.ErrUnavailable)
 			return "v", nil
 		}).want(t, "v", false)
@@ -230,7 +230,7 @@ func TestPollingEnds(t *testing.T) {
 // TestReplayedFailures: the failure is marked as replayed for every caller but the
 // first.
 func TestReplayedFailures(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, _ := solo(t, semel.Options{})
 		call := plain("op", d.o).Call(me, "k", "in")
 		for i := range 3 {
@@ -286,7 +286,7 @@ func TestRollbackWithLostReplyAndLostRecord(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-		leave(t, mem, call, pending)
+		createExisting(t, mem, call, pending)
 		p := start(t, mem, semel.Options{})
 		p.wire.on(func(r request) fault {
 			if r.kind == atomicCall {
@@ -303,7 +303,7 @@ func TestRollbackWithLostReplyAndLostRecord(t *testing.T) {
 // TestRollbackWithLostReply: the certificate proves the rollback, and the caller
 // receives the function's own error.
 func TestRollbackWithLostReply(t *testing.T) {
-	eachShape(t, func(t *testing.T, s shape) {
+	eachTxMode(t, func(t *testing.T, s txMode) {
 		p, mem := solo(t, semel.Options{})
 		s.o.OnError = semel.Keep
 		call := plain("op", s.o).Call(me, "k", "in")
@@ -317,7 +317,7 @@ func TestRollbackWithLostReply(t *testing.T) {
 			return "", semel.NotCommitted(context.Canceled) // never kept
 		})
 		a.wantErr(t, context.Canceled)
-		a.wantLed(t, store.NotCommitted, store.Pending)
+		a.wantRunNow(t, store.NotCommitted, store.Pending)
 		wantState(t, mem, call, store.Pending)
 		p.wire.heal()
 		s.ask(t.Context(), p, call, puts("e", "v")).want(t, "v", false)

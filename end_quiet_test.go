@@ -40,7 +40,7 @@ func TestEndQuietReturnsNothingForOwnSuccess(t *testing.T) {
 				t.Fatal(err)
 			}
 			if row.resist {
-				do(t.Context(), start(t, mem, semel.Options{}), call, says("run")).want(t, "shown", true)
+				do(t.Context(), start(t, mem, semel.Options{}), call, returns("run")).want(t, "shown", true)
 			}
 			out, err := a.EndQuiet(cmp.Or(row.value, "mine"), row.err)
 			if (err != nil) != row.fails || row.fails && !errors.Is(err, errBoom) {
@@ -48,10 +48,10 @@ func TestEndQuietReturnsNothingForOwnSuccess(t *testing.T) {
 			}
 			var got string
 			if out != nil && out.Decode(&got) != nil || got != row.want || (out != nil) != (row.want != "") {
-				t.Errorf("told %q, want %q", got, row.want)
+				t.Errorf("got %q, want %q", got, row.want)
 			}
-			if stands := record(t, mem, call); (stands.State == store.Succeeded) == row.fails {
-				t.Errorf("what stands is %v", stands.State)
+			if current := record(t, mem, call); (current.State == store.Succeeded) == row.fails {
+				t.Errorf("the current record is %v", current.State)
 			}
 			if _, err := a.EndQuiet("again", nil); !errors.Is(err, semel.ErrInvalid) {
 				t.Errorf("ended twice: %v", err)

@@ -22,7 +22,7 @@ func TestUnreferencedEngineIsCollected(t *testing.T) {
 			t.Fatalf("New: %v", err)
 		}
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-		if _, _, err := semel.Do(t.Context(), e, call, says("v")); err != nil {
+		if _, _, err := semel.Do(t.Context(), e, call, returns("v")); err != nil {
 			t.Fatalf("Do: %v", err)
 		}
 		return weak.Make(e.Core)

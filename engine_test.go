@@ -45,11 +45,11 @@ func exclusive(t *testing.T, mem *memory.Store, o semel.Options) *process {
 // transaction, so nothing is written when the answer can be read, unless this
 // process has written a moment ago.
 func TestExclusiveStoreIsReadFirst(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		mem := memory.New(memory.Options{})
 		p := exclusive(t, mem, semel.Options{})
 		op := plain("op", d.o)
-		d.ask(t.Context(), p, op.Call(me, "k", "in"), says("v")).want(t, "v", false)
+		d.ask(t.Context(), p, op.Call(me, "k", "in"), returns("v")).want(t, "v", false)
 		pass(20 * time.Millisecond)
 		p.wire.on(func(r request) fault { return fault{busy: r.writes(), hang: r.writes()} })
 		d.ask(t.Context(), p, op.Call(me, "k", "in"), never(t)).want(t, "v", true)
@@ -64,7 +64,7 @@ func TestExclusiveStoreIsReadFirst(t *testing.T) {
 // and no takeover is possible while it is open.
 func TestExclusiveTransactionKeepsItsLease(t *testing.T) {
 	t.Parallel()
-	for _, s := range shapes() {
+	for _, s := range txModes() {
 		if !s.leased {
 			continue
 		}
@@ -123,10 +123,10 @@ func TestLeaseCountsBeforeAnExclusiveTransaction(t *testing.T) {
 
 // TestFullStore: nothing ran, and the error contains the store's reason.
 func TestFullStore(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p := start(t, memory.New(memory.Options{MaxRecords: 1}), semel.Options{})
 		op := plain("op", d.o)
-		d.ask(t.Context(), p, op.Call(me, "k", "in"), says("v")).want(t, "v", false)
+		d.ask(t.Context(), p, op.Call(me, "k", "in"), returns("v")).want(t, "v", false)
 		ran := false
 		a := d.ask(t.Context(), p, op.Call(me, "other", "in"), func(context.Context) (string, error) { ran = true; return "v", nil })
 		a.wantErr(t, memory.ErrFull)
@@ -137,17 +137,17 @@ func TestFullStore(t *testing.T) {
 	})
 }
 
-// refusing answers no Swap. What it embeds does.
-type refusing struct{ *memory.Store }
+// rejectingStore fails every Swap. The embedded store works.
+type rejectingStore struct{ *memory.Store }
 
-func (refusing) Swap(context.Context, []store.Change) ([]store.SwapResult, error) {
+func (rejectingStore) Swap(context.Context, []store.Change) ([]store.SwapResult, error) {
 	return nil, errBoom
 }
 
 // The engine bypasses no store that wraps another one.
 func TestWrappedStoreIsUsed(t *testing.T) {
 	t.Parallel()
-	e, err := semel.New(refusing{memory.New(memory.Options{})}, semel.Options{Survive: store.NoFailure, MaxUnrecorded: -1})
+	e, err := semel.New(rejectingStore{memory.New(memory.Options{})}, semel.Options{Survive: store.NoFailure, MaxUnrecorded: -1})
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}

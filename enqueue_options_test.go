@@ -57,7 +57,7 @@ func TestEnqueueOptions(t *testing.T) {
 				}
 				answerOf(a.End("v", nil)).want(t, "v", false)
 				if r := wantState(t, mem, call, store.Succeeded); r.Priority != tt.priority {
-					t.Errorf("priority %d stands, want %d", r.Priority, tt.priority)
+					t.Errorf("the priority is %d, want %d", r.Priority, tt.priority)
 				}
 			})
 		})
@@ -88,7 +88,7 @@ func TestEnqueueErrorsNameTheField(t *testing.T) {
 		_, err = semel.Enqueue(t.Context(), p, plain("op", semel.OperationOptions[string]{Retention: 1}).Call(me, "k", "in"), semel.EnqueueOptions{})
 		wantField(t, err, "Retention")
 		if n := p.wire.count(swapCall); n != 0 {
-			t.Errorf("the store was asked for %d changes", n)
+			t.Errorf("the store received %d changes", n)
 		}
 	})
 }
@@ -97,12 +97,12 @@ func TestEnqueueErrorsNameTheField(t *testing.T) {
 // another request is, and Enqueue does not wait for an open transaction.
 func TestEnqueueOverExistingRecords(t *testing.T) {
 	t.Parallel()
-	for _, s := range stands() {
+	for _, s := range existingStates() {
 		t.Run(string(s), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				op := plain("op", retried(semel.AtLeastOnce()))
 				p, mem := owned(t, op)
-				leave(t, mem, op.Call(me, "k", "in"), s)
+				createExisting(t, mem, op.Call(me, "k", "in"), s)
 				added, err := semel.Enqueue(t.Context(), p, op.Call(me, "k", "in"), semel.EnqueueOptions{})
 				if added != (s == nothing) || err != nil {
 					t.Errorf("Enqueue = %v, %v", added, err)
@@ -120,7 +120,7 @@ func TestEnqueueOverExistingRecords(t *testing.T) {
 			_ = inTx(t, mem, func(tx *memory.Tx) error {
 				_, _ = semel.EnqueueTx(t.Context(), p.Engine, tx, call, semel.EnqueueOptions{})
 				if added, err := semel.Enqueue(t.Context(), p, call, semel.EnqueueOptions{}); added || !errors.Is(err, semel.ErrInProgress) || semel.RetryAfter(err) <= 0 {
-					t.Errorf("Enqueue = %v, %v, want ErrInProgress and when to ask again", added, err)
+					t.Errorf("Enqueue = %v, %v, want ErrInProgress and a RetryAfter", added, err)
 				}
 				return errBoom
 			})
@@ -138,7 +138,7 @@ func TestEnqueueErrors(t *testing.T) {
 					op := plain("op", retried(semel.AtLeastOnce()))
 					p, mem := owned(t, op)
 					call := op.Call(me, "k", "in")
-					p.wire.on(kth(k+1, f))
+					p.wire.on(failCall(k+1, f))
 					added, err := semel.Enqueue(t.Context(), p, call, semel.EnqueueOptions{})
 					if added != (err == nil) {
 						t.Errorf("Enqueue = %v, %v", added, err)
@@ -148,7 +148,7 @@ func TestEnqueueErrors(t *testing.T) {
 						t.Errorf("Enqueue again: %v", err)
 					}
 					wantState(t, mem, call, store.Pending)
-					work(t, p, op, says("v")).want(t, "v", false)
+					work(t, p, op, returns("v")).want(t, "v", false)
 				})
 			})
 		}
@@ -159,7 +159,7 @@ func TestEnqueueErrors(t *testing.T) {
 func TestEnqueueWhileTheStoreIsDown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
-		p.wire.die()
+		p.wire.claimAndCrash()
 		call := plain("op", retried(semel.AtLeastOnce())).Call(me, "k", "in")
 		if _, err := semel.Enqueue(t.Context(), p, call, semel.EnqueueOptions{}); !errors.Is(err, semel.ErrUnavailable) {
 			t.Errorf("Enqueue: %v, want ErrUnavailable", err)

@@ -37,7 +37,7 @@ func enqueue(t *testing.T, p *process, mem *memory.Store, call semel.Call, delay
 }
 
 func TestDirectCallRunsTheEnqueuedRecord(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", queueable(d.o)).Call(me, "k", "the input")
 		enqueue(t, p, mem, call, 0)
@@ -45,7 +45,7 @@ func TestDirectCallRunsTheEnqueuedRecord(t *testing.T) {
 		if got, want := string(r.Input), `"the input"`; got != want || r.Expire != 0 {
 			t.Errorf("recorded the input %s, to expire in %v; want %s, never", got, r.Expire, want)
 		}
-		d.ask(t.Context(), p, call, says("v")).want(t, "v", false)
+		d.ask(t.Context(), p, call, returns("v")).want(t, "v", false)
 		d.ask(t.Context(), p, call, never(t)).want(t, "v", true)
 		if r := wantState(t, mem, call, store.Succeeded); r.Attempt != 1 || string(r.Input) != `"the input"` {
 			t.Errorf("attempt %d succeeded, with the input %s; want 1 and what was enqueued", r.Attempt, r.Input)
@@ -76,12 +76,12 @@ func TestEnqueueTxIsAtomic(t *testing.T) {
 
 func TestEnqueueTxTwice(t *testing.T) {
 	t.Parallel()
-	for _, s := range stands() {
+	for _, s := range existingStates() {
 		t.Run(string(s), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				p, mem := solo(t, semel.Options{})
 				op := plain("op", queueable(semel.OperationOptions[string]{}))
-				leave(t, mem, op.Call(me, "k", "in"), s)
+				createExisting(t, mem, op.Call(me, "k", "in"), s)
 				before := record(t, mem, op.Call(me, "k", "in"))
 				_ = inTx(t, mem, func(tx *memory.Tx) error {
 					added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, op.Call(me, "k", "in"), semel.EnqueueOptions{})
@@ -164,7 +164,7 @@ func TestEnqueueTxOfAnExpiredKey(t *testing.T) {
 		gone := op.Call(me, uuidv7(time.Now().Add(-48*time.Hour-time.Second)), "in")
 		_ = inTx(t, mem, func(tx *memory.Tx) error {
 			if added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, old, semel.EnqueueOptions{}); added || err != nil {
-				t.Errorf("EnqueueTx of what stands = %v, %v, want nothing added", added, err)
+				t.Errorf("EnqueueTx of an existing record = %v, %v, want nothing added", added, err)
 			}
 			if added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, gone, semel.EnqueueOptions{}); added || !errors.Is(err, semel.ErrKeyExpired) {
 				t.Errorf("EnqueueTx of an old key = %v, %v, want ErrKeyExpired", added, err)
@@ -191,7 +191,7 @@ func TestPendingTaskIsNotPurged(t *testing.T) {
 			do(t.Context(), p, c, fails(semel.NotCommitted(errBoom)))
 		}},
 		"swept": {keyed, func(t *testing.T, p *process, c semel.Call) {
-			die(t, start(t, p.wire.Store, semel.Options{}), c)
+			claimAndCrash(t, start(t, p.wire.Store, semel.Options{}), c)
 			pass(time.Minute)
 			sweepOne(t, p, c)
 		}},
@@ -237,13 +237,13 @@ func TestPendingTaskIsNotPurged(t *testing.T) {
 				tt.live(t, p, call)
 				p.wire.heal()
 				if r := wantState(t, mem, call, store.Pending); r.Attempt == 0 {
-					t.Error("nobody claimed it, want an attempt")
+					t.Error("no attempt has claimed it")
 				}
 				pass(1000 * time.Hour)
 				if n, err := p.Purge(t.Context(), 10); n != 0 || err != nil {
 					t.Errorf("Purge = %d, %v, want it to stay", n, err)
 				}
-				do(t.Context(), p, call, p.run(says("v"))).want(t, "v", false)
+				do(t.Context(), p, call, p.run(returns("v"))).want(t, "v", false)
 				pass(1000 * time.Hour)
 				if n, err := p.Purge(t.Context(), 10); n != 1 || err != nil {
 					t.Errorf("Purge once it is done = %d, %v, want 1", n, err)

@@ -10,26 +10,26 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// stand is what a caller may find under its key.
-type stand string
+// existingState is what a caller may find under its key.
+type existingState string
 
 const (
-	nothing   stand = "nothing"
-	pending   stand = "Pending"
-	live      stand = "InProgress, lease running"
-	expired   stand = "InProgress, lease over"
-	inDoubt   stand = "InDoubt"
-	succeeded stand = "Succeeded"
-	failed    stand = "Failed"
+	nothing   existingState = "nothing"
+	pending   existingState = "Pending"
+	live      existingState = "InProgress, lease running"
+	expired   existingState = "InProgress, lease over"
+	inDoubt   existingState = "InDoubt"
+	succeeded existingState = "Succeeded"
+	failed    existingState = "Failed"
 )
 
-func stands() []stand {
-	return []stand{nothing, pending, live, expired, inDoubt, succeeded, failed}
+func existingStates() []existingState {
+	return []existingState{nothing, pending, live, expired, inDoubt, succeeded, failed}
 }
 
-// leave makes a process of its own leave s under call, and nothing else. The
-// operation's lease must be the engine's.
-func leave(t *testing.T, mem *memory.Store, call semel.Call, s stand) {
+// createExisting leaves a record in the state s under call, by a process of its
+// own. The operation's lease must be the engine's.
+func createExisting(t *testing.T, mem *memory.Store, call semel.Call, s existingState) {
 	t.Helper()
 	p := start(t, mem, semel.Options{})
 	switch s {
@@ -37,33 +37,33 @@ func leave(t *testing.T, mem *memory.Store, call semel.Call, s stand) {
 	case pending:
 		do(t.Context(), p, call, fails(semel.NotCommitted(errBoom))).wantErr(t, errBoom)
 	case succeeded:
-		do(t.Context(), p, call, p.run(says("done"))).want(t, "done", false)
+		do(t.Context(), p, call, p.run(returns("done"))).want(t, "done", false)
 	case failed:
 		do(t.Context(), p, call, fails(semel.Final(errBoom))).wantErr(t)
 	case live, expired, inDoubt:
-		die(t, p, call)
+		claimAndCrash(t, p, call)
 		if s == expired {
 			pass(time.Minute)
 		}
 		if s == inDoubt {
-			doubt(t, mem, call)
+			setInDoubt(t, mem, call)
 		}
 	}
 }
 
-// die claims call and then dies, as far as the store can tell.
-func die(t *testing.T, p *process, call semel.Call) {
+// claimAndCrash claims call and then crashes, as far as the store can tell.
+func claimAndCrash(t *testing.T, p *process, call semel.Call) {
 	t.Helper()
 	a, out, err := semel.Begin(t.Context(), p, call)
 	if err != nil || out != nil {
 		t.Fatalf("Begin = %v, %v, want an attempt", out, err)
 	}
-	p.wire.die()
+	p.wire.claimAndCrash()
 	t.Cleanup(a.Abandon)
 }
 
-// doubt makes the record of call InDoubt, as a sweeper would have.
-func doubt(t *testing.T, mem *memory.Store, call semel.Call) {
+// setInDoubt makes the record of call InDoubt, as a sweeper would.
+func setInDoubt(t *testing.T, mem *memory.Store, call semel.Call) {
 	t.Helper()
 	was := record(t, mem, call)
 	to := was

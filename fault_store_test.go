@@ -117,7 +117,7 @@ func (w *wire) heal() { w.on(nil) }
 
 // die makes every call from now on an error: the process is gone, as far as the
 // store can tell.
-func (w *wire) die() { w.on(func(request) fault { return fault{before: errDead} }) }
+func (w *wire) claimAndCrash() { w.on(func(request) fault { return fault{before: errDead} }) }
 
 // blackHole makes every call from now on stay without an answer.
 func (w *wire) blackHole() { w.on(func(request) fault { return fault{hang: true} }) }
@@ -169,7 +169,7 @@ func (w *wire) enter(r request) fault {
 	return w.plan(r)
 }
 
-func (w *wire) leave() {
+func (w *wire) createExisting() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.open--
@@ -197,7 +197,7 @@ func (f fault) pass(ctx context.Context) error {
 // through sends one call, and does to it what the plan says.
 func through[T any](ctx context.Context, w *wire, r request, apply func(f fault) (T, error)) (T, error) {
 	f := w.enter(r)
-	defer w.leave()
+	defer w.createExisting()
 	var none T
 	if err := f.pass(ctx); err != nil {
 		return none, err

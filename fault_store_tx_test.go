@@ -9,12 +9,12 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-type runInTx = func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error)
+type runInTx = func(ctx context.Context, tx *memory.Tx, current store.SwapResult) (*store.Change, error)
 
 // Atomic begins and ends a transaction as the plan says.
 func (w *wire) Atomic(ctx context.Context, id store.ID, hold bool, run runInTx) (store.Verdict, error) {
 	f := w.enter(request{kind: atomicCall, id: id})
-	defer w.leave()
+	defer w.createExisting()
 	if err := f.pass(ctx); err != nil {
 		return store.NotCommitted, err
 	}
@@ -27,14 +27,14 @@ func (w *wire) Atomic(ctx context.Context, id store.ID, hold bool, run runInTx) 
 	case f.commit == commitOpen:
 		return w.stayOpen(ctx, id, hold, run)
 	}
-	verdict, err := w.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
+	verdict, err := w.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, current store.SwapResult) (*store.Change, error) {
 		if f.busy {
-			stands = store.SwapResult{Busy: true}
+			current = store.SwapResult{Busy: true}
 		}
 		if f.forge != nil {
-			stands = *f.forge
+			current = *f.forge
 		}
-		c, err := run(ctx, tx, stands)
+		c, err := run(ctx, tx, current)
 		if c != nil {
 			w.note(c)
 		}
@@ -65,8 +65,8 @@ func (w *wire) Atomic(ctx context.Context, id store.ID, hold bool, run runInTx) 
 func (w *wire) stayOpen(ctx context.Context, id store.ID, hold bool, run runInTx) (store.Verdict, error) {
 	ran := make(chan struct{})
 	go func() {
-		_, err := w.Store.Atomic(context.WithoutCancel(ctx), id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
-			c, err := run(ctx, tx, stands)
+		_, err := w.Store.Atomic(context.WithoutCancel(ctx), id, hold, func(ctx context.Context, tx *memory.Tx, current store.SwapResult) (*store.Change, error) {
+			c, err := run(ctx, tx, current)
 			close(ran)
 			<-w.late
 			return c, err

@@ -13,8 +13,8 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// kth makes the k-th call of the store go as f says, and all others well.
-func kth(k int, f fault) func(request) fault {
+// failCall makes the k-th call of the store fail with f, and all others succeed.
+func failCall(k int, f fault) func(request) fault {
 	n := 0
 	return func(request) fault {
 		if n++; n == k {
@@ -24,9 +24,10 @@ func kth(k int, f fault) func(request) fault {
 	}
 }
 
-// kthWrite is kth, except that reads are never Busy or refused, as in real stores.
-func kthWrite(k int, f fault) func(request) fault {
-	n := kth(k, f)
+// failWriteCall is failCall, except that reads are never Busy or rejected, as in
+// real stores.
+func failWriteCall(k int, f fault) func(request) fault {
+	n := failCall(k, f)
 	return func(r request) fault {
 		f := n(r)
 		if r.kind == getCall {
@@ -50,9 +51,9 @@ func everyFault() map[string]fault {
 	}
 }
 
-// trial is one operation, run through one door, while one call goes wrong.
-type trial struct {
-	d    door
+// faultRun is one operation, run through one entry point, while one call fails.
+type faultRun struct {
+	d    entryPoint
 	p    *process
 	mem  *memory.Store
 	call semel.Call
@@ -62,7 +63,7 @@ type trial struct {
 
 // effect leaves an effect of this run: in the transaction where there is one,
 // else at once.
-func (tr *trial) effect(ctx context.Context) (string, error) {
+func (tr *faultRun) effect(ctx context.Context) (string, error) {
 	tr.runs++
 	if tx, ok := semel.TxOf(ctx, tr.p.Engine); ok {
 		return "v", tx.Put(fmt.Sprint("e", tr.runs), nil)
@@ -79,7 +80,7 @@ func inTxOf(mem *memory.Store, name string) error {
 	return err
 }
 
-func (tr *trial) effects() int {
+func (tr *faultRun) effects() int {
 	n := 0
 	for i := range tr.runs {
 		if _, ok := tr.mem.Value(fmt.Sprint("e", i+1)); ok {
@@ -91,7 +92,7 @@ func (tr *trial) effects() int {
 
 // first asks with the patience of a minute: a transaction that cannot even begin
 // is waited for as long as its caller waits.
-func (tr *trial) first(t *testing.T, fn handler) answer {
+func (tr *faultRun) first(t *testing.T, fn handler) answer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -99,7 +100,7 @@ func (tr *trial) first(t *testing.T, fn handler) answer {
 }
 
 // retry asks in another process until the answer is final, as patient callers do.
-func (tr *trial) retry(t *testing.T, fn handler) answer {
+func (tr *faultRun) retry(t *testing.T, fn handler) answer {
 	t.Helper()
 	first := tr.p
 	tr.p = start(t, tr.mem, semel.Options{})
@@ -116,18 +117,18 @@ func (tr *trial) retry(t *testing.T, fn handler) answer {
 }
 
 // eachTrial runs test for each door, each fault, and each call that may meet it.
-func eachTrial(t *testing.T, test func(t *testing.T, tr *trial)) {
+func eachTrial(t *testing.T, test func(t *testing.T, tr *faultRun)) {
 	t.Helper()
 	t.Parallel()
-	for _, d := range doors() {
+	for _, d := range entryPoints() {
 		for name, f := range everyFault() {
 			for k := range 5 {
 				t.Run(fmt.Sprintf("%s/%s/%d", d.name, name, k+1), func(t *testing.T) {
 					t.Parallel()
 					synctest.Test(t, func(t *testing.T) {
 						p, mem := solo(t, semel.Options{})
-						p.wire.on(kth(k+1, f))
-						test(t, &trial{d: d, p: p, mem: mem, call: plain("op", d.o).Call(me, "k", "in"), f: f})
+						p.wire.on(failCall(k+1, f))
+						test(t, &faultRun{d: d, p: p, mem: mem, call: plain("op", d.o).Call(me, "k", "in"), f: f})
 					})
 				})
 			}
@@ -138,17 +139,17 @@ func eachTrial(t *testing.T, test func(t *testing.T, tr *trial)) {
 // TestEveryStoreCallMayFail: every reported answer stays true, there is one
 // effect, and a retry returns it.
 func TestEveryStoreCallMayFail(t *testing.T) {
-	eachTrial(t, func(t *testing.T, tr *trial) {
+	eachTrial(t, func(t *testing.T, tr *faultRun) {
 		first := tr.first(t, tr.effect)
-		told, there := semel.VerdictOf(first.err), tr.effects()
+		verdict, there := semel.VerdictOf(first.err), tr.effects()
 		if first.err == nil {
 			first.want(t, "v", false)
 		}
-		if told == store.Committed && there != 1 || told == store.NotCommitted && there != 0 {
-			t.Errorf("told %v (%v) with %d effects there", told, first.err, there)
+		if verdict == store.Committed && there != 1 || verdict == store.NotCommitted && there != 0 {
+			t.Errorf("verdict %v (%v) with %d effects", verdict, first.err, there)
 		}
 		if failure, ok := errors.AsType[*semel.Failure](first.err); ok {
-			t.Errorf("told the failure %v", failure)
+			t.Errorf("got the failure %v", failure)
 		}
 		tr.p.wire.heal()
 		pass(time.Minute)
@@ -157,7 +158,7 @@ func TestEveryStoreCallMayFail(t *testing.T) {
 			last.want(t, "v", last.replayed)
 		}
 		if first.err == nil && !last.replayed {
-			t.Error("what was told as success was run again")
+			t.Error("a reported success was run again")
 		}
 		if n := tr.effects(); n != 1 {
 			t.Errorf("%d effects, want one", n)
@@ -169,14 +170,14 @@ func TestEveryStoreCallMayFail(t *testing.T) {
 // TestEveryStoreCallOfAFailureMayFail: a failure is reported only after it has
 // been recorded, and then forever.
 func TestEveryStoreCallOfAFailureMayFail(t *testing.T) {
-	eachTrial(t, func(t *testing.T, tr *trial) {
+	eachTrial(t, func(t *testing.T, tr *faultRun) {
 		fn := fails(semel.Final(errBoom))
 		first := tr.first(t, fn)
-		if _, told := errors.AsType[*semel.Failure](first.err); told {
+		if _, isFailure := errors.AsType[*semel.Failure](first.err); isFailure {
 			wantState(t, tr.mem, tr.call, store.Failed)
 		}
 		if first.err == nil {
-			t.Error("told success")
+			t.Error("got success")
 		}
 		tr.p.wire.heal()
 		pass(time.Minute)

@@ -51,13 +51,13 @@ func (r *receiver) op(o semel.OperationOptions[string]) *semel.Operation[string]
 func (r *receiver) want(t *testing.T, asked ...string) {
 	t.Helper()
 	if !slices.Equal(r.asked, asked) {
-		t.Errorf("the receiver was asked %q, want %q", r.asked, asked)
+		t.Errorf("the receiver got the calls %q, want %q", r.asked, asked)
 	}
 }
 
 func TestFenceIsRaisedOnlyAfterAnUnknownAttempt(t *testing.T) {
 	t.Parallel()
-	want := map[stand][]string{
+	want := map[existingState][]string{
 		nothing: {"act 1"}, pending: {"act 2"}, expired: {"raise 2", "look", "act 2"},
 		live: nil, inDoubt: nil, succeeded: nil, failed: nil,
 	}
@@ -67,7 +67,7 @@ func TestFenceIsRaisedOnlyAfterAnUnknownAttempt(t *testing.T) {
 				mem := memory.New(memory.Options{})
 				r := new(receiver)
 				call := r.op(semel.OperationOptions[string]{}).Call(me, "k", "in")
-				leave(t, mem, call, s)
+				createExisting(t, mem, call, s)
 				do(t.Context(), start(t, mem, semel.Options{}), call, r.act)
 				r.want(t, asked...)
 			})
@@ -80,7 +80,7 @@ func TestFenceFindsTheEffect(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		r := &receiver{found: true}
 		call := r.op(semel.OperationOptions[string]{}).Call(me, "k", "in")
-		leave(t, mem, call, expired)
+		createExisting(t, mem, call, expired)
 		p := start(t, mem, semel.Options{})
 		do(t.Context(), p, call, r.act).want(t, "found", true)
 		do(t.Context(), p, call, r.act).want(t, "found", true)
@@ -124,12 +124,12 @@ func TestFenceErrorProvesNothing(t *testing.T) {
 						r.lookErr = f.err
 					}
 					call := r.op(semel.OperationOptions[string]{OnError: semel.Keep, Classify: classifies}).Call(me, "k", "in")
-					leave(t, mem, call, expired)
+					createExisting(t, mem, call, expired)
 					p := start(t, mem, semel.Options{})
 					a := do(t.Context(), p, call, r.act)
-					wantLedTo(t, a, f.err, wantState(t, mem, call, store.Pending), ledRequeued)
+					wantEnd(t, a, f.err, wantState(t, mem, call, store.Pending), endRequeued)
 					if !strings.HasSuffix(a.err.Error(), "fence: "+f.err.Error()) {
-						t.Errorf("told %v, want it to say where it failed", a.err)
+						t.Errorf("got %v, want it to say where it failed", a.err)
 					}
 					r.raiseErr, r.lookErr, r.found, r.asked = nil, nil, true, nil
 					do(t.Context(), p, call, r.act).want(t, "found", true)
@@ -146,9 +146,9 @@ func TestFenceStaysUpThroughAReleasedAttempt(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		r := new(receiver)
 		call := r.op(semel.OperationOptions[string]{}).Call(me, "k", "in")
-		leave(t, mem, call, expired)
+		createExisting(t, mem, call, expired)
 		p := start(t, mem, semel.Options{})
-		do(t.Context(), p, call, fails(semel.NotCommitted(errBoom))).wantLed(t, store.NotCommitted, store.Pending)
+		do(t.Context(), p, call, fails(semel.NotCommitted(errBoom))).wantRunNow(t, store.NotCommitted, store.Pending)
 		do(t.Context(), p, call, r.act).want(t, "acted", false)
 		r.want(t, "raise 2", "look", "raise 3", "look", "act 3")
 	})

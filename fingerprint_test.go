@@ -33,7 +33,7 @@ func TestInputChoosesItsFingerprint(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p, mem := solo(t, semel.Options{})
-			ask := func(v visit) answer { return do(t.Context(), p, op.Call(me, "k", v), says("seen")) }
+			ask := func(v visit) answer { return do(t.Context(), p, op.Call(me, "k", v), returns("seen")) }
 			ask(visit{"Oslo", "trace 1"}).want(t, "seen", false)
 			ask(visit{"Oslo", "trace 2"}).want(t, "seen", true)
 			ask(visit{"Rome", "trace 1"}).wantErr(t, semel.ErrMismatch)
@@ -59,7 +59,7 @@ func TestFingerprintCoversFieldsBesideAnEmbeddedType(t *testing.T) {
 	op := semel.Define("fetch", semel.OperationOptions[fetch]{})
 	p, _ := solo(t, semel.Options{})
 	at := &url.URL{Host: "example.com"}
-	do(t.Context(), p, op.Call(me, "k", fetch{at, "a"}), says("done")).want(t, "done", false)
+	do(t.Context(), p, op.Call(me, "k", fetch{at, "a"}), returns("done")).want(t, "done", false)
 	do(t.Context(), p, op.Call(me, "k", fetch{at, "b"}), never(t)).wantErr(t, semel.ErrMismatch)
 }
 
@@ -74,7 +74,7 @@ func TestConcurrentFingerprints(t *testing.T) {
 			for size := range 200 {
 				v := strings.Repeat(string(rune('a'+n)), size+1)
 				call := op.Call(me, v+"k", v)
-				do(t.Context(), p, call, says(v)).want(t, v, false)
+				do(t.Context(), p, call, returns(v)).want(t, v, false)
 				do(t.Context(), p, op.Call(me, v+"k", v), never(t)).want(t, v, true)
 			}
 		})

@@ -17,7 +17,7 @@ const crowd = 500
 // TestFiveHundredCallersRetryUntilFinal: with Wait 0 every follower is answered at
 // once, and retries after the given time.
 func TestFiveHundredCallersRetryUntilFinal(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, _ := solo(t, semel.Options{})
 		call := plain("op", d.o).Call(me, "k", "in")
 		var runs counted
@@ -36,13 +36,13 @@ func TestFiveHundredCallersRetryUntilFinal(t *testing.T) {
 		}
 		runs.want(t, 1)
 		if first != 1 {
-			t.Errorf("%d callers were told that it is not a replay, want one", first)
+			t.Errorf("%d callers got an answer that is no replay, want one", first)
 		}
 	})
 }
 
 // untilFinal retries after the returned delay while the key is in progress.
-func untilFinal(t *testing.T, p *process, d door, call semel.Call, fn handler) answer {
+func untilFinal(t *testing.T, p *process, d entryPoint, call semel.Call, fn handler) answer {
 	for {
 		a := d.ask(t.Context(), p, call, fn)
 		if semel.RetryAfter(a.err) == 0 {
@@ -56,7 +56,7 @@ func untilFinal(t *testing.T, p *process, d door, call semel.Call, fn handler) a
 // TestFiveHundredCallersWait: followers wait for the leader in their process, send
 // no store request meanwhile, and receive its answer.
 func TestFiveHundredCallersWait(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, _ := solo(t, semel.Options{Wait: time.Hour})
 		call := plain("op", d.o).Call(me, "k", "in")
 		var runs counted
@@ -92,7 +92,7 @@ func TestWaitersAreBounded(t *testing.T) {
 	t.Parallel()
 	for _, where := range []string{"of the leader's process", "of another process"} {
 		t.Run(where, func(t *testing.T) {
-			eachDoor(t, func(t *testing.T, d door) {
+			eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 				mem := memory.New(memory.Options{})
 				leader := start(t, mem, semel.Options{Wait: time.Minute, MaxWaiters: 3})
 				follower := leader
@@ -134,7 +134,7 @@ func TestWaitEnds(t *testing.T) {
 	t.Parallel()
 	for _, where := range []string{"in one process", "across processes"} {
 		t.Run(where, func(t *testing.T) {
-			eachDoor(t, func(t *testing.T, d door) {
+			eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 				mem := memory.New(memory.Options{})
 				p := start(t, mem, semel.Options{Wait: 8 * time.Second})
 				other := p
@@ -162,7 +162,7 @@ func TestWaitEnds(t *testing.T) {
 // TestWaitIsPerCaller: a later caller goes on waiting after the wait of the first
 // one ends.
 func TestWaitIsPerCaller(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		mem := memory.New(memory.Options{})
 		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{Wait: time.Minute})
 		call := plain("op", d.o).Call(me, "k", "in")
@@ -181,7 +181,7 @@ func TestWaitIsPerCaller(t *testing.T) {
 
 // TestWaitAcrossProcesses polls until the leader has an outcome.
 func TestWaitAcrossProcesses(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		mem := memory.New(memory.Options{})
 		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{Wait: time.Hour})
 		call := plain("op", d.o).Call(me, "k", "in")
@@ -203,7 +203,7 @@ func TestWaitAcrossProcesses(t *testing.T) {
 
 // TestRetryAfterScalesWithTheAgeOfTheClaim, within bounds.
 func TestRetryAfterScalesWithTheAgeOfTheClaim(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		mem := memory.New(memory.Options{})
 		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
 		call := plain("op", d.o).Call(me, "k", "in")
@@ -234,13 +234,13 @@ func TestFollowersReceiveTheLeadersAnswer(t *testing.T) {
 		fn    func(p *process) handler
 		check func(t *testing.T, a answer)
 	}{
-		"success":      {func(*process) handler { return says("v") }, func(t *testing.T, a answer) { a.want(t, "v", true) }},
+		"success":      {func(*process) handler { return returns("v") }, func(t *testing.T, a answer) { a.want(t, "v", true) }},
 		"failure":      {func(*process) handler { return fails(semel.Final(errBoom)) }, func(t *testing.T, a answer) { a.wantFailure(t, "boom") }},
 		"doubt":        {func(*process) handler { return fails(errBoom) }, func(t *testing.T, a answer) { a.wantErr(t, semel.ErrInDoubt) }},
-		"late success": {func(p *process) handler { return goneAfter(p, "v", fault{before: errCut}) }, func(t *testing.T, a answer) { a.want(t, "v", true) }},
+		"late success": {func(p *process) handler { return outageAfter(p, "v", fault{before: errCut}) }, func(t *testing.T, a answer) { a.want(t, "v", true) }},
 		"no answer": {
 			func(p *process) handler {
-				return func(context.Context) (string, error) { p.wire.die(); return "", semel.Final(errBoom) }
+				return func(context.Context) (string, error) { p.wire.claimAndCrash(); return "", semel.Final(errBoom) }
 			},
 			func(t *testing.T, a answer) { a.wantErr(t, semel.ErrUnavailable) },
 		},
@@ -269,7 +269,7 @@ func TestFollowersReceiveTheLeadersAnswer(t *testing.T) {
 
 // TestFollowersLeadAfterARelease: one of them becomes the next leader.
 func TestFollowersLeadAfterARelease(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, mem := solo(t, semel.Options{Wait: time.Hour})
 		call := plain("op", d.o).Call(me, "k", "in")
 		var runs counted
@@ -294,7 +294,7 @@ func TestFollowersLeadAfterARelease(t *testing.T) {
 }
 
 func TestKeysAreIndependent(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, _ := solo(t, semel.Options{Wait: time.Hour})
 		op := plain("op", d.o)
 		finish := make(chan struct{})
@@ -303,8 +303,8 @@ func TestKeysAreIndependent(t *testing.T) {
 		})
 		synctest.Wait()
 		for i := range 20 {
-			d.ask(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), says("v")).want(t, "v", false)
-			d.ask(t.Context(), p, op.Call(semel.ScopeOf(fmt.Sprint(i)), "held", "in"), says("v")).want(t, "v", false)
+			d.ask(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), returns("v")).want(t, "v", false)
+			d.ask(t.Context(), p, op.Call(semel.ScopeOf(fmt.Sprint(i)), "held", "in"), returns("v")).want(t, "v", false)
 		}
 		close(finish)
 		(<-held).want(t, "v", false)
@@ -312,7 +312,7 @@ func TestKeysAreIndependent(t *testing.T) {
 }
 
 func TestFollowersWaitForADueTime(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		mem := memory.New(memory.Options{})
 		p, patient := start(t, mem, semel.Options{}), start(t, mem, semel.Options{Wait: time.Minute})
 		call := plain("op", queueable(d.o)).Call(me, "k", "in")
@@ -323,7 +323,7 @@ func TestFollowersWaitForADueTime(t *testing.T) {
 			t.Errorf("RetryAfter = %v, want until it is due", got)
 		}
 		began := time.Now()
-		d.ask(t.Context(), patient, call, says("v")).want(t, "v", false)
+		d.ask(t.Context(), patient, call, returns("v")).want(t, "v", false)
 		if took := time.Since(began); took < 10*time.Second {
 			t.Errorf("it ran after %v, want not before it was due", took)
 		}

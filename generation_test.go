@@ -15,8 +15,8 @@ import (
 
 const hour = time.Hour
 
-// byHour is an operation whose keys are remembered by the hour.
-func byHour() *semel.Operation[string] {
+// hourlyOptions define an operation whose keys are remembered by the hour.
+func hourlyOptions() *semel.Operation[string] {
 	return plain("op", semel.OperationOptions[string]{Generation: hour})
 }
 
@@ -41,7 +41,7 @@ func records(t *testing.T, mem *memory.Store) []store.Record {
 func TestGenerationsRemember(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
-		call := byHour().Call(me, "k", "in")
+		call := hourlyOptions().Call(me, "k", "in")
 		pass(hour - time.Second) // the bubble's time begins with a generation
 		doTx(t.Context(), p, call, puts("first", "v")).want(t, "v", false)
 		doTx(t.Context(), p, call, neverTx(t)).want(t, "v", true)
@@ -70,7 +70,7 @@ func TestGenerationsConcurrently(t *testing.T) {
 				mem := memory.New(memory.Options{})
 				pass(hour - time.Minute)
 				early, late := clocked(t, mem, order[0]), clocked(t, mem, order[1])
-				call := byHour().Call(me, "k", "in")
+				call := hourlyOptions().Call(me, "k", "in")
 				gate := make(chan struct{})
 				var once sync.Once
 				second := later(func() answer {
@@ -97,14 +97,14 @@ func TestGenerationsAfterAnAbort(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		pass(hour - time.Minute)
 		early, late := clocked(t, mem, 0), clocked(t, mem, hour/2)
-		call := byHour().Call(me, "k", "in")
+		call := hourlyOptions().Call(me, "k", "in")
 		for _, err := range []error{errBoom, semel.Final(errBoom), semel.NotCommitted(errBoom)} {
 			a := doTx(t.Context(), early, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
 				_, _ = puts("early", "v")(ctx, tx)
 				return "", err
 			})
 			a.wantErr(t, errBoom)
-			a.wantLed(t, store.NotCommitted, store.Absent)
+			a.wantRunNow(t, store.NotCommitted, store.Absent)
 		}
 		if all := records(t, mem); len(all) != 0 {
 			t.Errorf("after errors the records are %+v, want none: no failure is kept", all)
@@ -126,7 +126,7 @@ func TestGenerationsWithUnknownCommit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				p, mem := solo(t, semel.Options{})
-				call := byHour().Call(me, "k", "in")
+				call := hourlyOptions().Call(me, "k", "in")
 				p.wire.on(func(r request) fault {
 					if r.kind == atomicCall {
 						return fault{commit: tt.commit}
@@ -142,7 +142,7 @@ func TestGenerationsWithUnknownCommit(t *testing.T) {
 					doTx(t.Context(), p, call, neverTx(t)).want(t, "v", true)
 					return
 				}
-				a.wantLed(t, store.NotCommitted, store.Pending)
+				a.wantRunNow(t, store.NotCommitted, store.Pending)
 				if all := records(t, mem); len(all) != 1 || all[0].State != store.Pending {
 					t.Errorf("the records are %+v, want the certificate alone", all)
 				}
@@ -161,16 +161,16 @@ func TestGenerationsAfterACertificate(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		pass(hour - time.Minute)
 		early, late := clocked(t, mem, 0), clocked(t, mem, hour/2)
-		call := byHour().Call(me, "k", "in")
+		call := hourlyOptions().Call(me, "k", "in")
 		late.wire.on(func(r request) fault {
 			if r.kind == atomicCall {
 				return fault{commit: commitDropped}
 			}
 			return fault{}
 		})
-		doTx(t.Context(), late, call, puts("late", "v")).wantLed(t, store.NotCommitted, store.Pending)
+		doTx(t.Context(), late, call, puts("late", "v")).wantRunNow(t, store.NotCommitted, store.Pending)
 		late.wire.heal()
-		other := byHour().Call(me, "k", "another input")
+		other := hourlyOptions().Call(me, "k", "another input")
 		doTx(t.Context(), early, other, neverTx(t)).wantErr(t, semel.ErrMismatch)
 		doTx(t.Context(), early, call, puts("early", "v")).want(t, "v", false)
 		doTx(t.Context(), late, call, neverTx(t)).want(t, "v", true)
@@ -191,7 +191,7 @@ func TestGenerationsThatEnd(t *testing.T) {
 				return puts("e", "v")(ctx, tx)
 			})(ctx)
 		}
-		doTx(t.Context(), p, byHour().Call(me, "k", "in"), fn).want(t, "v", false)
+		doTx(t.Context(), p, hourlyOptions().Call(me, "k", "in"), fn).want(t, "v", false)
 		runs.want(t, 2)
 		if all := records(t, mem); len(all) != 2 {
 			t.Errorf("the records are %+v, want two", all)
@@ -206,7 +206,7 @@ func TestGenerationsWithHeldNextRecord(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		waits := start(t, mem, semel.Options{Wait: hour / 4})
-		call := byHour().Call(me, "k", "in")
+		call := hourlyOptions().Call(me, "k", "in")
 		for _, q := range []*process{p, waits} {
 			q.wire.on(func(r request) fault { return fault{busy: r.kind == swapTxCall && r.n == 1} })
 		}
@@ -221,7 +221,7 @@ func TestGenerationsWithHeldNextRecord(t *testing.T) {
 func TestGenerationsAreWhole(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
-		call := byHour().Call(me, "k", "in")
+		call := hourlyOptions().Call(me, "k", "in")
 		for _, f := range []fault{{refuse: store.ErrNoPartition}, {refuse: errBoom}, {before: errCut}} {
 			p.wire.on(func(r request) fault {
 				if r.kind == swapTxCall {
@@ -240,11 +240,11 @@ func TestGenerationsAreWhole(t *testing.T) {
 	})
 }
 
-// endedFirst is a store under functions that have committed before the twin is
+// endedFirstStore is a store under functions that have committed before the twin is
 // written.
-type endedFirst struct{ selfCommitting }
+type endedFirstStore struct{ selfCommittingStore }
 
-func (endedFirst) SwapTx(context.Context, *memory.Tx, []store.Change) ([]store.SwapResult, error) {
+func (endedFirstStore) SwapTx(context.Context, *memory.Tx, []store.Change) ([]store.SwapResult, error) {
 	return nil, errEndedItself
 }
 
@@ -254,15 +254,15 @@ func (endedFirst) SwapTx(context.Context, *memory.Tx, []store.Change) ([]store.S
 func TestGenerationsOfAFunctionThatCommits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
-		engine, err := semel.New(endedFirst{selfCommitting{mem}}, semel.Options{Survive: store.NoFailure})
+		engine, err := semel.New(endedFirstStore{selfCommittingStore{mem}}, semel.Options{Survive: store.NoFailure})
 		if err != nil {
 			t.Fatal(err)
 		}
 		p := &process{Engine: engine}
-		doTx(t.Context(), p, byHour().Call(me, "k", "in"), puts("e", "v")).want(t, "v", false)
+		doTx(t.Context(), p, hourlyOptions().Call(me, "k", "in"), puts("e", "v")).want(t, "v", false)
 		wantEffect(t, mem, "e", true)
 		pass(hour)
-		doTx(t.Context(), p, byHour().Call(me, "k", "in"), neverTx(t)).want(t, "v", true)
+		doTx(t.Context(), p, hourlyOptions().Call(me, "k", "in"), neverTx(t)).want(t, "v", true)
 		if err := engine.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -272,7 +272,7 @@ func TestGenerationsOfAFunctionThatCommits(t *testing.T) {
 // TestGetFindsGenerations of operations that the engine was given.
 func TestGetFindsGenerations(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := byHour()
+		op := hourlyOptions()
 		p, _ := solo(t, semel.Options{Operations: []semel.Declared{op}})
 		doTx(t.Context(), p, op.Call(me, "k", "in"), puts("e", "v")).want(t, "v", false)
 		for _, want := range []bool{true, true, false} {
@@ -316,8 +316,8 @@ func TestGenerationRejected(t *testing.T) {
 		}
 	}
 	p, mem := solo(t, semel.Options{})
-	wantField(t, do(t.Context(), p, byHour().Call(me, "k", "in"), never(t)).err, "Generation")
-	_, err := semel.Enqueue(t.Context(), p, byHour().Call(me, "k", "in"), semel.EnqueueOptions{})
+	wantField(t, do(t.Context(), p, hourlyOptions().Call(me, "k", "in"), never(t)).err, "Generation")
+	_, err := semel.Enqueue(t.Context(), p, hourlyOptions().Call(me, "k", "in"), semel.EnqueueOptions{})
 	wantField(t, err, "Retry") // which it cannot have
 	if all := records(t, mem); len(all) != 0 {
 		t.Errorf("the records are %+v, want none", all)

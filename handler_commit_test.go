@@ -17,16 +17,16 @@ var errEndedItself = errors.New("the function ended the transaction")
 // errAfterwards is what a function returns that has committed and then failed.
 var errAfterwards = errors.New("afterwards")
 
-// selfCommitting is a store under functions that commit by themselves: their
+// selfCommittingStore is a store under functions that commit by themselves: their
 // writes are there, and the last change was never made.
-type selfCommitting struct{ *memory.Store }
+type selfCommittingStore struct{ *memory.Store }
 
-func (s selfCommitting) Atomic(ctx context.Context, id store.ID, hold bool,
-	run func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error),
+func (s selfCommittingStore) Atomic(ctx context.Context, id store.ID, hold bool,
+	run func(ctx context.Context, tx *memory.Tx, current store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
 	ran := false
-	verdict, err := s.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
-		change, err := run(ctx, tx, stands)
+	verdict, err := s.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, current store.SwapResult) (*store.Change, error) {
+		change, err := run(ctx, tx, current)
 		if ran = change != nil || errors.Is(err, errAfterwards) || errors.Is(err, errEndedItself); !ran {
 			return nil, err
 		}
@@ -47,7 +47,7 @@ func TestHandlerCommitsItsTransaction(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			engine, err := semel.New(selfCommitting{memory.New(memory.Options{})}, semel.Options{Survive: store.NoFailure})
+			engine, err := semel.New(selfCommittingStore{memory.New(memory.Options{})}, semel.Options{Survive: store.NoFailure})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,7 +74,7 @@ func TestHandlerCommitsItsTransactionAndFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			engine, err := semel.New(selfCommitting{memory.New(memory.Options{})}, semel.Options{Survive: store.NoFailure})
+			engine, err := semel.New(selfCommittingStore{memory.New(memory.Options{})}, semel.Options{Survive: store.NoFailure})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,10 +15,10 @@ import (
 
 // domain is where effects can be looked for, with what a look costs.
 type domain struct {
-	mu    sync.Mutex
-	done  map[string]string
-	err   error
-	looks int
+	mu     sync.Mutex
+	done   map[string]string
+	err    error
+	probes int
 }
 
 func (d *domain) effect(key, v string) {
@@ -33,7 +33,7 @@ func (d *domain) effect(key, v string) {
 func (d *domain) probe(_ context.Context, _ semel.Scope, key string) (any, bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.looks++
+	d.probes++
 	v, found := d.done[key]
 	return v, found, d.err
 }
@@ -80,7 +80,7 @@ func TestHealLooksBeforeItWaits(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		d := new(domain)
 		call := d.op().Call(me, "k", "in")
-		die(t, start(t, mem, semel.Options{}), call)
+		claimAndCrash(t, start(t, mem, semel.Options{}), call)
 		p := start(t, mem, semel.Options{Wait: time.Hour})
 		began := time.Now()
 		time.AfterFunc(12*time.Second, func() { d.effect("k", "v") })
@@ -98,7 +98,7 @@ func TestHealFindsNothing(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		d := new(domain)
 		call := d.op().Call(me, "k", "in")
-		die(t, start(t, mem, semel.Options{}), call)
+		claimAndCrash(t, start(t, mem, semel.Options{}), call)
 		p := start(t, mem, semel.Options{})
 		for range 3 {
 			do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInProgress)
@@ -108,8 +108,8 @@ func TestHealFindsNothing(t *testing.T) {
 			do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInDoubt)
 		}
 		wantState(t, mem, call, store.InDoubt)
-		if d.looks < 6 {
-			t.Errorf("looked %d times, want each asker to look", d.looks)
+		if d.probes < 6 {
+			t.Errorf("looked %d times, want each asker to look", d.probes)
 		}
 		d.effect("k", "v")
 		do(t.Context(), p, call, never(t)).want(t, "v", true)
@@ -119,13 +119,13 @@ func TestHealFindsNothing(t *testing.T) {
 // TestHealProbeFails: no doubt is recorded, and the answer does not change.
 func TestHealProbeFails(t *testing.T) {
 	t.Parallel()
-	for s, want := range map[stand]error{live: semel.ErrInProgress, expired: semel.ErrInProgress, inDoubt: semel.ErrInDoubt} {
+	for s, want := range map[existingState]error{live: semel.ErrInProgress, expired: semel.ErrInProgress, inDoubt: semel.ErrInDoubt} {
 		t.Run(string(s), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				mem := memory.New(memory.Options{})
 				d := &domain{err: errBoom}
 				call := d.op().Call(me, "k", "in")
-				leave(t, mem, call, s)
+				createExisting(t, mem, call, s)
 				before := record(t, mem, call).Token
 				p := start(t, mem, semel.Options{})
 				a := do(t.Context(), p, call, never(t))
@@ -134,7 +134,7 @@ func TestHealProbeFails(t *testing.T) {
 					t.Errorf("RetryAfter(%v) is zero", a.err)
 				}
 				if got := record(t, mem, call).Token; got != before {
-					t.Errorf("%+v stands, want %+v", got, before)
+					t.Errorf("the current record is %+v, want %+v", got, before)
 				}
 			})
 		})
@@ -151,15 +151,15 @@ func TestHealOfTheLeaderItself(t *testing.T) {
 			d.effect("got through", "v")
 			return "", errBoom
 		}).want(t, "v", false)
-		do(t.Context(), p, op.Call(me, "nobody knows", "in"), fails(errBoom)).wantLed(t, store.Unknown, store.InDoubt)
+		do(t.Context(), p, op.Call(me, "nobody knows", "in"), fails(errBoom)).wantRunNow(t, store.Unknown, store.InDoubt)
 		d.err = errCut
 		a := do(t.Context(), p, op.Call(me, "cannot look", "in"), fails(errBoom))
-		a.wantLed(t, store.Unknown, store.InDoubt)
+		a.wantRunNow(t, store.Unknown, store.InDoubt)
 		p.seen.want(t, semel.EventStoreError)
 		d.err = nil
-		looks := d.looks
+		probes := d.probes
 		do(t.Context(), p, op.Call(me, "refused", "in"), fails(semel.Final(errBoom))).wantFailure(t, "boom")
-		if d.looks != looks {
+		if d.probes != probes {
 			t.Error("a marked error made it look, want the mark believed")
 		}
 		wantState(t, mem, op.Call(me, "refused", "in"), store.Failed)
@@ -172,7 +172,7 @@ func TestHealConcurrently(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		d := new(domain)
 		call := d.op().Call(me, "k", "in")
-		die(t, start(t, mem, semel.Options{}), call)
+		claimAndCrash(t, start(t, mem, semel.Options{}), call)
 		d.effect("k", "v")
 		gate := make(chan struct{})
 		var answers []<-chan answer
@@ -203,7 +203,7 @@ func TestHealWithLostWrite(t *testing.T) {
 				mem := memory.New(memory.Options{})
 				d := new(domain)
 				call := d.op().Call(me, "k", "in")
-				leave(t, mem, call, inDoubt)
+				createExisting(t, mem, call, inDoubt)
 				d.effect("k", "v")
 				p := start(t, mem, semel.Options{})
 				p.wire.on(func(r request) fault {
@@ -255,7 +255,7 @@ func TestHealedResultThatCannotBeStored(t *testing.T) {
 			return make(chan int), true, nil
 		})})
 		call := op.Call(me, "k", "in")
-		leave(t, mem, call, inDoubt)
+		createExisting(t, mem, call, inDoubt)
 		a := do(t.Context(), start(t, mem, semel.Options{}), call, never(t))
 		if !errors.Is(a.err, semel.ErrResultUnavailable) || !a.replayed {
 			t.Errorf("got replayed %v, %v, want ErrResultUnavailable", a.replayed, a.err)
@@ -275,7 +275,7 @@ func TestHealProbeReceivesScopeAndKey(t *testing.T) {
 			return nil, false, nil
 		})})
 		call := op.Call(semel.ScopeOf("tenant:1", "7:x"), "k\x00", "in")
-		leave(t, mem, call, expired)
+		createExisting(t, mem, call, expired)
 		p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
 		if _, err := p.Sweep(t.Context(), 10); err != nil {
 			t.Errorf("Sweep: %v", err)
@@ -283,7 +283,7 @@ func TestHealProbeReceivesScopeAndKey(t *testing.T) {
 		do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInDoubt)
 		for _, parts := range got {
 			if len(parts) != 3 || parts[0] != "tenant:1" || parts[1] != "7:x" || parts[2] != "k\x00" {
-				t.Errorf("the probe was told %q", parts)
+				t.Errorf("the probe got %q", parts)
 			}
 		}
 		if len(got) < 2 {

@@ -156,8 +156,8 @@ func later(ask func() answer) <-chan answer {
 	return answers
 }
 
-// says is a handler that returns v.
-func says(v string) handler { return func(context.Context) (string, error) { return v, nil } }
+// returns is a handler that returns v.
+func returns(v string) handler { return func(context.Context) (string, error) { return v, nil } }
 
 // fails is a handler that returns err.
 func fails(err error) handler { return func(context.Context) (string, error) { return "", err } }
@@ -229,7 +229,7 @@ func wantState(t *testing.T, mem *memory.Store, c semel.Call, want store.State) 
 	t.Helper()
 	r := record(t, mem, c)
 	if r.State != want {
-		t.Errorf("the record stands as %v, want %v", r.State, want)
+		t.Errorf("the record is %v, want %v", r.State, want)
 	}
 	return r
 }
@@ -257,15 +257,15 @@ func (a answer) wantErr(t *testing.T, targets ...error) {
 }
 
 // wantLed checks the AttemptError in a caller's error.
-func (a answer) wantLed(t *testing.T, v store.Verdict, s store.State) {
+func (a answer) wantRunNow(t *testing.T, v store.Verdict, s store.State) {
 	t.Helper()
-	led, ok := errors.AsType[*semel.AttemptError](a.err)
+	expectedEnd, ok := errors.AsType[*semel.AttemptError](a.err)
 	if !ok {
 		t.Errorf("got error %v, want an AttemptError", a.err)
 		return
 	}
-	if led.Verdict != v || led.State != s {
-		t.Errorf("got verdict %v and state %v (%v), want %v and %v", led.Verdict, led.State, a.err, v, s)
+	if expectedEnd.Verdict != v || expectedEnd.State != s {
+		t.Errorf("got verdict %v and state %v (%v), want %v and %v", expectedEnd.Verdict, expectedEnd.State, a.err, v, s)
 	}
 }
 
@@ -292,7 +292,7 @@ func edges(changes []store.Change) []string {
 func wantEdges(t *testing.T, w *wire, want ...string) {
 	t.Helper()
 	if got := edges(w.changes()); !slices.Equal(got, want) {
-		t.Errorf("asked for %v, want %v", got, want)
+		t.Errorf("requested %v, want %v", got, want)
 	}
 }
 

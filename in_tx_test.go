@@ -116,7 +116,7 @@ func TestInTxRejected(t *testing.T) {
 // outcome.
 func TestInTxOfAZombie(t *testing.T) {
 	t.Parallel()
-	for _, s := range shapes() {
+	for _, s := range txModes() {
 		if !s.leased {
 			continue
 		}
@@ -150,7 +150,7 @@ func TestInlineFindsARecord(t *testing.T) {
 		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		doTx(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
-			do(t.Context(), other, call, says("winner")).want(t, "winner", false)
+			do(t.Context(), other, call, returns("winner")).want(t, "winner", false)
 			return puts("zombie", "zombie")(ctx, tx)
 		}).want(t, "winner", true)
 		wantEffect(t, mem, "zombie", false)
@@ -186,7 +186,7 @@ func TestInlineCannotReadTheOtherRecord(t *testing.T) {
 		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		doTx(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
-			do(t.Context(), other, call, says("winner")).want(t, "winner", false)
+			do(t.Context(), other, call, returns("winner")).want(t, "winner", false)
 			p.wire.on(func(r request) fault {
 				if r.kind == getCall {
 					return fault{before: errCut}
@@ -199,7 +199,7 @@ func TestInlineCannotReadTheOtherRecord(t *testing.T) {
 }
 
 func TestTxOf(t *testing.T) {
-	eachShape(t, func(t *testing.T, s shape) {
+	eachTxMode(t, func(t *testing.T, s txMode) {
 		p, mem := solo(t, semel.Options{})
 		other := start(t, mem, semel.Options{})
 		if _, ok := semel.TxOf(t.Context(), p.Engine); ok {
@@ -220,7 +220,7 @@ func TestTxOf(t *testing.T) {
 // TestTransactionThatEndsWithItsContext: it goes on when the caller hangs up, and
 // what the function makes of that decides.
 func TestTransactionThatEndsWithItsContext(t *testing.T) {
-	eachShape(t, func(t *testing.T, s shape) {
+	eachTxMode(t, func(t *testing.T, s txMode) {
 		p, mem := solo(t, semel.Options{})
 		s.o.OnError = semel.Keep
 		call := plain("op", s.o).Call(me, "k", "in")

@@ -20,8 +20,8 @@ type ending struct {
 }
 
 func (e *ending) Atomic(ctx context.Context, id store.ID, hold bool, run runInTx) (store.Verdict, error) {
-	verdict, err := e.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
-		_, err := run(ctx, tx, stands)
+	verdict, err := e.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, current store.SwapResult) (*store.Change, error) {
+		_, err := run(ctx, tx, current)
 		return nil, errors.Join(errors.New("ended"), err)
 	})
 	return e.end(verdict, err)
@@ -86,7 +86,7 @@ func TestTxEndedByHandlerIsUnknown(t *testing.T) {
 					call := plain("op", o).Call(me, "k", "in")
 					_, _, err = semel.DoTx(t.Context(), engine, call, func(context.Context, *memory.Tx) (string, error) { return "", fnErr })
 					if semel.VerdictOf(err) != store.Unknown || !errors.Is(err, semel.ErrOutcomeUnknown) {
-						t.Errorf("got %v, want that nobody knows", err)
+						t.Errorf("got %v, want an unknown outcome", err)
 					}
 					if r := record(t, mem, call); r.State != store.Absent && r.State != store.InProgress {
 						t.Errorf("the record says %v", r.State)
@@ -140,7 +140,7 @@ func TestWaitEndsBeforeTheTransactionBegins(t *testing.T) {
 // the store does not fail the other callers of the key. One of them sends the
 // request in its place.
 func TestCanceledCallerDoesNotFailOthers(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		for name, hangable := range map[string]func() (context.Context, context.CancelFunc){
 			"the context ends":  func() (context.Context, context.CancelFunc) { return context.WithCancel(t.Context()) },
 			"the patience ends": func() (context.Context, context.CancelFunc) { return hangUpCall(t) },
@@ -156,7 +156,7 @@ func TestCanceledCallerDoesNotFailOthers(t *testing.T) {
 			ctx, hangUp := hangable()
 			leader := later(func() answer { return d.ask(ctx, p, call, never(t)) })
 			synctest.Wait()
-			follower := later(func() answer { return d.ask(t.Context(), p, call, says("v")) })
+			follower := later(func() answer { return d.ask(t.Context(), p, call, returns("v")) })
 			synctest.Wait()
 			hangUp()
 			if a := <-leader; a.err == nil {

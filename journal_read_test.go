@@ -77,7 +77,7 @@ func TestReadFileJournalReportsUnreadableLines(t *testing.T) {
 		lines = append(lines, d.Line)
 	}
 	if diff := cmp.Diff([]int{1, 4, 5}, lines); diff != "" {
-		t.Fatalf("lines told (-want +got):\n%s", diff)
+		t.Fatalf("reported lines (-want +got):\n%s", diff)
 	}
 	for _, d := range damaged {
 		if cut := errors.Is(d, io.ErrUnexpectedEOF); cut != (d.Line == 5) {
@@ -122,7 +122,7 @@ func leaveEntry(t *testing.T, mem *memory.Store, call semel.Call, v string, err 
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "journal")
 	p := start(t, mem, semel.Options{Journal: openJournal(t, path), Lease: time.Minute})
-	do(t.Context(), p, call, func(context.Context) (string, error) { p.wire.die(); return v, err })
+	do(t.Context(), p, call, func(context.Context) (string, error) { p.wire.claimAndCrash(); return v, err })
 	entries, _ := readJournal(t, path)
 	if len(entries) != 1 {
 		t.Fatalf("the journal has %d entries, want 1", len(entries))
@@ -169,7 +169,7 @@ func TestSettleRecordsAnEntry(t *testing.T) {
 func TestSettleTooLate(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		meanwhile stand
+		meanwhile existingState
 		err       error
 		want      store.State
 	}{
@@ -184,10 +184,10 @@ func TestSettleTooLate(t *testing.T) {
 				call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 				e := leaveEntry(t, mem, call, "v", tt.err)
 				if tt.meanwhile == inDoubt {
-					doubt(t, mem, call)
+					setInDoubt(t, mem, call)
 				} else {
 					mem = memory.New(memory.Options{}) // as if others had been there
-					leave(t, mem, call, tt.meanwhile)
+					createExisting(t, mem, call, tt.meanwhile)
 				}
 				before := record(t, mem, call)
 				p := start(t, mem, semel.Options{})
@@ -196,7 +196,7 @@ func TestSettleTooLate(t *testing.T) {
 					t.Errorf("Settle = %v, %v, %v, want %v and nothing recorded", now.State, recorded, err, tt.want)
 				}
 				if after := record(t, mem, call); after.Token != before.Token {
-					t.Errorf("%+v stands, want %+v", after.Token, before.Token)
+					t.Errorf("the current record is %+v, want %+v", after.Token, before.Token)
 				}
 			})
 		})
@@ -224,12 +224,12 @@ func TestSettleWithLostReply(t *testing.T) {
 // TestOutcomeFailure: only a Failed record has a failure.
 func TestOutcomeFailure(t *testing.T) {
 	t.Parallel()
-	told := &semel.Failure{Code: "no_funds", Message: "not enough money"}
+	failure := &semel.Failure{Code: "no_funds", Message: "not enough money"}
 	tests := map[string]struct {
 		r    store.Record
 		want *semel.Failure
 	}{
-		"failed":    {store.Record{Token: store.Token{State: store.Failed}, Outcome: []byte(`f{"code":"no_funds","message":"not enough money"}`)}, told},
+		"failed":    {store.Record{Token: store.Token{State: store.Failed}, Outcome: []byte(`f{"code":"no_funds","message":"not enough money"}`)}, failure},
 		"no more":   {store.Record{Token: store.Token{State: store.Failed}}, &semel.Failure{Message: "failed; the record says no more"}},
 		"succeeded": {store.Record{Token: store.Token{State: store.Succeeded}, Outcome: []byte(`j1`)}, nil},
 		"none":      {},

@@ -43,12 +43,12 @@ func TestTimeOfTheKeyLeadsTheID(t *testing.T) {
 
 // TestKeysWithoutATimeAmongOthers are ordinary ones: no age is too great for them.
 func TestKeysWithoutATimeAmongOthers(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, mem := solo(t, semel.Options{})
 		o := d.o
 		o.KeyTime = some
 		op := plain("op", o)
-		d.ask(t.Context(), p, op.Call(me, "k", "in"), says("v")).want(t, "v", false)
+		d.ask(t.Context(), p, op.Call(me, "k", "in"), returns("v")).want(t, "v", false)
 		pass(20 * time.Hour)
 		d.ask(t.Context(), p, op.Call(me, "k", "in"), never(t)).want(t, "v", true)
 		refused := op.Call(me, "no k", "in")
@@ -59,14 +59,14 @@ func TestKeysWithoutATimeAmongOthers(t *testing.T) {
 
 // TestClockOfTheEngine is what the times in keys are compared with.
 func TestClockOfTheEngine(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		const ahead = 30 * 24 * time.Hour
 		p, _ := solo(t, semel.Options{Clock: func() time.Time { return time.Now().Add(ahead) }})
 		o := d.o
 		o.KeyTime = semel.UUIDv7Time
 		op := plain("op", o)
 		d.ask(t.Context(), p, op.Call(me, uuidv7(time.Now()), "in"), never(t)).wantErr(t, semel.ErrKeyExpired)
-		d.ask(t.Context(), p, op.Call(me, uuidv7(time.Now().Add(ahead)), "in"), says("v")).want(t, "v", false)
+		d.ask(t.Context(), p, op.Call(me, uuidv7(time.Now().Add(ahead)), "in"), returns("v")).want(t, "v", false)
 	})
 }
 
@@ -74,7 +74,7 @@ func TestClockOfTheEngine(t *testing.T) {
 // is neither old nor ahead, nothing is run, or nothing of it is left, and the key is
 // to come again.
 func TestNoPartitionForTheKey(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, mem := solo(t, semel.Options{})
 		o := d.o
 		o.KeyTime = semel.UUIDv7Time
@@ -85,14 +85,14 @@ func TestNoPartitionForTheKey(t *testing.T) {
 			}
 			return fault{refuse: store.ErrNoPartition}
 		})
-		a := d.ask(t.Context(), p, call, says("v"))
+		a := d.ask(t.Context(), p, call, returns("v"))
 		a.wantErr(t, semel.ErrUnavailable)
 		if semel.RetryAfter(a.err) <= 0 {
-			t.Errorf("RetryAfter = %v, want some: somebody may make the partition", semel.RetryAfter(a.err))
+			t.Errorf("RetryAfter = %v, want some: the partition may be created", semel.RetryAfter(a.err))
 		}
 		wantState(t, mem, call, store.Absent)
 		p.wire.heal()
-		d.ask(t.Context(), p, call, says("v")).want(t, "v", false)
+		d.ask(t.Context(), p, call, returns("v")).want(t, "v", false)
 	})
 }
 
@@ -108,7 +108,7 @@ func TestRecordOutlivesRedelivery(t *testing.T) {
 			op := plain("op", semel.OperationOptions[string]{Redelivery: week, Retention: tt.retention})
 			_, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure, Retention: tt.engine, Operations: []semel.Declared{op}})
 			p, _ := solo(t, semel.Options{Retention: tt.engine})
-			first := do(t.Context(), p, op.Call(me, "k", "in"), says("v")).err
+			first := do(t.Context(), p, op.Call(me, "k", "in"), returns("v")).err
 			if tt.fits {
 				if err != nil || first != nil {
 					t.Errorf("with %+v New and Do say %v, %v", tt, err, first)
@@ -143,7 +143,7 @@ func TestGetFindsKeysWithATime(t *testing.T) {
 			{ul, ulid(time.Now()), false},
 			{plain("plain", semel.OperationOptions[string]{}), uuidv7(time.Now()), false},
 		} {
-			do(t.Context(), knows, tt.op.Call(me, tt.key, "in"), says("v")).want(t, "v", false)
+			do(t.Context(), knows, tt.op.Call(me, tt.key, "in"), returns("v")).want(t, "v", false)
 			for _, p := range []*process{knows, start(t, mem, semel.Options{})} {
 				r, ok, err := p.Get(t.Context(), tt.op.Name(), me, tt.key)
 				if want := p == knows || !tt.unseen; err != nil || ok != want || ok && r.Key != tt.key {

@@ -11,20 +11,20 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// alerter is an Observer that calls the engine for each event that is not of its own calls.
-type alerter struct {
+// reentrantObserver is an Observer that calls the engine for each event that is not of its own calls.
+type reentrantObserver struct {
 	engine atomic.Pointer[semel.Engine[*memory.Tx]]
 	kinds  chan semel.EventKind
 }
 
 var alert = semel.Define("alert", semel.OperationOptions[string]{})
 
-func (a *alerter) Observe(ctx context.Context, e semel.Event) {
+func (a *reentrantObserver) Observe(ctx context.Context, e semel.Event) {
 	engine := a.engine.Load()
 	if engine == nil || e.Operation != "op" {
 		return
 	}
-	_, _, _ = semel.Do(context.WithoutCancel(ctx), engine, alert.Call(me, string(e.Kind)+e.ID.String(), "in"), says("told"))
+	_, _, _ = semel.Do(context.WithoutCancel(ctx), engine, alert.Call(me, string(e.Kind)+e.ID.String(), "in"), returns("told"))
 	_, _ = engine.List(context.WithoutCancel(ctx), store.Query{State: store.InDoubt, Limit: 1})
 	a.kinds <- e.Kind
 }
@@ -33,7 +33,7 @@ func (a *alerter) Observe(ctx context.Context, e semel.Event) {
 // when a lease is lost.
 func TestObserverMayCallTheEngine(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		a := &alerter{kinds: make(chan semel.EventKind, 1000)}
+		a := &reentrantObserver{kinds: make(chan semel.EventKind, 1000)}
 		mem := memory.New(memory.Options{})
 		p := start(t, mem, semel.Options{Observer: a, MaxUnrecorded: 3, Lease: time.Minute})
 		a.engine.Store(p.Engine)
@@ -47,8 +47,8 @@ func TestObserverMayCallTheEngine(t *testing.T) {
 			}
 			return fault{}
 		})
-		do(t.Context(), p, call("late"), says("v")).want(t, "v", false)
-		do(t.Context(), p, call("dropped"), says("v")).want(t, "v", false)
+		do(t.Context(), p, call("late"), returns("v")).want(t, "v", false)
+		do(t.Context(), p, call("dropped"), returns("v")).want(t, "v", false)
 		do(t.Context(), p, call("lost"), func(ctx context.Context) (string, error) {
 			<-ctx.Done()
 			return "", context.Cause(ctx)

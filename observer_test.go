@@ -24,7 +24,7 @@ import (
 type log struct {
 	mu   sync.Mutex
 	text bytes.Buffer
-	told []error
+	errs []error
 }
 
 func (l *log) Write(p []byte) (int, error) {
@@ -36,7 +36,7 @@ func (l *log) Write(p []byte) (int, error) {
 func (l *log) keep(a answer) answer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.told = append(l.told, a.err)
+	l.errs = append(l.errs, a.err)
 	return a
 }
 
@@ -117,7 +117,7 @@ func TestNoKeyIsEverLogged(t *testing.T) {
 			"hold": {}, "keyed": {Policy: semel.Keyed()}, "atLeastOnce": {Policy: semel.AtLeastOnce()},
 			"heal": {Policy: semel.Heal(finds(canaryResult, true))}, "atomic": {Policy: semel.Atomic(), Lease: lease},
 		} {
-			for _, s := range stands() {
+			for _, s := range existingStates() {
 				for fault, plan := range canaryPlans() {
 					op := plain(name, o)
 					canaryRun(t, l, op, op.Call(semel.ScopeOf(canaryScope, string(s), fault), canaryKey, canaryInput), s, plan)
@@ -149,13 +149,13 @@ func canaryPlans() map[string]func(request) fault {
 }
 
 // canaryRun asks for the key in every way there is.
-func canaryRun(t *testing.T, l *log, op *semel.Operation[string], call semel.Call, s stand, plan func(request) fault) {
+func canaryRun(t *testing.T, l *log, op *semel.Operation[string], call semel.Call, s existingState, plan func(request) fault) {
 	t.Helper()
 	mem := memory.New(memory.Options{})
-	leave(t, mem, call, s)
+	createExisting(t, mem, call, s)
 	p := start(t, mem, semel.Options{Observer: l.observer(), Operations: []semel.Declared{op}, RecordTimeout: time.Second})
 	p.wire.on(plan)
-	l.keep(do(t.Context(), p, op.Call(call.Scope(), canaryKey, "canary-input 2"), p.run(says(canaryResult))))
+	l.keep(do(t.Context(), p, op.Call(call.Scope(), canaryKey, "canary-input 2"), p.run(returns(canaryResult))))
 	l.keep(do(t.Context(), p, call, fails(semel.NotCommitted(errBoom))))
 	l.keep(doTx(t.Context(), p, call, func(context.Context, *memory.Tx) (string, error) { return canaryResult, errBoom }))
 	l.keep(doTx(t.Context(), p, call, puts("e", canaryResult)))
@@ -166,7 +166,7 @@ func canaryRun(t *testing.T, l *log, op *semel.Operation[string], call semel.Cal
 		_, err = p.Resolve(t.Context(), semel.Resolution{ID: call.ID(), To: to, Result: canaryResult, Actor: "ann", Reason: "canary-reason"})
 		l.keep(answer{err: err})
 	}
-	l.keep(do(t.Context(), p, call, says(canaryResult)))
+	l.keep(do(t.Context(), p, call, returns(canaryResult)))
 	l.keep(do(t.Context(), p, call, fails(semel.Final(errBoom))))
 	p.wire.heal()
 	pass(time.Minute)
@@ -181,11 +181,11 @@ func canaryCorners(t *testing.T, l *log) {
 	scope := semel.ScopeOf(canaryScope)
 	hold := plain("hold", semel.OperationOptions[string]{})
 	l.keep(do(t.Context(), p, hold.Call(scope, canaryKey+"1", canaryInput), func(context.Context) (string, error) {
-		doubt(t, mem, hold.Call(scope, canaryKey+"1", canaryInput))
+		setInDoubt(t, mem, hold.Call(scope, canaryKey+"1", canaryInput))
 		pass(lease) // lease_lost
 		return canaryResult, nil
 	})).want(t, canaryResult, false) // settled
-	l.keep(do(t.Context(), p, hold.Call(scope, canaryKey+"altered", canaryInput), says(canaryResult+"\xff"))).
+	l.keep(do(t.Context(), p, hold.Call(scope, canaryKey+"altered", canaryInput), returns(canaryResult+"\xff"))).
 		want(t, canaryResult+"\ufffd", false) // result_altered
 	again := plain("again", semel.OperationOptions[string]{Policy: semel.AtLeastOnce()}).Call(scope, canaryKey, canaryInput)
 	l.keep(do(t.Context(), p, again, func(context.Context) (string, error) {
@@ -214,7 +214,7 @@ func canaryCorners(t *testing.T, l *log) {
 	l.keep(doTx(t.Context(), p, hold.Call(scope, canaryKey+"6", canaryInput), puts("e", canaryResult))).want(t, canaryResult, false)
 	p.wire.on(func(r request) fault { return fault{hang: r.to() == store.Succeeded} })
 	for _, key := range []string{"2", "3", "4"} { // late_dropped
-		l.keep(do(t.Context(), p, hold.Call(scope, canaryKey+key, canaryInput), says(canaryResult)))
+		l.keep(do(t.Context(), p, hold.Call(scope, canaryKey+key, canaryInput), returns(canaryResult)))
 	}
 	p.wire.heal()
 	for _, c := range []semel.Call{
@@ -222,7 +222,7 @@ func canaryCorners(t *testing.T, l *log) {
 		hold.Call(semel.ScopeOf(strings.Repeat(canaryScope, 999)), canaryKey, canaryInput),
 		plain("timed", semel.OperationOptions[string]{KeyTime: semel.ULIDTime}).Call(scope, canaryKey, canaryInput),
 	} {
-		l.keep(do(t.Context(), p, c, says(canaryResult)))
+		l.keep(do(t.Context(), p, c, returns(canaryResult)))
 	}
 	synctest.Wait()
 }
@@ -234,7 +234,7 @@ func canaryQueue(t *testing.T, l *log) {
 	call := op.Call(semel.ScopeOf(canaryScope), canaryKey, canaryInput)
 	mem := memory.New(memory.Options{})
 	p := start(t, mem, semel.Options{Observer: l.observer(), Operations: []semel.Declared{op}})
-	die(t, start(t, mem, semel.Options{}), op.Call(semel.ScopeOf(canaryScope), canaryKey+"1", canaryInput))
+	claimAndCrash(t, start(t, mem, semel.Options{}), op.Call(semel.ScopeOf(canaryScope), canaryKey+"1", canaryInput))
 	pass(time.Minute)
 	_, err := p.Sweep(t.Context(), 10)
 	l.keep(answer{err: err})
@@ -258,13 +258,13 @@ func wantNoCanary(t *testing.T, l *log) {
 			t.Errorf("logged: %s", line)
 		}
 	}
-	for _, err := range l.told {
+	for _, err := range l.errs {
 		if err != nil && strings.Contains(err.Error(), "canary") {
-			t.Errorf("told: %v", err)
+			t.Errorf("error: %v", err)
 		}
 	}
-	if l.text.Len() == 0 || len(l.told) == 0 {
-		t.Error("nothing was logged or told")
+	if l.text.Len() == 0 || len(l.errs) == 0 {
+		t.Error("nothing was logged or returned")
 	}
 }
 

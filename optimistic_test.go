@@ -129,7 +129,7 @@ func TestOptimisticRetry(t *testing.T) {
 		o.Retry = steady(9, 9)
 		call := plain("op", o).Call(me, "k", "in")
 		a := doTx(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
-			doTx(t.Context(), other, call, failsAfter(errBoom)).wantLed(t, store.NotCommitted, store.Pending)
+			doTx(t.Context(), other, call, failsAfter(errBoom)).wantRunNow(t, store.NotCommitted, store.Pending)
 			return failsAfter(errBoom)(ctx, tx)
 		})
 		a.wantErr(t, semel.ErrInProgress) // it is not due again
@@ -153,11 +153,11 @@ func TestOptimisticUnknownCommit(t *testing.T) {
 				if f == commitApplied {
 					a.want(t, "v", false)
 				} else {
-					a.wantLed(t, store.NotCommitted, store.Pending)
+					a.wantRunNow(t, store.NotCommitted, store.Pending)
 				}
 				if f == commitOpen {
 					if err := p.wire.release(); err == nil {
-						t.Error("the commit came in force after it was told that it never would")
+						t.Error("the commit was applied after the certificate said that it never would be")
 					}
 				}
 				wantEffect(t, mem, "e", f == commitApplied)
@@ -185,7 +185,7 @@ func TestOptimisticAlwaysConflicts(t *testing.T) {
 			}
 			return puts("e", "v")(ctx, tx)
 		})
-		a.wantLed(t, store.NotCommitted, store.Pending)
+		a.wantRunNow(t, store.NotCommitted, store.Pending)
 		if runs < 2 || runs > 8 {
 			t.Errorf("it ran %d times, want a few", runs)
 		}

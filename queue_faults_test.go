@@ -13,18 +13,18 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// errand is one call from its queue to its end, by workers, while one call of the
+// queueRun is one call from its queue to its end, by workers, while one call of the
 // store goes wrong.
-type errand struct {
-	op   *semel.Operation[string]
-	call semel.Call
-	mem  *memory.Store
-	runs int // of the function
-	told []answer
+type queueRun struct {
+	op      *semel.Operation[string]
+	call    semel.Call
+	mem     *memory.Store
+	runs    int // of the function
+	answers []answer
 }
 
 // effect leaves an effect of this run: in the transaction of InTx under Atomic.
-func (e *errand) effect(ctx context.Context, p *process, inTx bool) (string, error) {
+func (e *queueRun) effect(ctx context.Context, p *process, inTx bool) (string, error) {
 	e.runs++
 	name := fmt.Sprint("e", e.runs)
 	if !inTx {
@@ -33,7 +33,7 @@ func (e *errand) effect(ctx context.Context, p *process, inTx bool) (string, err
 	return semel.InTx(ctx, p.Engine, func(ctx context.Context, tx *memory.Tx) (string, error) { return puts(name, "v")(ctx, tx) })
 }
 
-func (e *errand) effects() int {
+func (e *queueRun) effects() int {
 	n := 0
 	for i := range e.runs {
 		if _, ok := e.mem.Value(fmt.Sprint("e", i+1)); ok {
@@ -44,7 +44,7 @@ func (e *errand) effects() int {
 }
 
 // round lets a worker work once: claim, beat, run, and end as batch says.
-func (e *errand) round(t *testing.T, p *process, inTx, batch bool) {
+func (e *queueRun) round(t *testing.T, p *process, inTx, batch bool) {
 	t.Helper()
 	attempts, err := p.Dequeue(t.Context(), e.op, 2)
 	if err != nil && !errors.Is(err, semel.ErrUnavailable) {
@@ -52,17 +52,17 @@ func (e *errand) round(t *testing.T, p *process, inTx, batch bool) {
 	}
 	for _, a := range attempts {
 		if out, err := a.Prepare(); out != nil || err != nil {
-			e.told = append(e.told, answerOf(out, err))
+			e.answers = append(e.answers, answerOf(out, err))
 			continue
 		}
 		p.RenewLeases(t.Context(), attempts)
 		v, err := e.effect(a.Context(), p, inTx)
 		end := &semel.Completion{Attempt: a, Value: v, Err: err}
 		if batch && len(p.CompleteMany(t.Context(), []*semel.Completion{end})) == 0 {
-			e.told = append(e.told, answerOf(end.Outcome, end.Told))
+			e.answers = append(e.answers, answerOf(end.Outcome, end.Told))
 			continue
 		}
-		e.told = append(e.told, answerOf(a.End(v, err)))
+		e.answers = append(e.answers, answerOf(a.End(v, err)))
 	}
 }
 
@@ -78,7 +78,7 @@ func TestEveryStoreCallOfAQueueMayFail(t *testing.T) {
 					for k := range 8 {
 						t.Run(fmt.Sprintf("%s/hands %v/batch %v/%s/%d", policy.name, hands, batch, name, k+1), func(t *testing.T) {
 							t.Parallel()
-							synctest.Test(t, func(t *testing.T) { errandGoesWrong(t, policy, hands, batch, f, k+1) })
+							synctest.Test(t, func(t *testing.T) { testQueueFault(t, policy, hands, batch, f, k+1) })
 						})
 					}
 				}
@@ -87,22 +87,22 @@ func TestEveryStoreCallOfAQueueMayFail(t *testing.T) {
 	}
 }
 
-func errandGoesWrong(t *testing.T, policy policyCase, hands, batch bool, f fault, k int) {
+func testQueueFault(t *testing.T, policy policyCase, hands, batch bool, f fault, k int) {
 	t.Helper()
 	inTx := policy.name == "Atomic"
-	e := &errand{mem: memory.New(memory.Options{}), op: plain("op", semel.OperationOptions[string]{Policy: policy.p, Retry: steady(9, 2)})}
+	e := &queueRun{mem: memory.New(memory.Options{}), op: plain("op", semel.OperationOptions[string]{Policy: policy.p, Retry: steady(9, 2)})}
 	e.call = e.op.Call(me, "k", "in")
 	o := semel.Options{Operations: []semel.Declared{e.op}}
 	p, other := startOver(t, e.mem, o, hands), startOver(t, e.mem, o, hands)
-	p.wire.on(kthWrite(k, f))
+	p.wire.on(failWriteCall(k, f))
 	_, _ = semel.Enqueue(t.Context(), p, e.call, semel.EnqueueOptions{})
 	for range 3 {
 		e.round(t, p, inTx, batch)
 		pass(time.Second)
 	}
-	for _, a := range e.told {
-		if told := semel.VerdictOf(a.err); told == store.Committed && e.effects() != 1 || inTx && e.effects() > 1 {
-			t.Errorf("told %q, %v with %d effects there", a.v, a.err, e.effects())
+	for _, a := range e.answers {
+		if verdict := semel.VerdictOf(a.err); verdict == store.Committed && e.effects() != 1 || inTx && e.effects() > 1 {
+			t.Errorf("got %q, %v with %d effects there", a.v, a.err, e.effects())
 		}
 	}
 	p.wire.heal()

@@ -113,7 +113,7 @@ func wantCode(t *testing.T, err error, code string) semel.Progress {
 	var p semel.Progress
 	failure, ok := errors.AsType[*semel.Failure](err)
 	if !ok || failure.Code != code {
-		t.Errorf("told %v, want a failure of code %q", err, code)
+		t.Errorf("got %v, want a failure of code %q", err, code)
 		return p
 	}
 	if err := json.Unmarshal(failure.Details, &p); err != nil {

@@ -43,14 +43,14 @@ func TestRedrive(t *testing.T) {
 			if err != nil || now.Token != record(t, mem, call).Token {
 				t.Errorf("Redrive = %v, %v", now.Token, err)
 			}
-			stands := wantState(t, mem, call, store.Pending)
-			wantDue(t, stands, time.Hour)
+			current := wantState(t, mem, call, store.Pending)
+			wantDue(t, current, time.Hour)
 			got := progress(t, mem, call)
-			if got.Errors != 0 || got.Redrives != n+1 || got.Ended != stands.Attempt || len(got.Tries) != 2*(n+1) || stands.Expire != 0 {
-				t.Errorf("%+v, expiring in %v; want it to begin anew, with its history, never to be purged", got, stands.Expire)
+			if got.Errors != 0 || got.Redrives != n+1 || got.Ended != current.Attempt || len(got.Tries) != 2*(n+1) || current.Expire != 0 {
+				t.Errorf("%+v, expiring in %v; want it to begin anew, with its history, never to be purged", got, current.Expire)
 			}
 			pass(time.Hour)
-			work(t, p, op, fails(semel.NotCommitted(errBoom))).wantLed(t, store.NotCommitted, store.Pending)
+			work(t, p, op, fails(semel.NotCommitted(errBoom))).wantRunNow(t, store.NotCommitted, store.Pending)
 			pass(time.Minute)
 			work(t, p, op, fails(semel.NotCommitted(errBoom))).wantErr(t)
 		}
@@ -78,13 +78,13 @@ func TestRedriveAfterCrashes(t *testing.T) {
 		op := plain("op", o)
 		p, mem := owned(t, op)
 		call := queued(t, p, op, "k")[0]
-		crash(t, mem, op)
+		crashAttempt(t, mem, op)
 		sweepOne(t, p, call)
 		work(t, p, op, never(t)).wantErr(t)
 		if _, err := p.Redrive(t.Context(), redrive(call)); err != nil {
 			t.Errorf("Redrive: %v", err)
 		}
-		work(t, p, op, p.run(says("v"))).want(t, "v", false)
+		work(t, p, op, p.run(returns("v"))).want(t, "v", false)
 	})
 }
 
@@ -109,7 +109,7 @@ func TestRedriveOfAFinalFailure(t *testing.T) {
 // attempt.
 func TestRedriveRejected(t *testing.T) {
 	t.Parallel()
-	for _, s := range stands() {
+	for _, s := range existingStates() {
 		for name, given := range map[string]bool{"owned": true, "not retried": false, "not given": false} {
 			t.Run(string(s)+"/"+name, func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestRedriveRejected(t *testing.T) {
 					mem := memory.New(memory.Options{})
 					p := start(t, mem, semel.Options{Operations: ops})
 					call := op.Call(me, "k", "in")
-					leave(t, mem, call, s)
+					createExisting(t, mem, call, s)
 					before := record(t, mem, call)
 					_, err := p.Redrive(t.Context(), redrive(call))
 					var want error
@@ -160,7 +160,7 @@ func TestRedriveErrorsNameTheField(t *testing.T) {
 		_, err := p.Reschedule(t.Context(), store.ID{}, -1)
 		wantField(t, err, "Delay")
 		if n := p.wire.count(getCall); n != 0 {
-			t.Errorf("the store was asked %d times", n)
+			t.Errorf("the store was called %d times", n)
 		}
 	})
 }
@@ -177,7 +177,7 @@ func TestRedriveErrors(t *testing.T) {
 					op := plain("op", o)
 					p, mem := owned(t, op)
 					call := exhaust(t, p, op)
-					p.wire.on(kthWrite(k+1, f))
+					p.wire.on(failWriteCall(k+1, f))
 					_, err := p.Redrive(t.Context(), redrive(call))
 					p.wire.heal()
 					if err == nil {
@@ -191,7 +191,7 @@ func TestRedriveErrors(t *testing.T) {
 					if notes, err := p.Notes(t.Context(), call.ID()); err != nil || len(notes) != 1 {
 						t.Errorf("Notes = %v, %v, want one", notes, err)
 					}
-					work(t, p, op, says("v")).want(t, "v", false)
+					work(t, p, op, returns("v")).want(t, "v", false)
 				})
 			})
 		}
@@ -201,13 +201,13 @@ func TestRedriveErrors(t *testing.T) {
 // TestReschedule moves what waits, either way, and nothing else.
 func TestReschedule(t *testing.T) {
 	t.Parallel()
-	for _, s := range stands() {
+	for _, s := range existingStates() {
 		t.Run(string(s), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				op := plain("op", retried(semel.AtLeastOnce()))
 				p, mem := owned(t, op)
 				call := op.Call(me, "k", "in")
-				leave(t, mem, call, s)
+				createExisting(t, mem, call, s)
 				before := record(t, mem, call)
 				for _, delay := range []time.Duration{time.Hour, 0, time.Minute} {
 					now, err := p.Reschedule(t.Context(), call.ID(), delay)
@@ -220,7 +220,7 @@ func TestReschedule(t *testing.T) {
 					r := wantState(t, mem, call, store.Pending)
 					wantDue(t, r, delay)
 					if err != nil || now.Token != r.Token || r.Attempt != before.Attempt || r.Expire != 0 {
-						t.Errorf("Reschedule = %+v, %v, and %+v stands", now.Token, err, r)
+						t.Errorf("Reschedule = %+v, %v, and the current record is %+v", now.Token, err, r)
 					}
 					if !slices.Equal(r.Outcome, before.Outcome) {
 						t.Errorf("its history became %s", r.Outcome)
@@ -241,19 +241,19 @@ func TestRescheduleErrors(t *testing.T) {
 					op := plain("op", retried(semel.AtLeastOnce()))
 					p, mem := owned(t, op)
 					call := queued(t, p, op, "k")[0]
-					p.wire.on(kthWrite(k+1, f))
+					p.wire.on(failWriteCall(k+1, f))
 					_, err := p.Reschedule(t.Context(), call.ID(), time.Hour)
 					p.wire.heal()
 					if err == nil && f.refuse == nil {
 						wantDue(t, wantState(t, mem, call, store.Pending), time.Hour)
 					}
 					if err != nil && !errors.Is(err, semel.ErrUnavailable) && !errors.Is(err, semel.ErrInProgress) {
-						t.Errorf("Reschedule: %v, want that it may be asked again", err)
+						t.Errorf("Reschedule: %v, want an error that allows a retry", err)
 					}
 					if _, err := p.Reschedule(t.Context(), call.ID(), 0); err != nil {
 						t.Errorf("Reschedule again: %v", err)
 					}
-					work(t, p, op, says("v")).want(t, "v", false)
+					work(t, p, op, returns("v")).want(t, "v", false)
 				})
 			})
 		}

@@ -43,8 +43,8 @@ func wantCause(t *testing.T, a *semel.Attempt, want error) {
 	}
 }
 
-// takeAway lets another attempt take over the record of an attempt.
-func takeAway(t *testing.T, mem *memory.Store, a *semel.Attempt) store.Record {
+// takeOverRecord lets another attempt take over the record of an attempt.
+func takeOverRecord(t *testing.T, mem *memory.Store, a *semel.Attempt) store.Record {
 	t.Helper()
 	to := record(t, mem, a.Call())
 	was := to.Token
@@ -73,7 +73,7 @@ func TestRenewUsesOneRequest(t *testing.T) {
 		wantAlive(t, attempts...)
 		for _, a := range attempts {
 			if r := record(t, mem, a.Call()); r.Token != a.Token() || r.Due != lease {
-				t.Errorf("%v stands for another %v, want the attempt's own for a whole lease", r.Token, r.Due)
+				t.Errorf("the lease of %v is %v, want the attempt's own for a whole lease", r.Token, r.Due)
 			}
 		}
 		p.wire.on(nil)
@@ -85,7 +85,7 @@ func TestRenewUsesOneRequest(t *testing.T) {
 		}
 		p.RenewLeases(t.Context(), attempts)
 		if n := p.wire.total(); n != 0 {
-			t.Errorf("the store was asked %d times for leases that are over", n)
+			t.Errorf("the store was called %d times for expired leases", n)
 		}
 		p.seen.want(t, semel.EventLeaseLost)
 	})
@@ -120,13 +120,13 @@ func TestRenewFindsALostLease(t *testing.T) {
 		op := plain("op", retried(semel.AtLeastOnce()))
 		p, mem := owned(t, op)
 		attempts := running(t, p, op, 3)
-		takeAway(t, mem, attempts[1])
+		takeOverRecord(t, mem, attempts[1])
 		p.RenewLeases(t.Context(), attempts)
 		wantCause(t, attempts[1], semel.ErrLeaseLost)
 		wantAlive(t, attempts[0], attempts[2])
 		_, err := attempts[1].End("v", nil)
 		if !errors.Is(err, semel.ErrInProgress) {
-			t.Errorf("End of the lost one: %v, want that somebody else has it", err)
+			t.Errorf("End of the lost one: %v, want an error about another owner", err)
 		}
 		answerOf(attempts[0].End("v", nil)).want(t, "v", false)
 	})
@@ -139,7 +139,7 @@ func TestRenewAfterReclaimBySameWorker(t *testing.T) {
 		op := plain("op", retried(semel.AtLeastOnce()))
 		p, mem := owned(t, op)
 		attempts := running(t, p, op, 2)
-		takeAway(t, mem, attempts[0])
+		takeOverRecord(t, mem, attempts[0])
 		again := dequeued(t, p, op, 1)[0]
 		for _, order := range [][]*semel.Attempt{{attempts[1], again, attempts[0]}, {attempts[0], again, attempts[1], again}} {
 			pass(20 * time.Second)
@@ -171,7 +171,7 @@ func TestRenewDuringAnEnd(t *testing.T) {
 		p.wire.on(nil)
 		p.RenewLeases(t.Context(), []*semel.Attempt{a})
 		if n := p.wire.total(); n != 0 {
-			t.Errorf("the store was asked %d times for one that has ended", n)
+			t.Errorf("the store was called %d times for one that has ended", n)
 		}
 		p.seen.wantNone(t, semel.EventLeaseLost, semel.EventFenced)
 	})
@@ -245,7 +245,7 @@ func TestRenewOfNoAttempts(t *testing.T) {
 		p.wire.on(nil)
 		p.RenewLeases(t.Context(), nil)
 		if n := p.wire.total(); n != 0 {
-			t.Errorf("the store was asked %d times", n)
+			t.Errorf("the store was called %d times", n)
 		}
 	})
 }
@@ -268,7 +268,7 @@ func TestRenewWithinATransaction(t *testing.T) {
 				wantAlive(t, a)
 			}
 			if n := p.wire.total(); n != 0 {
-				t.Errorf("the store was asked %d times by one that keeps all others out", n)
+				t.Errorf("the store was called %d times by an exclusive transaction", n)
 			}
 			return "v", nil
 		})

@@ -11,13 +11,13 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// crash claims what waits in a process of its own, which then dies; its lease is
+// crashAttempt claims the waiting record in a process of its own, which then dies; its lease is
 // over when it returns.
-func crash(t *testing.T, mem *memory.Store, op semel.Declared) {
+func crashAttempt(t *testing.T, mem *memory.Store, op semel.Declared) {
 	t.Helper()
 	p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
 	dequeued(t, p, op, 1)
-	p.wire.die()
+	p.wire.claimAndCrash()
 	pass(time.Minute)
 }
 
@@ -34,7 +34,7 @@ func TestCrashesAreCountedSeparately(t *testing.T) {
 			work(t, p, op, fails(semel.Snooze(0)))
 			ctx, hangUp := context.WithCancel(t.Context())
 			workIn(ctx, t, p, op, p.run(func(context.Context) (string, error) { hangUp(); return "", context.Canceled }))
-			crash(t, mem, op)
+			crashAttempt(t, mem, op)
 			if swept, err := p.Sweep(t.Context(), 10); err != nil || swept.Requeued != 1 {
 				t.Errorf("Sweep = %+v, %v, want one requeued", swept, err)
 			}
@@ -45,7 +45,7 @@ func TestCrashesAreCountedSeparately(t *testing.T) {
 		}
 		wantTries(t, got, semel.TryError, semel.TrySnooze, semel.TryInterrupted, semel.TryCrash,
 			semel.TryError, semel.TrySnooze, semel.TryInterrupted, semel.TryCrash)
-		work(t, p, op, p.run(says("v"))).want(t, "v", false)
+		work(t, p, op, p.run(returns("v"))).want(t, "v", false)
 		if _, ok := semel.ProgressOf(wantState(t, mem, call, store.Succeeded)); ok {
 			t.Error("a success speaks of its attempts")
 		}
@@ -82,13 +82,13 @@ func TestTooManyCrashes(t *testing.T) {
 					op := plain("op", o)
 					p, mem := owned(t, op)
 					call := queued(t, p, op, "k")[0]
-					crash(t, mem, op)
+					crashAttempt(t, mem, op)
 					sweepOne(t, p, call)
 					attempts := dequeued(t, start(t, mem, semel.Options{}), op, 1)
 					if _, err := attempts[0].Prepare(); err != nil {
 						t.Errorf("Prepare after one crash: %v, want it to be run", err)
 					}
-					dies(t, attempts[0])
+					crashingHandler(t, attempts[0])
 					sweepOne(t, p, call)
 					a := ask(t, p, op, call)
 					if pc.name == "Atomic" {
@@ -96,7 +96,7 @@ func TestTooManyCrashes(t *testing.T) {
 						wantState(t, mem, call, store.Failed)
 						return
 					}
-					a.wantLed(t, store.Unknown, store.InDoubt)
+					a.wantRunNow(t, store.Unknown, store.InDoubt)
 					wantState(t, mem, call, store.InDoubt)
 					wantTries(t, progress(t, mem, call), semel.TryCrash, semel.TryCrash, semel.TryInterrupted)
 				})
@@ -105,8 +105,8 @@ func TestTooManyCrashes(t *testing.T) {
 	}
 }
 
-// dies lets the lease of an attempt run out.
-func dies(t *testing.T, a *semel.Attempt) {
+// crashingHandler lets the lease of an attempt expire.
+func crashingHandler(t *testing.T, a *semel.Attempt) {
 	t.Helper()
 	pass(time.Minute)
 	if !errors.Is(context.Cause(a.Context()), semel.ErrLeaseLost) {
@@ -120,9 +120,9 @@ func TestTooManyCrashesBeforeATransaction(t *testing.T) {
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Retry: steady(1, 2)})
 		p, mem := owned(t, op)
 		call := queued(t, p, op, "k")[0]
-		crash(t, mem, op)
+		crashAttempt(t, mem, op)
 		sweepOne(t, p, call)
-		crash(t, mem, op) // no sweeper has run
+		crashAttempt(t, mem, op) // no sweeper has run
 		a := doTx(t.Context(), p, call, neverTx(t))
 		wantTries(t, wantCode(t, a.err, "exhausted"), semel.TryCrash, semel.TryInterrupted)
 		wantState(t, mem, call, store.Failed)
@@ -136,11 +136,11 @@ func TestTakeoversCountAsCrashes(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		call := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: steady(1, 2)}).Call(me, "k", "in")
 		for range 2 {
-			die(t, start(t, mem, semel.Options{}), call)
+			claimAndCrash(t, start(t, mem, semel.Options{}), call)
 			pass(time.Minute)
 		}
 		p := start(t, mem, semel.Options{})
-		do(t.Context(), p, call, never(t)).wantLed(t, store.Unknown, store.InDoubt)
+		do(t.Context(), p, call, never(t)).wantRunNow(t, store.Unknown, store.InDoubt)
 	})
 }
 
@@ -203,10 +203,10 @@ func TestAttemptThatNeverRanIsNoCrash(t *testing.T) {
 					live(t, mem, op, call)
 				}
 				if r := wantState(t, mem, call, store.Pending); r.Attempt < 3 {
-					t.Errorf("attempt %d stands, want the claims to have been", r.Attempt)
+					t.Errorf("the current attempt is %d, want none after the claims", r.Attempt)
 				}
 				pass(time.Hour)
-				work(t, p, op, p.run(says("v"))).want(t, "v", false)
+				work(t, p, op, p.run(returns("v"))).want(t, "v", false)
 			})
 		})
 	}
@@ -225,17 +225,17 @@ func TestRedriveResetsTheCounts(t *testing.T) {
 				t.Errorf("Resolve: %v", err)
 			}
 		}
-		crash(t, mem, op)
+		crashAttempt(t, mem, op)
 		sweepOne(t, p, call)
-		work(t, p, op, never(t)).wantLed(t, store.Unknown, store.InDoubt)
+		work(t, p, op, never(t)).wantRunNow(t, store.Unknown, store.InDoubt)
 		resolve()
-		work(t, p, op, fails(errBoom)).wantLed(t, store.Unknown, store.InDoubt)
+		work(t, p, op, fails(errBoom)).wantRunNow(t, store.Unknown, store.InDoubt)
 		resolve()
 		got := progress(t, mem, call)
 		wantTries(t, got, semel.TryCrash, semel.TryInterrupted, semel.TryError)
 		if r := record(t, mem, call); got.Errors != 0 || got.Ended != r.Attempt || r.Tainted {
 			t.Errorf("%+v after attempt %d, tainted %v; want it to begin anew", got, r.Attempt, r.Tainted)
 		}
-		work(t, p, op, says("v")).want(t, "v", false)
+		work(t, p, op, returns("v")).want(t, "v", false)
 	})
 }

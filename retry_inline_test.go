@@ -25,8 +25,8 @@ func failsAfter(err error) txHandler {
 // proof of everything; also of a call that was enqueued before.
 func TestErrorsWithRetryInATransaction(t *testing.T) {
 	t.Parallel()
-	for _, s := range shapes() {
-		for _, f := range tryCases() {
+	for _, s := range txModes() {
+		for _, f := range errorCases() {
 			for after := range 2 {
 				for _, enqueued := range []bool{false, true} {
 					t.Run(fmt.Sprintf("%s/%s/%d/enqueued %v", s.name, f.name, after, enqueued), func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestErrorsWithRetryInATransaction(t *testing.T) {
 	}
 }
 
-func (f tryCase) runTx(t *testing.T, s shape, after int, enqueued bool) {
+func (f errorCase) runTx(t *testing.T, s txMode, after int, enqueued bool) {
 	t.Helper()
 	s.o.Retry = steady(2, 9)
 	s.o.Retry.Redelivered = !enqueued
@@ -50,7 +50,7 @@ func (f tryCase) runTx(t *testing.T, s shape, after int, enqueued bool) {
 		queued(t, p, op, "k")
 	}
 	for range after {
-		s.ask(t.Context(), p, call, failsAfter(errBoom)).wantLed(t, store.NotCommitted, store.Pending)
+		s.ask(t.Context(), p, call, failsAfter(errBoom)).wantRunNow(t, store.NotCommitted, store.Pending)
 		s.ask(t.Context(), p, call, neverTx(t)).wantErr(t, semel.ErrInProgress) // not due
 		pass(time.Minute)
 	}
@@ -63,9 +63,9 @@ func (f tryCase) runTx(t *testing.T, s shape, after int, enqueued bool) {
 		return failsAfter(f.err)(ctx, tx)
 	})
 	want := f.leads(policyCase{name: "Atomic"}, after)
-	f.wantTold(t, a, want)
+	f.wantAnswer(t, a, want)
 	r := wantState(t, mem, call, want.state)
-	f.wantStands(t, r, want)
+	f.wantRecord(t, r, want)
 	wantEffect(t, mem, "e", false)
 	if waits := want.state == store.Pending && !enqueued; (r.Expire > 0) != (waits || want.state.Final() && !semel.IsDeadLetter(r)) {
 		t.Errorf("%v expires in %v", r.State, r.Expire)
@@ -74,12 +74,12 @@ func (f tryCase) runTx(t *testing.T, s shape, after int, enqueued bool) {
 
 // TestNothingThatWaitsIsPurgedBeforeItIsDue, however short the retention.
 func TestNothingThatWaitsIsPurgedBeforeItIsDue(t *testing.T) {
-	eachShape(t, func(t *testing.T, s shape) {
+	eachTxMode(t, func(t *testing.T, s txMode) {
 		s.o.Retry, s.o.Retention = steady(9, 9), 2*time.Second
 		s.o.Retry.Redelivered = true
 		p, mem := solo(t, semel.Options{RecordTimeout: time.Second})
 		call := plain("op", s.o).Call(me, "k", "in")
-		s.ask(t.Context(), p, call, failsAfter(errBoom)).wantLed(t, store.NotCommitted, store.Pending)
+		s.ask(t.Context(), p, call, failsAfter(errBoom)).wantRunNow(t, store.NotCommitted, store.Pending)
 		pass(11 * time.Second)
 		if n, err := p.Purge(t.Context(), 10); n != 0 || err != nil {
 			t.Errorf("Purge = %d, %v, want it to stay", n, err)
@@ -104,7 +104,7 @@ func TestCommitErrorsWithRetry(t *testing.T) {
 				p, mem := solo(t, semel.Options{})
 				call := plain("op", semel.OperationOptions[string]{Retry: steady(2, 1)}).Call(me, "k", "in")
 				p.wire.on(commits(f))
-				doTx(t.Context(), p, call, failsAfter(errBoom)).wantLed(t, store.NotCommitted, store.Pending)
+				doTx(t.Context(), p, call, failsAfter(errBoom)).wantRunNow(t, store.NotCommitted, store.Pending)
 				r := wantState(t, mem, call, store.Pending)
 				wantDue(t, r, 10*time.Second)
 				if p := progress(t, mem, call); p.Errors != 1 || r.Attempt != 1 || p.Ended != 1 {
@@ -119,7 +119,7 @@ func TestCommitErrorsWithRetry(t *testing.T) {
 // TestRejectedCommitWithRetry: what the function wrote can never be committed, so it is
 // an error of the function's, counted and delayed as one, and in the end over.
 func TestRejectedCommitWithRetry(t *testing.T) {
-	eachShape(t, func(t *testing.T, s shape) {
+	eachTxMode(t, func(t *testing.T, s txMode) {
 		s.o.Retry = steady(2, 9)
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", s.o).Call(me, "k", "in")
@@ -127,7 +127,7 @@ func TestRejectedCommitWithRetry(t *testing.T) {
 			return fault{commit: map[bool]commitFault{true: commitRefused}[r.kind == atomicCall]}
 		})
 		a := s.ask(t.Context(), p, call, puts("e", "v"))
-		a.wantLed(t, store.NotCommitted, store.Pending)
+		a.wantRunNow(t, store.NotCommitted, store.Pending)
 		wantDue(t, wantState(t, mem, call, store.Pending), 10*time.Second)
 		wantTries(t, progress(t, mem, call), semel.TryError)
 		pass(time.Minute)
@@ -140,13 +140,13 @@ func TestRejectedCommitWithRetry(t *testing.T) {
 // TestUnknownCommitDoesNotCountAsAnError: it counts neither as an error nor as a
 // crash, whether it was applied or not.
 func TestUnknownCommitDoesNotCountAsAnError(t *testing.T) {
-	eachShape(t, func(t *testing.T, s shape) {
+	eachTxMode(t, func(t *testing.T, s txMode) {
 		s.o.Retry = steady(1, 1)
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", s.o).Call(me, "k", "in")
 		for range 3 {
 			p.wire.on(commits(commitDropped))
-			s.ask(t.Context(), p, call, puts("e", "v")).wantLed(t, store.NotCommitted, store.Pending)
+			s.ask(t.Context(), p, call, puts("e", "v")).wantRunNow(t, store.NotCommitted, store.Pending)
 			pass(time.Minute)
 		}
 		wantTries(t, progress(t, mem, call), semel.TryInterrupted, semel.TryInterrupted, semel.TryInterrupted)
@@ -166,10 +166,10 @@ func TestTaintedAttemptNeverFails(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				p, mem := solo(t, semel.Options{})
 				before := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce()}).Call(me, "k", "in")
-				do(t.Context(), p, before, fails(errBoom)).wantLed(t, store.Unknown, store.Pending)
+				do(t.Context(), p, before, fails(errBoom)).wantRunNow(t, store.Unknown, store.Pending)
 				call := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Retry: steady(2, 9)}).Call(me, "k", "in")
 				for n := range 4 {
-					doTx(t.Context(), p, call, failsAfter(err)).wantLed(t, store.Unknown, store.Pending)
+					doTx(t.Context(), p, call, failsAfter(err)).wantRunNow(t, store.Unknown, store.Pending)
 					if r := wantState(t, mem, call, store.Pending); r.Due <= 0 || !r.Tainted {
 						t.Errorf("try %d leads to %+v, want it tainted, and not due yet", n, r)
 					}
@@ -190,7 +190,7 @@ func TestPanicInATransactionRollsBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{Retry: steady(1, 1)}).Call(me, "k", "in")
-		abruptly()[0].wantAbrupt(t, func() answer {
+		abruptExits()[0].wantAbrupt(t, func() answer {
 			return doTx(t.Context(), p, call, func(context.Context, *memory.Tx) (string, error) { panic("out of cheese") })
 		})
 		wantState(t, mem, call, store.Absent)
@@ -210,9 +210,9 @@ func TestStoreOutageDuringAFailure(t *testing.T) {
 			return fault{hang: true}
 		})
 		a := doTx(t.Context(), p, call, failsAfter(errBoom))
-		a.wantLed(t, store.NotCommitted, store.Absent)
+		a.wantRunNow(t, store.NotCommitted, store.Absent)
 		if !errors.Is(a.err, errBoom) || !errors.Is(a.err, context.DeadlineExceeded) {
-			t.Errorf("told %v, want the function's error and the store's", a.err)
+			t.Errorf("got %v, want the function's error and the store's", a.err)
 		}
 		p.wire.heal()
 		wantState(t, mem, call, store.Absent)

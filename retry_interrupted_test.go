@@ -10,8 +10,8 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// breaksOff interrupts every transaction, whatever its function returns.
-func breaksOff(r request) fault {
+// interruptsHandler interrupts every transaction, whatever its function returns.
+func interruptsHandler(r request) fault {
 	if r.kind == atomicCall {
 		return fault{commit: commitRefused, refuse: store.ErrInterrupted}
 	}
@@ -21,12 +21,12 @@ func breaksOff(r request) fault {
 // TestInterruptedTransactionCountsAsAnError: a function that always exceeds a
 // timeout of the database uses up MaxErrors like a function that fails.
 func TestInterruptedTransactionCountsAsAnError(t *testing.T) {
-	eachShape(t, func(t *testing.T, s shape) {
+	eachTxMode(t, func(t *testing.T, s txMode) {
 		s.o.Retry = steady(2, 9)
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", s.o).Call(me, "k", "in")
-		p.wire.on(breaksOff)
-		s.ask(t.Context(), p, call, failsAfter(semel.Final(errBoom))).wantLed(t, store.NotCommitted, store.Pending)
+		p.wire.on(interruptsHandler)
+		s.ask(t.Context(), p, call, failsAfter(semel.Final(errBoom))).wantRunNow(t, store.NotCommitted, store.Pending)
 		wantDue(t, wantState(t, mem, call, store.Pending), 10*time.Second)
 		wantTries(t, progress(t, mem, call), semel.TryError)
 		pass(time.Minute)
@@ -39,17 +39,17 @@ func TestInterruptedTransactionCountsAsAnError(t *testing.T) {
 // TestInterruptionByShutdownIsNoError: the driver interrupts the transaction
 // because its context has ended.
 func TestInterruptionByShutdownIsNoError(t *testing.T) {
-	eachShape(t, func(t *testing.T, s shape) {
+	eachTxMode(t, func(t *testing.T, s txMode) {
 		s.o.Retry = steady(1, 1)
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", s.o).Call(me, "k", "in")
-		p.wire.on(breaksOff)
+		p.wire.on(interruptsHandler)
 		for range 3 {
 			ctx, stop := context.WithCancel(t.Context())
 			s.ask(ctx, p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
 				stop()
 				return failsAfter(ctx.Err())(ctx, tx)
-			}).wantLed(t, store.NotCommitted, store.Pending)
+			}).wantRunNow(t, store.NotCommitted, store.Pending)
 		}
 		wantTries(t, progress(t, mem, call), semel.TryInterrupted, semel.TryInterrupted, semel.TryInterrupted)
 		p.wire.heal()
@@ -60,7 +60,7 @@ func TestInterruptionByShutdownIsNoError(t *testing.T) {
 // TestAttemptTimeoutCountsAsAnError: a function that always exceeds its attempt's
 // deadline is not retried forever.
 func TestAttemptTimeoutCountsAsAnError(t *testing.T) {
-	eachShape(t, func(t *testing.T, s shape) {
+	eachTxMode(t, func(t *testing.T, s txMode) {
 		s.o.Retry = steady(2, 9)
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", s.o).Call(me, "k", "in")
@@ -72,7 +72,7 @@ func TestAttemptTimeoutCountsAsAnError(t *testing.T) {
 				return "", ctx.Err()
 			})
 		}
-		slow().wantLed(t, store.NotCommitted, store.Pending)
+		slow().wantRunNow(t, store.NotCommitted, store.Pending)
 		wantDue(t, wantState(t, mem, call, store.Pending), 10*time.Second)
 		pass(time.Minute)
 		wantTries(t, wantCode(t, slow().err, "exhausted"), semel.TryError, semel.TryError)

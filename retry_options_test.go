@@ -58,7 +58,7 @@ func TestRetryByDefault(t *testing.T) {
 		p, mem := owned(t, op)
 		call := queued(t, p, op, "k")[0]
 		for n := range 9 {
-			work(t, p, op, p.run(fails(errBoom))).wantLed(t, store.NotCommitted, store.Pending)
+			work(t, p, op, p.run(fails(errBoom))).wantRunNow(t, store.NotCommitted, store.Pending)
 			mean := time.Second << n
 			if due := record(t, mem, call).Due; due < mean/2 || due > mean*3/2 {
 				t.Errorf("due in %v after %d errors, want about %v", due, n+1, mean)
@@ -71,7 +71,7 @@ func TestRetryByDefault(t *testing.T) {
 		}
 		crashed := queued(t, p, op, "crashes")[0]
 		for range 3 {
-			crash(t, mem, op)
+			crashAttempt(t, mem, op)
 			sweepOne(t, p, crashed)
 		}
 		wantCode(t, work(t, p, op, never(t)).err, "exhausted")
@@ -110,15 +110,15 @@ func TestSnoozeWithoutRetry(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]semel.OnError{"Release": semel.Release, "Keep": semel.Keep} {
 		t.Run(name, func(t *testing.T) {
-			eachDoor(t, func(t *testing.T, d door) {
+			eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 				d.o.OnError = o
 				p, _ := solo(t, semel.Options{})
 				call := plain("op", d.o).Call(me, "k", "in")
 				a := d.ask(t.Context(), p, call, fails(semel.Snooze(time.Hour)))
 				if semel.VerdictOf(a.err) != store.NotCommitted || semel.Snooze(-1).Error() != "semel: snoozed for 0s" {
-					t.Errorf("told %v, want that nothing was done", a.err)
+					t.Errorf("got %v, want that nothing was done", a.err)
 				}
-				d.ask(t.Context(), p, call, says("v")).want(t, "v", false)
+				d.ask(t.Context(), p, call, returns("v")).want(t, "v", false)
 			})
 		})
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// tryCase is a way for an attempt of an operation with Retry to end in an error.
-type tryCase struct {
+// errorCase is a way for an attempt of an operation with Retry to end in an error.
+type errorCase struct {
 	name   string
 	err    error
 	hangUp bool // the caller, or the worker's process, goes away meanwhile
@@ -22,9 +22,9 @@ type tryCase struct {
 	delay  time.Duration // its own; zero: the operation's
 }
 
-func tryCases() []tryCase {
+func errorCases() []errorCase {
 	const own = 3 * time.Second
-	return []tryCase{
+	return []errorCase{
 		{name: "unmarked", err: errBoom, kind: semel.TryError},
 		{name: "NotCommitted", err: semel.NotCommitted(errBoom), proven: true, kind: semel.TryError},
 		{name: "classified", err: fmt.Errorf("deep: %w", errRefused), proven: true, kind: semel.TryError},
@@ -39,8 +39,8 @@ func tryCases() []tryCase {
 	}
 }
 
-// tried is the record after an attempt.
-type tried struct {
+// expectedRecord is the record after an attempt.
+type expectedRecord struct {
 	state   store.State
 	tainted bool
 	due     time.Duration
@@ -50,9 +50,9 @@ type tried struct {
 
 // leads is the table: after is how many errors there were before, of the two that
 // are allowed.
-func (f tryCase) leads(pc policyCase, after int) tried {
+func (f errorCase) leads(pc policyCase, after int) expectedRecord {
 	proven := f.proven || pc.name == "Atomic"
-	end := tried{errors: after}
+	end := expectedRecord{errors: after}
 	if f.kind == semel.TryError {
 		end.errors++
 	}
@@ -83,7 +83,7 @@ func (f tryCase) leads(pc policyCase, after int) tried {
 func TestErrorsWithRetry(t *testing.T) {
 	t.Parallel()
 	for _, pc := range policies() {
-		for _, f := range tryCases() {
+		for _, f := range errorCases() {
 			for after := range 2 {
 				for _, worker := range []bool{false, true} {
 					t.Run(fmt.Sprintf("%s/%s/%d/worker %v", pc.name, f.name, after, worker), func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestErrorsWithRetry(t *testing.T) {
 	}
 }
 
-func (f tryCase) run(t *testing.T, pc policyCase, after int, worker bool) {
+func (f errorCase) run(t *testing.T, pc policyCase, after int, worker bool) {
 	t.Helper()
 	op := plain("op", semel.OperationOptions[string]{Policy: pc.p, Retry: steady(2, 9), Classify: classifies})
 	p, mem := owned(t, op)
@@ -107,7 +107,7 @@ func (f tryCase) run(t *testing.T, pc policyCase, after int, worker bool) {
 		ask = func(ctx context.Context, fn handler) answer { return workIn(ctx, t, p, op, p.run(fn)) }
 	}
 	for range after {
-		ask(t.Context(), fails(semel.NotCommitted(errBoom))).wantLed(t, store.NotCommitted, store.Pending)
+		ask(t.Context(), fails(semel.NotCommitted(errBoom))).wantRunNow(t, store.NotCommitted, store.Pending)
 		pass(time.Minute)
 	}
 	ctx, hangUp := context.WithCancel(t.Context())
@@ -119,11 +119,11 @@ func (f tryCase) run(t *testing.T, pc policyCase, after int, worker bool) {
 		return "", f.err
 	})
 	want := f.leads(pc, after)
-	f.wantTold(t, a, want)
-	f.wantStands(t, wantState(t, mem, call, want.state), want)
+	f.wantAnswer(t, a, want)
+	f.wantRecord(t, wantState(t, mem, call, want.state), want)
 }
 
-func (f tryCase) wantTold(t *testing.T, a answer, want tried) {
+func (f errorCase) wantAnswer(t *testing.T, a answer, want expectedRecord) {
 	t.Helper()
 	switch {
 	case want.state == store.Succeeded:
@@ -136,14 +136,14 @@ func (f tryCase) wantTold(t *testing.T, a answer, want tried) {
 		a.wantFailure(t, errBoom.Error())
 	case want.state == store.Pending && !want.tainted:
 		a.wantErr(t, f.err)
-		a.wantLed(t, store.NotCommitted, want.state)
+		a.wantRunNow(t, store.NotCommitted, want.state)
 	default:
 		a.wantErr(t, f.err, semel.ErrOutcomeUnknown)
-		a.wantLed(t, store.Unknown, want.state)
+		a.wantRunNow(t, store.Unknown, want.state)
 	}
 }
 
-func (f tryCase) wantStands(t *testing.T, r store.Record, want tried) {
+func (f errorCase) wantRecord(t *testing.T, r store.Record, want expectedRecord) {
 	t.Helper()
 	if r.Tainted != want.tainted {
 		t.Errorf("tainted: %v, want %v", r.Tainted, want.tainted)

@@ -40,7 +40,7 @@ func testRetryThatIsAddedLater(t *testing.T, name string, policy semel.Policy) {
 		// The first crash of this version: one more is left.
 		dying := start(t, mem, semel.Options{})
 		do(t.Context(), dying, after.Call(me, "k", "in"), func(context.Context) (string, error) {
-			dying.wire.die()
+			dying.wire.claimAndCrash()
 			return "", errBoom
 		})
 		pass(time.Minute)
@@ -66,7 +66,7 @@ func TestTwoDefinitionsOfOneName(t *testing.T) {
 		t.Errorf("New with two definitions of one name: %v, want a FieldError of Operations", err)
 	}
 	p := start(t, mem, semel.Options{Operations: []semel.Declared{one, one}})
-	do(t.Context(), p, one.Call(me, "k", "in"), says("done")).want(t, "done", false)
+	do(t.Context(), p, one.Call(me, "k", "in"), returns("done")).want(t, "done", false)
 	do(t.Context(), p, other.Call(me, "k2", 1), never(t)).wantErr(t, semel.ErrInvalid)
 	doTx(t.Context(), p, other.Call(me, "k3", 1), neverTx(t)).wantErr(t, semel.ErrInvalid)
 	if _, err := semel.Enqueue(t.Context(), p, other.Call(me, "k4", 1), semel.EnqueueOptions{}); !isField(err, "Operations") {

@@ -18,7 +18,7 @@ func (a answer) wantFailure(t *testing.T, message string) {
 	a.wantErr(t)
 	failure, ok := errors.AsType[*semel.Failure](a.err)
 	if !ok || failure.Message != message {
-		t.Errorf("told %v, want the failure %q", a.err, message)
+		t.Errorf("got %v, want the failure %q", a.err, message)
 	}
 }
 
@@ -47,7 +47,7 @@ func TestRule01InlineFailureIsRepeated(t *testing.T) {
 					owners[c.To.Owner] = true
 				}
 				if len(owners) != 1 {
-					t.Errorf("%d owners asked for the failure, want the one of the attempt", len(owners))
+					t.Errorf("%d owners wrote the failure, want the one of the attempt", len(owners))
 				}
 				doTx(t.Context(), p, call, neverTx(t)).wantFailure(t, "boom")
 			})
@@ -96,9 +96,9 @@ func TestRule01InlineFailureWithLostReply(t *testing.T) {
 				})
 				a := doTx(t.Context(), p, call, func(context.Context, *memory.Tx) (string, error) { return "", semel.Final(errBoom) })
 				a.wantErr(t, errBoom)
-				a.wantLed(t, store.NotCommitted, store.Absent)
-				if _, told := errors.AsType[*semel.Failure](a.err); told {
-					t.Errorf("told the failure %v although it is not recorded", a.err)
+				a.wantRunNow(t, store.NotCommitted, store.Absent)
+				if _, isFailure := errors.AsType[*semel.Failure](a.err); isFailure {
+					t.Errorf("got the failure %v although it is not recorded", a.err)
 				}
 				wantState(t, mem, call, store.Absent)
 				p.wire.heal()
@@ -111,7 +111,7 @@ func TestRule01InlineFailureWithLostReply(t *testing.T) {
 // TestRule01InlineCommitRefused: the database says that it rolled back, so no
 // certificate is needed; its error is not the operation's and is never kept.
 func TestRule01InlineCommitRefused(t *testing.T) {
-	eachShape(t, func(t *testing.T, s shape) {
+	eachTxMode(t, func(t *testing.T, s txMode) {
 		p, mem := solo(t, semel.Options{})
 		s.o.OnError = semel.Keep
 		call := plain("pay", s.o).Call(me, "k", "in")
@@ -122,7 +122,7 @@ func TestRule01InlineCommitRefused(t *testing.T) {
 		if s.leased {
 			want = store.Pending
 		}
-		a.wantLed(t, store.NotCommitted, want)
+		a.wantRunNow(t, store.NotCommitted, want)
 		wantState(t, mem, call, want)
 		wantEffect(t, mem, "e", false)
 		s.ask(t.Context(), p, call, puts("e", "paid")).want(t, "paid", false)
@@ -132,7 +132,7 @@ func TestRule01InlineCommitRefused(t *testing.T) {
 // TestRule01CommitWithAnErrorThatSaysCommitted: the verdict decides, not the
 // error beside it.
 func TestRule01CommitWithAnErrorThatSaysCommitted(t *testing.T) {
-	eachShape(t, func(t *testing.T, s shape) {
+	eachTxMode(t, func(t *testing.T, s txMode) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("pay", s.o).Call(me, "k", "in")
 		p.wire.on(commits(commitNoted))
@@ -143,7 +143,7 @@ func TestRule01CommitWithAnErrorThatSaysCommitted(t *testing.T) {
 
 // TestRule01CommitSuperseded: the certificate finds another's success.
 func TestRule01CommitSuperseded(t *testing.T) {
-	eachShape(t, func(t *testing.T, s shape) {
+	eachTxMode(t, func(t *testing.T, s txMode) {
 		mem := memory.New(memory.Options{})
 		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
 		call := plain("pay", s.o).Call(me, "k", "in")

@@ -15,7 +15,7 @@ import (
 // current token, and only its success is the proof.
 
 func TestRule01CommitWithoutAnswerThatCommitted(t *testing.T) {
-	eachShape(t, func(t *testing.T, s shape) {
+	eachTxMode(t, func(t *testing.T, s txMode) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("pay", s.o).Call(me, "k", "in")
 		p.wire.on(commits(commitApplied))
@@ -28,13 +28,13 @@ func TestRule01CommitWithoutAnswerThatCommitted(t *testing.T) {
 }
 
 func TestRule01CommitWithoutAnswerThatDidNotCommit(t *testing.T) {
-	eachShape(t, func(t *testing.T, s shape) {
+	eachTxMode(t, func(t *testing.T, s txMode) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("pay", s.o).Call(me, "k", "in")
 		p.wire.on(commits(commitDropped))
 		a := s.ask(t.Context(), p, call, puts("e", "paid"))
 		a.wantErr(t, errCut)
-		a.wantLed(t, store.NotCommitted, store.Pending)
+		a.wantRunNow(t, store.NotCommitted, store.Pending)
 		if errors.Is(a.err, semel.ErrOutcomeUnknown) {
 			t.Errorf("got %v, want the outcome to be known", a.err)
 		}
@@ -53,12 +53,12 @@ func TestRule01CommitWithoutAnswerThatDidNotCommit(t *testing.T) {
 // TestRule01CommitThatWouldComeLater: after NotCommitted is reported, a commit that
 // is still in flight in the database finds another record.
 func TestRule01CommitThatWouldComeLater(t *testing.T) {
-	eachShape(t, func(t *testing.T, s shape) {
+	eachTxMode(t, func(t *testing.T, s txMode) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("pay", s.o).Call(me, "k", "in")
 		p.wire.on(commits(commitOpen))
 		a := s.ask(t.Context(), p, call, puts("first", "one"))
-		a.wantLed(t, store.NotCommitted, store.Pending)
+		a.wantRunNow(t, store.NotCommitted, store.Pending)
 		if err := p.wire.release(); !errors.Is(err, store.ErrSuperseded) {
 			t.Errorf("the late commit: %v, want %v", err, store.ErrSuperseded)
 		}
@@ -70,7 +70,7 @@ func TestRule01CommitThatWouldComeLater(t *testing.T) {
 
 // TestRule01LateCommitAfterTheNextAttempt: the same, with the retry in between.
 func TestRule01LateCommitAfterTheNextAttempt(t *testing.T) {
-	eachShape(t, func(t *testing.T, s shape) {
+	eachTxMode(t, func(t *testing.T, s txMode) {
 		mem := memory.New(memory.Options{})
 		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
 		call := plain("pay", s.o).Call(me, "k", "in")
@@ -105,7 +105,7 @@ func TestRule01LateCommitAfterTheNextAttempt(t *testing.T) {
 
 // TestRule01CertificateRepeatsWhileBusy: an answer of Busy is no answer.
 func TestRule01CertificateRepeatsWhileBusy(t *testing.T) {
-	eachShape(t, func(t *testing.T, s shape) {
+	eachTxMode(t, func(t *testing.T, s txMode) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("pay", s.o).Call(me, "k", "in")
 		released := make(chan struct{})
@@ -123,7 +123,7 @@ func TestRule01CertificateRepeatsWhileBusy(t *testing.T) {
 		asked := later(func() answer { return s.ask(t.Context(), p, call, puts("e", "paid")) })
 		pass(time.Second)
 		if n := p.wire.count(swapCall); n < 5 {
-			t.Errorf("the certificate was asked for %d times in a second of Busy, want it asked again", n)
+			t.Errorf("the certificate was tried %d times in a second of Busy, want retries", n)
 		}
 		if err := p.wire.release(); err != nil {
 			t.Errorf("the open transaction's commit: %v", err)
@@ -146,12 +146,12 @@ func TestRule01NoCertificateIsUnknown(t *testing.T) {
 		"busy": {busy: true}, "cut": {before: errCut}, "no answer": {hang: true}, "refused": {refuse: errBoom},
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachShape(t, func(t *testing.T, s shape) { testNoCertificate(t, s, f) })
+			eachTxMode(t, func(t *testing.T, s txMode) { testNoCertificate(t, s, f) })
 		})
 	}
 }
 
-func testNoCertificate(t *testing.T, s shape, f fault) {
+func testNoCertificate(t *testing.T, s txMode, f fault) {
 	t.Helper()
 	const bound = 3 * time.Second
 	p, mem := solo(t, semel.Options{RecordTimeout: bound})
@@ -173,10 +173,10 @@ func testNoCertificate(t *testing.T, s shape, f fault) {
 	}
 	a.wantErr(t, semel.ErrOutcomeUnknown)
 	if _, failed := errors.AsType[*semel.Failure](a.err); failed || semel.VerdictOf(a.err) != store.Unknown {
-		t.Errorf("told %v, verdict %v; want Unknown and no failure", a.err, semel.VerdictOf(a.err))
+		t.Errorf("got %v, verdict %v; want Unknown and no failure", a.err, semel.VerdictOf(a.err))
 	}
 	if semel.RetryAfter(a.err) <= 0 {
-		t.Error("RetryAfter of an unknown outcome is zero, want a time to ask again")
+		t.Error("RetryAfter of an unknown outcome is zero, want a delay")
 	}
 	wantState(t, mem, call, store.Succeeded)
 	p.wire.heal()
@@ -219,7 +219,7 @@ func TestRule01LostFailureIsNotReported(t *testing.T) {
 		zombie := do(t.Context(), p, call, func(ctx context.Context) (string, error) {
 			p.wire.on(func(request) fault { return fault{before: errCut} })
 			<-ctx.Done() // the lease is over
-			do(t.Context(), other, call, says("winner")).want(t, "winner", false)
+			do(t.Context(), other, call, returns("winner")).want(t, "winner", false)
 			p.wire.heal()
 			return "", semel.Final(errBoom)
 		})
@@ -252,7 +252,7 @@ func TestRule01UnconfirmedFailureIsNotReported(t *testing.T) {
 				wantState(t, mem, call, store.Failed)
 				a = do(t.Context(), p, call, never(t))
 				if failure, ok := errors.AsType[*semel.Failure](a.err); !ok || failure.Message != "boom" {
-					t.Errorf("later told %v, want the stored failure", a.err)
+					t.Errorf("later got %v, want the stored failure", a.err)
 				}
 			})
 		})
@@ -275,7 +275,7 @@ func TestRule01FailedWithALostReply(t *testing.T) {
 		})
 		a := do(t.Context(), p, call, fails(semel.Final(errBoom)))
 		if failure, ok := errors.AsType[*semel.Failure](a.err); !ok || failure.Message != "boom" {
-			t.Errorf("told %v, want the failure", a.err)
+			t.Errorf("got %v, want the failure", a.err)
 		}
 		wantState(t, mem, call, store.Failed)
 	})

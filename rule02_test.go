@@ -18,7 +18,7 @@ const (
 )
 
 // followerWrites is everything a caller may ask of the store when it finds s.
-func followerWrites(s stand, p policyCase) []string {
+func followerWrites(s existingState, p policyCase) []string {
 	switch s {
 	case nothing:
 		return []string{tryNew, ended}
@@ -49,7 +49,7 @@ func followerWrites(s stand, p policyCase) []string {
 func TestRule02FollowerWritesNothingElse(t *testing.T) {
 	t.Parallel()
 	for _, pc := range policies() {
-		for _, s := range stands() {
+		for _, s := range existingStates() {
 			t.Run(pc.name+"/"+string(s), func(t *testing.T) {
 				bubble(t, func(t *testing.T) { testFollower(t, pc, s) })
 			})
@@ -57,11 +57,11 @@ func TestRule02FollowerWritesNothingElse(t *testing.T) {
 	}
 }
 
-func testFollower(t *testing.T, pc policyCase, s stand) {
+func testFollower(t *testing.T, pc policyCase, s existingState) {
 	t.Helper()
 	mem := memory.New(memory.Options{})
 	call := plain("op", semel.OperationOptions[string]{Policy: pc.p}).Call(me, "k", "in")
-	leave(t, mem, call, s)
+	createExisting(t, mem, call, s)
 	before := record(t, mem, call)
 	p := start(t, mem, semel.Options{})
 	ran := false
@@ -69,7 +69,7 @@ func testFollower(t *testing.T, pc policyCase, s stand) {
 		ran = true
 		a, _ := semel.AttemptOf(ctx)
 		if r := record(t, mem, call); r.Token != a.Token() || r.State != store.InProgress {
-			t.Errorf("the function runs while %+v stands, want its claim %+v", r.Token, a.Token())
+			t.Errorf("the function runs while the current record is %+v, want its claim %+v", r.Token, a.Token())
 		}
 		return "v", nil
 	}))
@@ -91,10 +91,10 @@ func checkFollowerChange(t *testing.T, before store.Record, c store.Change) {
 		return // a first wish, or the end of its own attempt
 	}
 	if c.To.Owner == before.Owner {
-		t.Errorf("%v → %v keeps the owner of somebody else", c.If, c.To.Token)
+		t.Errorf("%v → %v keeps the owner of another attempt", c.If, c.To.Token)
 	}
 	if heals := c.To.State == store.Succeeded; !heals && before.State == store.InProgress && !c.IfDue {
-		t.Errorf("%v → %v does not ask the store whether the lease is over", c.If, c.To.Token)
+		t.Errorf("%v → %v does not compare the lease in the store", c.If, c.To.Token)
 	}
 }
 
@@ -102,15 +102,15 @@ func checkFollowerChange(t *testing.T, before store.Record, c store.Change) {
 // record or writes nothing, but doubt when the lease of a leader is over.
 func TestRule02InlineFollowerWritesNothingElse(t *testing.T) {
 	t.Parallel()
-	want := map[stand][]string{
+	want := map[existingState][]string{
 		nothing: {"Absent→Succeeded"}, pending: {"Pending→Succeeded"}, expired: {"InProgress→InDoubt"},
 	}
-	for _, s := range stands() {
+	for _, s := range existingStates() {
 		t.Run(string(s), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				mem := memory.New(memory.Options{})
 				call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-				leave(t, mem, call, s)
+				createExisting(t, mem, call, s)
 				before := record(t, mem, call)
 				p := start(t, mem, semel.Options{})
 				doTx(t.Context(), p, call, puts("e", "v"))

@@ -30,17 +30,17 @@ func TestRule03BusyAfterALostReply(t *testing.T) {
 						return fault{}
 					}
 				})
-				do(t.Context(), p, call, says("v")).want(t, "v", false)
+				do(t.Context(), p, call, returns("v")).want(t, "v", false)
 				do(t.Context(), p, call, never(t)).want(t, "v", true)
 			})
 		})
 	}
 }
 
-// slowAnswer is a store whose commits are answered late.
-type slowAnswer struct{ *memory.Store }
+// slowReplyStore is a store whose commits are answered late.
+type slowReplyStore struct{ *memory.Store }
 
-func (s slowAnswer) Atomic(ctx context.Context, id store.ID, hold bool, run runInTx) (store.Verdict, error) {
+func (s slowReplyStore) Atomic(ctx context.Context, id store.ID, hold bool, run runInTx) (store.Verdict, error) {
 	verdict, err := s.Store.Atomic(ctx, id, hold, run)
 	pass(lease / 2)
 	return verdict, err
@@ -51,7 +51,7 @@ func (s slowAnswer) Atomic(ctx context.Context, id store.ID, hold bool, run runI
 func TestOwnOutcomeIsNotALostLease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		eyes := new(seen)
-		engine, err := semel.New(slowAnswer{memory.New(memory.Options{})}, semel.Options{Survive: store.NoFailure, Observer: eyes})
+		engine, err := semel.New(slowReplyStore{memory.New(memory.Options{})}, semel.Options{Survive: store.NoFailure, Observer: eyes})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -60,11 +60,11 @@ func TestRule03Lifetimes(t *testing.T) {
 
 // keyHistory is what happens to one key, and its record afterwards.
 type keyHistory struct {
-	name  string
-	o     semel.OperationOptions[string]
-	leave stand
-	live  func(t *testing.T, p *process, c semel.Call)
-	want  store.Token // without owner
+	name           string
+	o              semel.OperationOptions[string]
+	createExisting existingState
+	live           func(t *testing.T, p *process, c semel.Call)
+	want           store.Token // without owner
 }
 
 func testLifetime(t *testing.T, plan func(request) fault, l keyHistory) {
@@ -72,13 +72,13 @@ func testLifetime(t *testing.T, plan func(request) fault, l keyHistory) {
 	mem := memory.New(memory.Options{})
 	op := plain("op", l.o)
 	call := op.Call(me, "k", "in")
-	leave(t, mem, call, l.leave)
+	createExisting(t, mem, call, l.createExisting)
 	p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
 	p.wire.on(plan)
 	l.live(t, p, call)
 	r := record(t, mem, call)
 	if r.State != l.want.State || r.Attempt != l.want.Attempt {
-		t.Errorf("%v of attempt %d stands, want %v of %d", r.State, r.Attempt, l.want.State, l.want.Attempt)
+		t.Errorf("%v of the current attempt is %d, want %v of %d", r.State, r.Attempt, l.want.State, l.want.Attempt)
 	}
 	p.seen.wantNone(t, semel.EventLate, semel.EventFenced, semel.EventConflict)
 }
@@ -87,19 +87,19 @@ func lifetimes() []keyHistory {
 	atomic := semel.OperationOptions[string]{Policy: semel.Atomic(), Lease: time.Minute}
 	keep := semel.OperationOptions[string]{OnError: semel.Keep}
 	return []keyHistory{
-		{name: "run", leave: nothing, live: runOnce, want: tokenOf(store.Succeeded, 1)},
-		{name: "fail", leave: nothing, live: failOnce, want: tokenOf(store.Failed, 1)},
-		{name: "release and run", leave: pending, live: runOnce, want: tokenOf(store.Succeeded, 2)},
-		{name: "doubt", leave: expired, live: findDoubt, want: tokenOf(store.InDoubt, 1)},
-		{name: "take over", o: semel.OperationOptions[string]{Policy: semel.Keyed()}, leave: expired, live: runOnce, want: tokenOf(store.Succeeded, 2)},
-		{name: "heal", o: semel.OperationOptions[string]{Policy: semel.Heal(finds("found", true))}, leave: expired, live: findHealed, want: tokenOf(store.Succeeded, 1)},
-		{name: "sweep", o: semel.OperationOptions[string]{Policy: semel.Keyed()}, leave: expired, live: sweepOne, want: tokenOf(store.Pending, 1)},
-		{name: "resolve", leave: inDoubt, live: resolveOne, want: tokenOf(store.Failed, 1)},
-		{name: "beat for ten leases", leave: nothing, live: runLong, want: tokenOf(store.Succeeded, 1)},
-		{name: "inline", leave: nothing, live: runTxOnce, want: tokenOf(store.Succeeded, 1)},
-		{name: "inline over Pending", leave: pending, live: runTxOnce, want: tokenOf(store.Succeeded, 2)},
-		{name: "inline failure", o: keep, leave: nothing, live: failTxOnce, want: tokenOf(store.Failed, 1)},
-		{name: "leased", o: atomic, leave: nothing, live: runTxOnce, want: tokenOf(store.Succeeded, 1)},
+		{name: "run", createExisting: nothing, live: runOnce, want: tokenOf(store.Succeeded, 1)},
+		{name: "fail", createExisting: nothing, live: failOnce, want: tokenOf(store.Failed, 1)},
+		{name: "release and run", createExisting: pending, live: runOnce, want: tokenOf(store.Succeeded, 2)},
+		{name: "doubt", createExisting: expired, live: findDoubt, want: tokenOf(store.InDoubt, 1)},
+		{name: "take over", o: semel.OperationOptions[string]{Policy: semel.Keyed()}, createExisting: expired, live: runOnce, want: tokenOf(store.Succeeded, 2)},
+		{name: "heal", o: semel.OperationOptions[string]{Policy: semel.Heal(finds("found", true))}, createExisting: expired, live: findHealed, want: tokenOf(store.Succeeded, 1)},
+		{name: "sweep", o: semel.OperationOptions[string]{Policy: semel.Keyed()}, createExisting: expired, live: sweepOne, want: tokenOf(store.Pending, 1)},
+		{name: "resolve", createExisting: inDoubt, live: resolveOne, want: tokenOf(store.Failed, 1)},
+		{name: "beat for ten leases", createExisting: nothing, live: runLong, want: tokenOf(store.Succeeded, 1)},
+		{name: "inline", createExisting: nothing, live: runTxOnce, want: tokenOf(store.Succeeded, 1)},
+		{name: "inline over Pending", createExisting: pending, live: runTxOnce, want: tokenOf(store.Succeeded, 2)},
+		{name: "inline failure", o: keep, createExisting: nothing, live: failTxOnce, want: tokenOf(store.Failed, 1)},
+		{name: "leased", o: atomic, createExisting: nothing, live: runTxOnce, want: tokenOf(store.Succeeded, 1)},
 	}
 }
 
@@ -110,7 +110,7 @@ func tokenOf(s store.State, attempt uint32) store.Token {
 func runOnce(t *testing.T, p *process, c semel.Call) {
 	t.Helper()
 	var runs counted
-	do(t.Context(), p, c, runs.of(says("v"))).want(t, "v", false)
+	do(t.Context(), p, c, runs.of(returns("v"))).want(t, "v", false)
 	do(t.Context(), p, c, never(t)).want(t, "v", true)
 	runs.want(t, 1)
 }
@@ -139,7 +139,7 @@ func runTxOnce(t *testing.T, p *process, c semel.Call) {
 	t.Helper()
 	var runs counted
 	fn := func(_ context.Context, tx *memory.Tx) (string, error) {
-		return runs.of(says("v"))(t.Context())
+		return runs.of(returns("v"))(t.Context())
 	}
 	doTx(t.Context(), p, c, fn).want(t, "v", false)
 	doTx(t.Context(), p, c, neverTx(t)).want(t, "v", true)

@@ -139,7 +139,7 @@ func TestRule04SupersededLeaderIsCanceled(t *testing.T) {
 		var took time.Duration
 		wait := untilLost(t, time.Now(), &took)
 		a := do(t.Context(), p, call, func(ctx context.Context) (string, error) {
-			doubt(t, mem, call)
+			setInDoubt(t, mem, call)
 			return wait(ctx)
 		})
 		if took != 10*time.Second {
@@ -207,7 +207,7 @@ func testClockOff(t *testing.T, off time.Duration) {
 	mem := memory.New(memory.Options{Now: func() time.Time { return time.Now().Add(off) }})
 	p := start(t, mem, semel.Options{})
 	call := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed()}).Call(me, "k", "in")
-	die(t, start(t, mem, semel.Options{}), call)
+	claimAndCrash(t, start(t, mem, semel.Options{}), call)
 	pass(lease - 1)
 	do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInProgress)
 	pass(1)

@@ -118,7 +118,7 @@ func wantRefusedEverywhere(t *testing.T, c semel.Call, field string) {
 	_, err = semel.EnqueueTx(t.Context(), p.Engine, nil, c, semel.EnqueueOptions{})
 	wantField(t, err, field)
 	if n := p.wire.total(); n != 0 {
-		t.Errorf("the store was asked %d times, want never", n)
+		t.Errorf("the store was called %d times, want never", n)
 	}
 }
 
@@ -132,7 +132,7 @@ func TestRule05LimitsAreInclusive(t *testing.T) {
 		}
 		call := plain(strings.Repeat("o", store.MaxOperation), semel.OperationOptions[string]{}).
 			Call(scope, strings.Repeat("\x00", store.MaxKey), "in")
-		do(t.Context(), p, call, says("v")).want(t, "v", false)
+		do(t.Context(), p, call, returns("v")).want(t, "v", false)
 		wantState(t, mem, call, store.Succeeded)
 	})
 }

@@ -119,7 +119,7 @@ func TestRule05MaxRunRefusesTheHeartbeat(t *testing.T) {
 			pass(most - 1)
 			do(t.Context(), other, call, never(t)).wantErr(t, semel.ErrInProgress)
 			v, err := wait(ctx)
-			do(t.Context(), other, call, says("winner")).want(t, "winner", false)
+			do(t.Context(), other, call, returns("winner")).want(t, "winner", false)
 			return v, err
 		}).want(t, "winner", true)
 		if took != most {
@@ -133,7 +133,7 @@ func TestRule05MaxRunRefusesTheHeartbeat(t *testing.T) {
 
 // TestRule05MaxRunOfATransaction: inline there is no lease, but the context ends.
 func TestRule05MaxRunOfATransaction(t *testing.T) {
-	eachShape(t, func(t *testing.T, s shape) {
+	eachTxMode(t, func(t *testing.T, s txMode) {
 		p, _ := solo(t, semel.Options{MaxRun: time.Minute})
 		call := plain("op", s.o).Call(me, "k", "in")
 		var took time.Duration

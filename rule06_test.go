@@ -15,27 +15,27 @@ import (
 // Rule 6: outcomes are recorded independently of the caller's context, with a time
 // limit of their own. A caller that hangs up changes nothing.
 
-// door is a way in, as callers of functions see it.
-type door struct {
+// entryPoint is a function that callers use to run an operation.
+type entryPoint struct {
 	name string
 	o    semel.OperationOptions[string]
 	ask  func(ctx context.Context, p *process, c semel.Call, fn handler) answer
 }
 
-func doors() []door {
-	all := []door{{name: "Do", ask: do}}
-	for _, s := range shapes() {
-		all = append(all, door{s.name, s.o, func(ctx context.Context, p *process, c semel.Call, fn handler) answer {
+func entryPoints() []entryPoint {
+	all := []entryPoint{{name: "Do", ask: do}}
+	for _, s := range txModes() {
+		all = append(all, entryPoint{s.name, s.o, func(ctx context.Context, p *process, c semel.Call, fn handler) answer {
 			return s.ask(ctx, p, c, func(ctx context.Context, _ *memory.Tx) (string, error) { return fn(ctx) })
 		}})
 	}
 	return all
 }
 
-func eachDoor(t *testing.T, test func(t *testing.T, d door)) {
+func eachEntryPoint(t *testing.T, test func(t *testing.T, d entryPoint)) {
 	t.Helper()
 	t.Parallel()
-	for _, d := range doors() {
+	for _, d := range entryPoints() {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { test(t, d) })
@@ -44,7 +44,7 @@ func eachDoor(t *testing.T, test func(t *testing.T, d door)) {
 }
 
 func TestRule06CancelBeforeTheCall(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", d.o).Call(me, "k", "in")
 		ctx, hangUp := context.WithCancel(t.Context())
@@ -55,7 +55,7 @@ func TestRule06CancelBeforeTheCall(t *testing.T) {
 }
 
 func TestRule06CancelInTheHandler(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", d.o).Call(me, "k", "in")
 		ctx, hangUp := context.WithCancel(t.Context())
@@ -82,7 +82,7 @@ func TestRule06CancelWhileTheOutcomeIsRecorded(t *testing.T) {
 			}
 			return fault{}
 		})
-		leader := later(func() answer { return do(ctx, p, call, says("v")) })
+		leader := later(func() answer { return do(ctx, p, call, returns("v")) })
 		synctest.Wait()
 		hangUp()
 		synctest.Wait()
@@ -95,7 +95,7 @@ func TestRule06CancelWhileTheOutcomeIsRecorded(t *testing.T) {
 // TestRule06CancelWhileTheCommitIsAmbiguous: the certificate is written all the
 // same.
 func TestRule06CancelWhileTheCommitIsAmbiguous(t *testing.T) {
-	eachShape(t, func(t *testing.T, s shape) {
+	eachTxMode(t, func(t *testing.T, s txMode) {
 		p, _ := solo(t, semel.Options{})
 		call := plain("op", s.o).Call(me, "k", "in")
 		p.wire.on(commits(commitApplied))
@@ -152,7 +152,7 @@ func TestRule06CancelDuringTheClaim(t *testing.T) {
 					t.Errorf("what is given back expires in %v, want the operation's retention", r.Expire)
 				}
 				p.seen.wantNone(t, semel.EventLate, semel.EventLateRecorded) // no event is emitted
-				do(t.Context(), p, call, says("v")).want(t, "v", false)
+				do(t.Context(), p, call, returns("v")).want(t, "v", false)
 			})
 		})
 	}
@@ -160,7 +160,7 @@ func TestRule06CancelDuringTheClaim(t *testing.T) {
 
 // TestRule06CancelOfAFollower: the leader and the other followers do not notice.
 func TestRule06CancelOfAFollower(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, _ := solo(t, semel.Options{Wait: time.Hour})
 		call := plain("op", d.o).Call(me, "k", "in")
 		finish := make(chan struct{})
@@ -183,7 +183,7 @@ func TestRule06CancelOfAFollower(t *testing.T) {
 // TestRule06CancelOfTheCallerThatSendsTheClaim: followers that arrived meanwhile do
 // not share the cancellation of the first caller.
 func TestRule06CancelOfTheCallerThatSendsTheClaim(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, _ := solo(t, semel.Options{})
 		call := plain("op", d.o).Call(me, "k", "in")
 		asked := false
@@ -194,7 +194,7 @@ func TestRule06CancelOfTheCallerThatSendsTheClaim(t *testing.T) {
 		ctx, hangUp := context.WithCancel(t.Context())
 		first := later(func() answer { return d.ask(ctx, p, call, never(t)) })
 		synctest.Wait()
-		second := later(func() answer { return d.ask(t.Context(), p, call, says("v")) })
+		second := later(func() answer { return d.ask(t.Context(), p, call, returns("v")) })
 		synctest.Wait()
 		hangUp()
 		(<-first).wantErr(t, semel.ErrUnavailable)
@@ -205,7 +205,7 @@ func TestRule06CancelOfTheCallerThatSendsTheClaim(t *testing.T) {
 // TestRule06StoreOutageIsReportedToAllFollowers: the followers of a caller that
 // found the store unavailable get the same error.
 func TestRule06StoreOutageIsReportedToAllFollowers(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, _ := solo(t, semel.Options{})
 		call := plain("op", d.o).Call(me, "k", "in")
 		gate := make(chan struct{})
@@ -220,7 +220,7 @@ func TestRule06StoreOutageIsReportedToAllFollowers(t *testing.T) {
 			a := <-c
 			a.wantErr(t, semel.ErrUnavailable)
 			if semel.RetryAfter(a.err) != time.Second || semel.VerdictOf(a.err) != store.Unknown || errors.Is(a.err, semel.ErrInvalid) {
-				t.Errorf("told %v, want one to ask again for in a second", a.err)
+				t.Errorf("got %v, want a RetryAfter of a second", a.err)
 			}
 		}
 	})

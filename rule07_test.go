@@ -16,16 +16,16 @@ import (
 // Rule 7: a panic, runtime.Goexit or a swallowed error is not evidence. A panic
 // goes on after the record is left in the state that is true.
 
-// abrupt is a way not to return.
-type abrupt struct {
+// abruptExit is a way for a function to end without returning.
+type abruptExit struct {
 	name string
 	stop func()
 	// panics is what goes on.
 	panics any
 }
 
-func abruptly() []abrupt {
-	return []abrupt{
+func abruptExits() []abruptExit {
+	return []abruptExit{
 		{name: "panic", stop: func() { panic("out of cheese") }, panics: "out of cheese"},
 		{name: "Goexit", stop: runtime.Goexit},
 	}
@@ -33,7 +33,7 @@ func abruptly() []abrupt {
 
 // wantAbrupt runs ask on a goroutine of its own, and checks that it ends there
 // as a does, without an answer.
-func (a abrupt) wantAbrupt(t *testing.T, ask func() answer) {
+func (a abruptExit) wantAbrupt(t *testing.T, ask func() answer) {
 	t.Helper()
 	done := make(chan any, 1)
 	go func() {
@@ -54,10 +54,10 @@ func (a abrupt) wantAbrupt(t *testing.T, ask func() answer) {
 }
 
 // eachAbrupt runs test in a bubble for each way not to return.
-func eachAbrupt(t *testing.T, test func(t *testing.T, a abrupt)) {
+func eachAbruptExit(t *testing.T, test func(t *testing.T, a abruptExit)) {
 	t.Helper()
 	t.Parallel()
-	for _, a := range abruptly() {
+	for _, a := range abruptExits() {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { test(t, a) })
@@ -73,7 +73,7 @@ func wantFree(t *testing.T, p *process) {
 	before := p.wire.count(swapCall)
 	pass(10 * lease)
 	if n := p.wire.count(swapCall) - before; n != 0 {
-		t.Errorf("%d more writes after it ended, want none: nobody runs it", n)
+		t.Errorf("%d more writes after it ended, want none: no attempt is running", n)
 	}
 }
 
@@ -82,7 +82,7 @@ func TestRule07InDo(t *testing.T) {
 	keep := semel.OperationOptions[string]{OnError: semel.Keep}
 	for _, pc := range policies() {
 		t.Run(pc.name, func(t *testing.T) {
-			eachAbrupt(t, func(t *testing.T, ab abrupt) {
+			eachAbruptExit(t, func(t *testing.T, ab abruptExit) {
 				o := keep
 				o.Policy = pc.p
 				o.Classify = func(error) store.Verdict { return store.NotCommitted } // it is not called
@@ -107,12 +107,12 @@ func wantAfterAbrupt(t *testing.T, p *process, mem *memory.Store, call semel.Cal
 		do(t.Context(), p, call, never(t)).want(t, "found", true)
 	case pc.name == "Atomic":
 		wantState(t, mem, call, store.Pending)
-		do(t.Context(), p, call, p.run(says("again"))).want(t, "again", false)
+		do(t.Context(), p, call, p.run(returns("again"))).want(t, "again", false)
 	case pc.again:
 		if r := wantState(t, mem, call, store.Pending); r.Due > 0 || !r.Tainted {
 			t.Errorf("it waits for %v, tainted %v; want it due and tainted", r.Due, r.Tainted)
 		}
-		do(t.Context(), p, call, p.run(says("again"))).want(t, "again", false)
+		do(t.Context(), p, call, p.run(returns("again"))).want(t, "again", false)
 		if r := record(t, mem, call); r.Attempt != 2 || !r.Tainted {
 			t.Errorf("attempt %d, tainted %v, succeeded; want a tainted second one", r.Attempt, r.Tainted)
 		}
@@ -125,9 +125,9 @@ func wantAfterAbrupt(t *testing.T, p *process, mem *memory.Store, call semel.Cal
 
 func TestRule07InATransaction(t *testing.T) {
 	t.Parallel()
-	for _, s := range shapes() {
+	for _, s := range txModes() {
 		t.Run(s.name, func(t *testing.T) {
-			eachAbrupt(t, func(t *testing.T, ab abrupt) {
+			eachAbruptExit(t, func(t *testing.T, ab abruptExit) {
 				p, mem := solo(t, semel.Options{})
 				o := s.o // the bubbles share s
 				o.OnError = semel.Keep
@@ -155,7 +155,7 @@ func TestRule07InATransaction(t *testing.T) {
 // TestRule07AfterTheOutcome: after the transaction has committed, the operation has
 // succeeded, whatever else its function does.
 func TestRule07AfterTheOutcome(t *testing.T) {
-	eachAbrupt(t, func(t *testing.T, ab abrupt) {
+	eachAbruptExit(t, func(t *testing.T, ab abruptExit) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic()}).Call(me, "k", "in")
 		ab.wantAbrupt(t, func() answer {
@@ -180,7 +180,7 @@ func TestRule07InTheOperationsOwnFunctions(t *testing.T) {
 	t.Parallel()
 	for _, in := range insides() {
 		t.Run(in.name, func(t *testing.T) {
-			eachAbrupt(t, func(t *testing.T, ab abrupt) {
+			eachAbruptExit(t, func(t *testing.T, ab abruptExit) {
 				stop := true
 				trip := func() {
 					if stop {
@@ -189,12 +189,12 @@ func TestRule07InTheOperationsOwnFunctions(t *testing.T) {
 				}
 				p, mem := solo(t, semel.Options{})
 				call := plain("op", in.o(trip)).Call(me, "k", "in")
-				leave(t, mem, call, in.leave)
+				createExisting(t, mem, call, in.createExisting)
 				ab.wantAbrupt(t, func() answer { return in.ask(t.Context(), p, call, trip) })
 				wantState(t, mem, call, in.state)
 				stop = false
 				wantFree(t, p)
-				a := do(t.Context(), p, call, p.run(says("again")))
+				a := do(t.Context(), p, call, p.run(returns("again")))
 				if in.then == nil {
 					a.want(t, "again", false)
 				} else {
@@ -207,12 +207,12 @@ func TestRule07InTheOperationsOwnFunctions(t *testing.T) {
 
 // inside is a place where the engine calls a function of the operation.
 type inside struct {
-	name  string
-	leave stand
-	o     func(trip func()) semel.OperationOptions[string]
-	ask   func(ctx context.Context, p *process, c semel.Call, trip func()) answer
-	state store.State // that is true after it did not return
-	then  error       // that the next call gets, when every lease is over; nil: it runs
+	name           string
+	createExisting existingState
+	o              func(trip func()) semel.OperationOptions[string]
+	ask            func(ctx context.Context, p *process, c semel.Call, trip func()) answer
+	state          store.State // that is true after it did not return
+	then           error       // that the next call gets, when every lease is over; nil: it runs
 }
 
 func insides() []inside {
@@ -220,7 +220,9 @@ func insides() []inside {
 	failing := func(ctx context.Context, p *process, c semel.Call, _ func()) answer {
 		return do(ctx, p, c, fails(errBoom))
 	}
-	running := func(ctx context.Context, p *process, c semel.Call, _ func()) answer { return do(ctx, p, c, says("v")) }
+	running := func(ctx context.Context, p *process, c semel.Call, _ func()) answer {
+		return do(ctx, p, c, returns("v"))
+	}
 	probing := func(trip func()) options {
 		return options{Policy: semel.Heal(func(context.Context, semel.Scope, string) (any, bool, error) { trip(); return nil, false, nil })}
 	}
@@ -244,13 +246,13 @@ func insides() []inside {
 	}
 }
 
-// tripping is a result that cannot be marshaled without tripping.
-type tripping struct{ trip func() }
+// panickingResult is a result that panics when it is marshaled.
+type panickingResult struct{ trip func() }
 
-func (v tripping) MarshalJSON() ([]byte, error) { v.trip(); return json.Marshal("v") }
+func (v panickingResult) MarshalJSON() ([]byte, error) { v.trip(); return json.Marshal("v") }
 
 func endMarshaling(ctx context.Context, p *process, c semel.Call, trip func()) answer {
-	_, _, err := semel.Do(ctx, p, c, func(context.Context) (tripping, error) { return tripping{trip}, nil })
+	_, _, err := semel.Do(ctx, p, c, func(context.Context) (panickingResult, error) { return panickingResult{trip}, nil })
 	return answer{err: err}
 }
 
@@ -266,9 +268,9 @@ func inTxEncoding(ctx context.Context, p *process, c semel.Call, trip func()) an
 // running it.
 func TestRule07FollowersOfAnAttemptThatPanicked(t *testing.T) {
 	t.Parallel()
-	for _, s := range shapes() {
+	for _, s := range txModes() {
 		t.Run(s.name, func(t *testing.T) {
-			eachAbrupt(t, func(t *testing.T, ab abrupt) {
+			eachAbruptExit(t, func(t *testing.T, ab abruptExit) {
 				p, _ := solo(t, semel.Options{Wait: time.Minute})
 				call := plain("op", s.o).Call(me, "k", "in")
 				var followers []<-chan answer
@@ -278,7 +280,7 @@ func TestRule07FollowersOfAnAttemptThatPanicked(t *testing.T) {
 						for range 20 {
 							followers = append(followers, later(func() answer {
 								return s.ask(t.Context(), p, call, func(ctx context.Context, _ *memory.Tx) (string, error) {
-									return runs.of(says("again"))(ctx)
+									return runs.of(returns("again"))(ctx)
 								})
 							}))
 						}
@@ -313,7 +315,7 @@ func TestRule07SwallowedErrorOfATransaction(t *testing.T) {
 				return fault{}
 			})
 			pass(2 * lease)
-			do(t.Context(), other, call, other.run(says("winner"))).want(t, "winner", false)
+			do(t.Context(), other, call, other.run(returns("winner"))).want(t, "winner", false)
 			if _, err := semel.InTx(ctx, p.Engine, puts("zombie", "v")); err == nil {
 				t.Error("the zombie's transaction went through")
 			}

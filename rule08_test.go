@@ -51,36 +51,36 @@ func failings() []failing {
 	}
 }
 
-// led is what an attempt led to.
-type led struct {
+// expectedEnd is how an attempt ends.
+type expectedEnd struct {
 	state   store.State
 	verdict store.Verdict
 	retry   time.Duration
 }
 
 var (
-	ledFailed   = led{store.Failed, store.NotCommitted, 0}
-	ledReleased = led{store.Pending, store.NotCommitted, 0}
-	ledDoubt    = led{store.InDoubt, store.Unknown, time.Second}
-	ledRequeued = led{store.Pending, store.Unknown, time.Second}
-	ledHealed   = led{store.Succeeded, store.Committed, 0}
+	endFailed   = expectedEnd{store.Failed, store.NotCommitted, 0}
+	endReleased = expectedEnd{store.Pending, store.NotCommitted, 0}
+	endInDoubt  = expectedEnd{store.InDoubt, store.Unknown, time.Second}
+	endRequeued = expectedEnd{store.Pending, store.Unknown, time.Second}
+	endHealed   = expectedEnd{store.Succeeded, store.Committed, 0}
 )
 
 // leads is the table of rule 8 for attempts that follow none.
-func (f failing) leads(pc policyCase, onError semel.OnError) led {
+func (f failing) leads(pc policyCase, onError semel.OnError) expectedEnd {
 	proven := f.proven || pc.name == "Atomic"
 	kept := f.final || onError == semel.Keep && (f.kept || proven && f.err == errBoom) //nolint:errorlint // this very one
 	switch {
 	case proven && kept:
-		return ledFailed
+		return endFailed
 	case proven:
-		return ledReleased
+		return endReleased
 	case pc.found:
-		return ledHealed
+		return endHealed
 	case pc.again:
-		return ledRequeued
+		return endRequeued
 	default:
-		return ledDoubt
+		return endInDoubt
 	}
 }
 
@@ -104,7 +104,7 @@ func TestRule08ErrorsOfDo(t *testing.T) {
 					p, mem := solo(t, semel.Options{})
 					call := plain("op", semel.OperationOptions[string]{Policy: pc.p, OnError: onError, Classify: classifies}).Call(me, "k", "in")
 					a := do(t.Context(), p, call, p.run(fails(f.err)))
-					wantLedTo(t, a, f.err, wantState(t, mem, call, f.leads(pc, onError).state), f.leads(pc, onError))
+					wantEnd(t, a, f.err, wantState(t, mem, call, f.leads(pc, onError).state), f.leads(pc, onError))
 				})
 			})
 		}
@@ -113,7 +113,7 @@ func TestRule08ErrorsOfDo(t *testing.T) {
 
 // wantLedTo checks the caller's error and the record after an error that led to
 // want.
-func wantLedTo(t *testing.T, a answer, fnErr error, r store.Record, want led) {
+func wantEnd(t *testing.T, a answer, fnErr error, r store.Record, want expectedEnd) {
 	t.Helper()
 	if got := semel.VerdictOf(a.err); got != want.verdict {
 		t.Errorf("VerdictOf(%v) = %v, want %v", a.err, got, want.verdict)
@@ -131,16 +131,16 @@ func wantLedTo(t *testing.T, a answer, fnErr error, r store.Record, want led) {
 		a.wantFailure(t, fnErr.Error())
 	case store.Absent, store.Pending, store.InProgress, store.InDoubt:
 		a.wantErr(t, fnErr)
-		a.wantLed(t, want.verdict, want.state)
+		a.wantRunNow(t, want.verdict, want.state)
 		if r.State == store.Pending && (r.Due > 0 || want.verdict == store.Unknown && !r.Tainted) {
-			t.Errorf("it waits for %v, tainted %v, after %v; want it due, and tainted if nobody knows", r.Due, r.Tainted, want.verdict)
+			t.Errorf("it waits for %v, tainted %v, after %v; want it due, and tainted if the outcome is unknown", r.Due, r.Tainted, want.verdict)
 		}
 	}
 }
 
 func TestRule08ErrorsInATransaction(t *testing.T) {
 	t.Parallel()
-	for _, s := range shapes() {
+	for _, s := range txModes() {
 		for _, f := range failings() {
 			t.Run(s.name+"/"+f.name, func(t *testing.T) {
 				t.Parallel()
@@ -154,10 +154,10 @@ func TestRule08ErrorsInATransaction(t *testing.T) {
 						return "", f.err
 					})
 					want := f.leads(policyCase{name: "Atomic"}, onError)
-					if want == ledReleased && !s.leased {
+					if want == endReleased && !s.leased {
 						want.state = store.Absent // nothing stays
 					}
-					wantLedTo(t, a, f.err, wantState(t, mem, call, want.state), want)
+					wantEnd(t, a, f.err, wantState(t, mem, call, want.state), want)
 					wantEffect(t, mem, "e", false)
 				})
 			})
@@ -171,13 +171,13 @@ func TestRule08ARefusalSpeaksForItsOwnAttempt(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		p       semel.Policy
-		keep    led
-		release led
+		keep    expectedEnd
+		release expectedEnd
 	}{
-		"Keyed":       {semel.Keyed(), ledFailed, ledReleased},
-		"Fenced":      {semel.Fenced(raises(nil), finds("", false)), ledFailed, ledReleased},
-		"AtLeastOnce": {semel.AtLeastOnce(), ledDoubt, led{store.Pending, store.Unknown, time.Second}},
-		"Atomic":      {semel.Atomic(), ledFailed, ledReleased},
+		"Keyed":       {semel.Keyed(), endFailed, endReleased},
+		"Fenced":      {semel.Fenced(raises(nil), finds("", false)), endFailed, endReleased},
+		"AtLeastOnce": {semel.AtLeastOnce(), endInDoubt, expectedEnd{store.Pending, store.Unknown, time.Second}},
+		"Atomic":      {semel.Atomic(), endFailed, endReleased},
 	}
 	for name, tt := range tests {
 		for _, from := range []string{"taken over", "swept", "released after a takeover"} {
@@ -188,7 +188,7 @@ func TestRule08ARefusalSpeaksForItsOwnAttempt(t *testing.T) {
 					op := plain("op", semel.OperationOptions[string]{Policy: tt.p, OnError: onError})
 					p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
 					call := op.Call(me, "k", "in")
-					leave(t, mem, call, expired)
+					createExisting(t, mem, call, expired)
 					taintFurther(t, p, call, from, onError)
 					want := tt.release
 					if onError == semel.Keep {
@@ -196,7 +196,7 @@ func TestRule08ARefusalSpeaksForItsOwnAttempt(t *testing.T) {
 					}
 					a := do(t.Context(), p, call, fails(semel.NotCommitted(errBoom)))
 					r := wantState(t, mem, call, want.state)
-					wantLedTo(t, a, errBoom, r, want)
+					wantEnd(t, a, errBoom, r, want)
 					if tainted := name != "Atomic"; r.Tainted != tainted {
 						t.Errorf("tainted: %v, want %v", r.Tainted, tainted)
 					}
@@ -226,12 +226,12 @@ func TestRule08AtLeastOnceNeverFailsOnAFinalErrorAfterATakeover(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce()}).Call(me, "k", "in")
-		leave(t, mem, call, expired)
-		do(t.Context(), p, call, fails(semel.Final(errBoom))).wantLed(t, store.Unknown, store.InDoubt)
+		createExisting(t, mem, call, expired)
+		do(t.Context(), p, call, fails(semel.Final(errBoom))).wantRunNow(t, store.Unknown, store.InDoubt)
 		do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInDoubt)
 		r := semel.Resolution{ID: call.ID(), To: store.Pending, Actor: "ann", Reason: "looked: nothing happened"}
 		if now, err := p.Resolve(t.Context(), r); err != nil || now.Tainted {
-			t.Errorf("Resolve: tainted %v, %v; want the taint gone", now.Tainted, err)
+			t.Errorf("Resolve: tainted %v, %v; want no taint", now.Tainted, err)
 		}
 		do(t.Context(), p, call, fails(semel.Final(errBoom))).wantFailure(t, "boom")
 	})
@@ -245,7 +245,7 @@ func TestRule08InlineOverATaintedRecordKeepsNoFailure(t *testing.T) {
 		before := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce()})
 		p := start(t, mem, semel.Options{Operations: []semel.Declared{before}})
 		call := before.Call(me, "k", "in")
-		leave(t, mem, call, expired)
+		createExisting(t, mem, call, expired)
 		taintFurther(t, p, call, "swept", semel.Keep)
 		p = start(t, mem, semel.Options{}) // the next version of the program
 		now := plain("op", semel.OperationOptions[string]{OnError: semel.Keep})
@@ -262,7 +262,7 @@ func TestRule08InlineOverATaintedRecordKeepsNoFailure(t *testing.T) {
 // TestRule08TransactionErrorsAreNeverKept: an error of the begin is not the
 // operation's answer.
 func TestRule08TransactionErrorsAreNeverKept(t *testing.T) {
-	eachShape(t, func(t *testing.T, s shape) {
+	eachTxMode(t, func(t *testing.T, s txMode) {
 		p, mem := solo(t, semel.Options{})
 		s.o.OnError = semel.Keep
 		call := plain("op", s.o).Call(me, "k", "in")
@@ -275,7 +275,7 @@ func TestRule08TransactionErrorsAreNeverKept(t *testing.T) {
 		a := s.ask(t.Context(), p, call, neverTx(t))
 		a.wantErr(t, errCut)
 		if s.leased {
-			a.wantLed(t, store.NotCommitted, store.Pending)
+			a.wantRunNow(t, store.NotCommitted, store.Pending)
 			wantState(t, mem, call, store.Pending)
 		} else {
 			a.wantErr(t, semel.ErrUnavailable)
@@ -307,7 +307,7 @@ func TestRule08AGivenUpLeaseStaysGivenUp(t *testing.T) {
 		})
 		first := later(func() answer { return do(t.Context(), p, call, fails(errBoom)) })
 		pass(12 * time.Second) // a heartbeat would have come
-		do(t.Context(), other, call, says("again")).want(t, "again", false)
+		do(t.Context(), other, call, returns("again")).want(t, "again", false)
 		p.wire.heal()
 		(<-first).wantErr(t, errBoom, semel.ErrOutcomeUnknown)
 	})
@@ -316,10 +316,10 @@ func TestRule08AGivenUpLeaseStaysGivenUp(t *testing.T) {
 // TestUnrecordedFailureIsNotReported: a final failure that the store did not record is no
 // *Failure for the caller, because another process may turn the key into a success.
 func TestUnrecordedFailureIsNotReported(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, _ := solo(t, semel.Options{})
 		a := d.ask(t.Context(), p, plain("op", d.o).Call(me, "k", "in"), func(context.Context) (string, error) {
-			p.wire.die()
+			p.wire.claimAndCrash()
 			return "", semel.Final(&semel.Failure{Code: "declined"})
 		})
 		failure, isFailure := errors.AsType[*semel.Failure](a.err)

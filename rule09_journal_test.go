@@ -62,10 +62,10 @@ func TestRule09JournalOutlivesTheProcess(t *testing.T) {
 				op := plain("op", semel.OperationOptions[string]{Policy: end.p})
 				call := op.Call(me, "key \xff of any bytes", "in")
 				if strings.Contains(name, "tainted") || strings.Contains(name, "certain") {
-					leave(t, mem, call, expired)
+					createExisting(t, mem, call, expired)
 				}
 				first := start(t, mem, semel.Options{Journal: openJournal(t, path), Lease: time.Hour})
-				do(t.Context(), first, call, func(context.Context) (string, error) { first.wire.die(); return end.v, end.err })
+				do(t.Context(), first, call, func(context.Context) (string, error) { first.wire.claimAndCrash(); return end.v, end.err })
 				wantEntries(t, openJournal(t, path), 1)
 
 				second := start(t, mem, semel.Options{Journal: openJournal(t, path)})
@@ -91,7 +91,7 @@ func TestRule09JournalAfterTheLease(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "journal")
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		first := start(t, mem, semel.Options{Journal: openJournal(t, path)})
-		do(t.Context(), first, call, goneAfter(first, "v", fault{before: errDead})).want(t, "v", false)
+		do(t.Context(), first, call, outageAfter(first, "v", fault{before: errDead})).want(t, "v", false)
 		pass(2 * lease)
 		do(t.Context(), start(t, mem, semel.Options{}), call, never(t)).wantErr(t, semel.ErrInDoubt)
 		second := start(t, mem, semel.Options{Journal: openJournal(t, path)})
@@ -110,10 +110,10 @@ func TestRule09JournalHasDroppedOutcomes(t *testing.T) {
 		first.wire.on(func(r request) fault { return fault{hang: r.to() == store.Succeeded} })
 		op := plain("op", semel.OperationOptions[string]{})
 		for _, key := range []string{"a", "b", "c"} {
-			do(t.Context(), first, op.Call(me, key, "in"), says(key)).want(t, key, false)
+			do(t.Context(), first, op.Call(me, key, "in"), returns(key)).want(t, key, false)
 		}
 		first.seen.want(t, semel.EventLateDropped)
-		first.wire.die()
+		first.wire.claimAndCrash()
 		second := start(t, mem, semel.Options{Journal: openJournal(t, path)})
 		pass(time.Minute)
 		for _, key := range []string{"a", "b", "c"} {
@@ -150,7 +150,7 @@ func TestRule09JournalThatCannotBeWritten(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{Journal: brokenJournal{}})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-		do(t.Context(), p, call, goneAfter(p, "v", fault{before: errCut})).want(t, "v", false)
+		do(t.Context(), p, call, outageAfter(p, "v", fault{before: errCut})).want(t, "v", false)
 		p.wire.heal()
 		pass(time.Minute)
 		wantState(t, mem, call, store.Succeeded)
@@ -321,7 +321,7 @@ func TestRule09JournalKeepsTheDelay(t *testing.T) {
 		call := plain("op", retried(semel.AtLeastOnce())).Call(me, "k", "in")
 		first := start(t, mem, semel.Options{Journal: openJournal(t, path), Lease: time.Hour})
 		do(t.Context(), first, call, func(context.Context) (string, error) {
-			first.wire.die()
+			first.wire.claimAndCrash()
 			return "", semel.RetryIn(errBoom, 10*time.Minute)
 		})
 		wantEntries(t, openJournal(t, path), 1)

@@ -3,7 +3,6 @@ package semel_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -19,28 +18,28 @@ import (
 // token. A result that cannot be stored becomes a tombstone. The operation runs
 // again only if the policy says so.
 
-// goneAfter returns v once the store has gone, as f says, after the effect.
-func goneAfter(p *process, v string, f fault) handler {
+// outageAfter returns v after an effect, during which the store fails with f.
+func outageAfter(p *process, v string, f fault) handler {
 	return func(context.Context) (string, error) {
 		p.wire.on(func(request) fault { return f })
 		return v, nil
 	}
 }
 
-// goings are the ways in which a store may go.
-func goings() map[string]fault {
+// storeOutages are the faults of a store outage.
+func storeOutages() map[string]fault {
 	return map[string]fault{"cut": {before: errCut}, "no answer": {hang: true}, "applied": {after: errCut}, "busy": {busy: true}}
 }
 
 func TestRule09StoreOutageAfterTheEffect(t *testing.T) {
 	t.Parallel()
-	for name, f := range goings() {
+	for name, f := range storeOutages() {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				mem := memory.New(memory.Options{})
 				p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
 				call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-				do(t.Context(), p, call, goneAfter(p, "v", f)).want(t, "v", false)
+				do(t.Context(), p, call, outageAfter(p, "v", f)).want(t, "v", false)
 				p.seen.want(t, semel.EventLate)
 				claimed := record(t, mem, call).Token
 				p.wire.heal()
@@ -70,7 +69,7 @@ func TestRule09HeartbeatsGoOn(t *testing.T) {
 			}
 			return fault{}
 		})
-		do(t.Context(), p, call, says("v")).want(t, "v", false)
+		do(t.Context(), p, call, returns("v")).want(t, "v", false)
 		for range 10 {
 			pass(lease)
 			do(t.Context(), other, call, never(t)).wantErr(t, semel.ErrInProgress)
@@ -95,7 +94,7 @@ func TestRule09LeaseIsOverBeforeTheStoreIsBack(t *testing.T) {
 			mem := memory.New(memory.Options{})
 			p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
 			call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-			do(t.Context(), p, call, goneAfter(p, "v", fault{before: errCut})).want(t, "v", false)
+			do(t.Context(), p, call, outageAfter(p, "v", fault{before: errCut})).want(t, "v", false)
 			pass(2 * lease)
 			do(t.Context(), other, call, never(t)).wantErr(t, semel.ErrInDoubt)
 			p.wire.heal()
@@ -109,7 +108,7 @@ func TestRule09LeaseIsOverBeforeTheStoreIsBack(t *testing.T) {
 			mem := memory.New(memory.Options{})
 			p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
 			call := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce()}).Call(me, "k", "in")
-			do(t.Context(), p, call, goneAfter(p, "v", fault{before: errCut})).want(t, "v", false)
+			do(t.Context(), p, call, outageAfter(p, "v", fault{before: errCut})).want(t, "v", false)
 			pass(2 * lease)
 			finish := make(chan struct{})
 			second := later(func() answer {
@@ -147,11 +146,11 @@ func TestRule09OtherEndsAreRetriedToo(t *testing.T) {
 				call := plain("op", semel.OperationOptions[string]{Policy: tt.p}).Call(me, "k", "in")
 				a := do(t.Context(), p, call, func(context.Context) (string, error) { p.wire.blackHole(); return "", tt.err })
 				a.wantErr(t, semel.ErrOutcomeUnknown, errBoom)
-				a.wantLed(t, store.Unknown, store.InProgress)
+				a.wantRunNow(t, store.Unknown, store.InProgress)
 				p.wire.heal()
 				pass(time.Minute)
 				if r := wantState(t, mem, call, tt.state); r.Tainted != (name == "requeue") {
-					t.Errorf("tainted: %v, want it only where the next attempt follows one that nobody knows of", r.Tainted)
+					t.Errorf("tainted: %v, want it only where the next attempt follows one with an unknown outcome", r.Tainted)
 				}
 				p.seen.want(t, semel.EventLate, semel.EventLateRecorded)
 			})
@@ -169,7 +168,7 @@ func TestRule09TooManyUnrecordedOutcomes(t *testing.T) {
 		var calls []semel.Call
 		for _, key := range []string{"a", "b", "c", "d", "e"} {
 			calls = append(calls, op.Call(me, key, "in"))
-			do(t.Context(), p, calls[len(calls)-1], says("v")).want(t, "v", false)
+			do(t.Context(), p, calls[len(calls)-1], returns("v")).want(t, "v", false)
 		}
 		late, dropped := p.seen.count(semel.EventLate), p.seen.count(semel.EventLateDropped)
 		if late+dropped != len(calls) || late < 2 || dropped == 0 {
@@ -186,7 +185,7 @@ func TestRule09TooManyUnrecordedOutcomes(t *testing.T) {
 			}
 		}
 		if states[store.Succeeded] != late || states[store.InProgress] != dropped {
-			t.Errorf("stand as %v, want the %d recorded and the %d left to their lease", states, late, dropped)
+			t.Errorf("the records are %v, want the %d recorded and the %d left to their lease", states, late, dropped)
 		}
 	})
 }
@@ -200,7 +199,7 @@ func TestRule09OneOutcomeDoesNotDelayOthers(t *testing.T) {
 		stuck, other := op.Call(me, "stuck", "in"), op.Call(me, "other", "in")
 		locked := func(r request) bool { return r.to() == store.Succeeded && r.changes[0].To.ID == stuck.ID() }
 		p.wire.on(func(r request) fault { return fault{hang: locked(r)} })
-		do(t.Context(), p, stuck, says("v")).want(t, "v", false)
+		do(t.Context(), p, stuck, returns("v")).want(t, "v", false)
 		var late, answers atomic.Bool
 		do(t.Context(), p, other, func(context.Context) (string, error) {
 			p.wire.on(func(r request) fault {
@@ -233,7 +232,7 @@ func TestRule09CloseDrains(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-		do(t.Context(), p, call, goneAfter(p, "v", fault{hang: true})).want(t, "v", false)
+		do(t.Context(), p, call, outageAfter(p, "v", fault{hang: true})).want(t, "v", false)
 		time.AfterFunc(time.Minute, p.wire.heal)
 		if err := p.Close(t.Context()); err != nil {
 			t.Errorf("Close: %v", err)
@@ -246,7 +245,7 @@ func TestRule09CloseDrains(t *testing.T) {
 // either, and the policy decides.
 func TestRule09CloseGivesUp(t *testing.T) {
 	t.Parallel()
-	for name, f := range goings() {
+	for name, f := range storeOutages() {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				p, mem := solo(t, semel.Options{})
@@ -258,7 +257,7 @@ func TestRule09CloseGivesUp(t *testing.T) {
 					return fault{}
 				})
 				for _, key := range []string{"a", "b", "c"} {
-					do(t.Context(), p, op.Call(me, key, "in"), says("v")).want(t, "v", false)
+					do(t.Context(), p, op.Call(me, key, "in"), returns("v")).want(t, "v", false)
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
 				defer cancel()
@@ -279,82 +278,4 @@ func TestRule09CloseGivesUp(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestRule09Tombstones: only the caller that ran the operation receives a result
-// that cannot be stored; the others learn that it succeeded, and it does not run
-// again.
-func TestRule09Tombstones(t *testing.T) {
-	t.Parallel()
-	large := strings.Repeat("x", 100)
-	tests := map[string]any{
-		"too large":      large,
-		"too large raw":  semel.Raw(large),
-		"unmarshalable":  func() {},
-		"a channel":      map[string]any{"c": make(chan int)},
-		"said so":        semel.Tombstone("it was streamed"),
-		"said at length": semel.Tombstone(strings.Repeat("long ", 100)),
-	}
-	for name, v := range tests {
-		t.Run(name, func(t *testing.T) {
-			eachDoor(t, func(t *testing.T, d door) {
-				mem := memory.New(memory.Options{MaxOutcome: 250})
-				if name == "too large" || name == "too large raw" {
-					mem = memory.New(memory.Options{MaxOutcome: 64})
-				}
-				p := start(t, mem, semel.Options{})
-				call := plain("op", d.o).Call(me, "k", "in")
-				ran, replayed, err := anyThrough(t.Context(), p, d, call, v)
-				if err != nil || replayed || !ran {
-					t.Errorf("the one who ran it got replayed %v, %v", replayed, err)
-				}
-				wantState(t, mem, call, store.Succeeded)
-				p.seen.want(t, semel.EventTombstone)
-				ran, replayed, err = anyThrough(t.Context(), p, d, call, v)
-				if !errors.Is(err, semel.ErrResultUnavailable) || !replayed || ran {
-					t.Errorf("an asker got replayed %v, %v, want ErrResultUnavailable", replayed, err)
-				}
-				if semel.VerdictOf(err) != store.Committed {
-					t.Errorf("VerdictOf(%v) = %v, want Committed", err, semel.VerdictOf(err))
-				}
-			})
-		})
-	}
-}
-
-// anyThrough asks through the door for a result of any type.
-func anyThrough(ctx context.Context, p *process, d door, c semel.Call, v any) (ran, replayed bool, err error) {
-	fn := func(context.Context) (any, error) { ran = true; return v, nil }
-	fnTx := func(ctx context.Context, _ *memory.Tx) (any, error) { return fn(ctx) }
-	switch d.name {
-	case "Do":
-		_, replayed, err = semel.Do(ctx, p, c, fn)
-	case "InTx":
-		_, replayed, err = semel.Do(ctx, p, c, func(ctx context.Context) (any, error) { return semel.InTx(ctx, p.Engine, fnTx) })
-	default:
-		_, replayed, err = semel.DoTx(ctx, p.Engine, c, fnTx)
-	}
-	return ran, replayed, err
-}
-
-// TestRule09StoreRefusesTheResult although it promised to keep as much: the
-// success is recorded all the same.
-func TestRule09StoreRefusesTheResult(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		p, mem := solo(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-		p.wire.on(func(r request) fault {
-			if r.to() == store.Succeeded && strings.Contains(string(r.changes[0].To.Outcome), "poison") {
-				return fault{refuse: errBoom}
-			}
-			return fault{}
-		})
-		do(t.Context(), p, call, says("poison")).want(t, "poison", false)
-		wantState(t, mem, call, store.Succeeded)
-		a := do(t.Context(), p, call, never(t))
-		if !errors.Is(a.err, semel.ErrResultUnavailable) || !a.replayed {
-			t.Errorf("an asker got replayed %v, %v, want ErrResultUnavailable", a.replayed, a.err)
-		}
-		p.seen.want(t, semel.EventTombstone)
-	})
 }

@@ -58,7 +58,7 @@ func TestRule10EmptyIsAResult(t *testing.T) {
 func outcomeCache[T any](v T) func(t *testing.T) {
 	return func(t *testing.T) {
 		t.Parallel()
-		for _, d := range doors() {
+		for _, d := range entryPoints() {
 			t.Run(d.name, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) { testReplay(t, d, v) })
@@ -67,7 +67,7 @@ func outcomeCache[T any](v T) func(t *testing.T) {
 	}
 }
 
-func testReplay[T any](t *testing.T, d door, v T) {
+func testReplay[T any](t *testing.T, d entryPoint, v T) {
 	t.Helper()
 	p, mem := solo(t, semel.Options{})
 	other := start(t, mem, semel.Options{})
@@ -115,14 +115,14 @@ func TestRule10ResultOfAnotherType(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-		do(t.Context(), p, call, says("a string")).want(t, "a string", false)
+		do(t.Context(), p, call, returns("a string")).want(t, "a string", false)
 		_, replayed, err := semel.Do(t.Context(), p, call, func(context.Context) (int, error) { return 1, errBoom })
 		if !errors.Is(err, semel.ErrResultUnavailable) || !replayed {
-			t.Errorf("asked for as an int: replayed %v, %v, want ErrResultUnavailable", replayed, err)
+			t.Errorf("requested as an int: replayed %v, %v, want ErrResultUnavailable", replayed, err)
 		}
 		_, replayed, err = semel.Do(t.Context(), p, call, func(context.Context) (semel.Raw, error) { return nil, errBoom })
 		if !errors.Is(err, semel.ErrResultUnavailable) || !replayed {
-			t.Errorf("asked for as raw: replayed %v, %v, want ErrResultUnavailable", replayed, err)
+			t.Errorf("requested as raw: replayed %v, %v, want ErrResultUnavailable", replayed, err)
 		}
 		wantState(t, mem, call, store.Succeeded)
 	})
@@ -144,21 +144,21 @@ func TestRule10FailureIsTheSameForAll(t *testing.T) {
 	}
 	for name, failure := range failures {
 		t.Run(name, func(t *testing.T) {
-			eachDoor(t, func(t *testing.T, d door) {
+			eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 				mem := memory.New(memory.Options{MaxOutcome: 4096})
 				p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
 				call := plain("op", d.o).Call(me, "k", "in")
-				var told []*semel.Failure
+				var failures []*semel.Failure
 				for _, p := range []*process{p, p, other} {
 					a := d.ask(t.Context(), p, call, fails(semel.Final(failure)))
 					f, ok := errors.AsType[*semel.Failure](a.err)
 					if !ok || semel.VerdictOf(a.err) != store.NotCommitted {
-						t.Fatalf("told %v, want a failure", a.err)
+						t.Fatalf("got %v, want a failure", a.err)
 					}
-					told = append(told, f)
+					failures = append(failures, f)
 				}
-				if diff := cmp.Diff(told[0], told[1]) + cmp.Diff(told[0], told[2]); diff != "" {
-					t.Errorf("the first caller and the others were told (-first +other):\n%s", diff)
+				if diff := cmp.Diff(failures[0], failures[1]) + cmp.Diff(failures[0], failures[2]); diff != "" {
+					t.Errorf("the answers to the first caller and the others differ (-first +other):\n%s", diff)
 				}
 				wantState(t, mem, call, store.Failed)
 			})
@@ -175,7 +175,7 @@ func TestRule10FailureIsWhatWasReturned(t *testing.T) {
 		a := do(t.Context(), p, op.Call(me, "k", "in"), fails(semel.Final(want)))
 		got, _ := errors.AsType[*semel.Failure](a.err)
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("told (-want +got):\n%s", diff)
+			t.Errorf("got (-want +got):\n%s", diff)
 		}
 		if got, want := a.err.Error(), "no_member: user 7 is unknown"; got != want {
 			t.Errorf("Error() = %q, want %q", got, want)
@@ -183,7 +183,7 @@ func TestRule10FailureIsWhatWasReturned(t *testing.T) {
 		a = do(t.Context(), p, op.Call(me, "other", "in"), fails(semel.Final(errBoom)))
 		got, _ = errors.AsType[*semel.Failure](a.err)
 		if diff := cmp.Diff(&semel.Failure{Message: "boom"}, got); diff != "" {
-			t.Errorf("told (-want +got):\n%s", diff)
+			t.Errorf("got (-want +got):\n%s", diff)
 		}
 	})
 }

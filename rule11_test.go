@@ -18,7 +18,7 @@ import (
 func TestRule11InEveryState(t *testing.T) {
 	t.Parallel()
 	for _, pc := range policies() {
-		for _, s := range stands() {
+		for _, s := range existingStates() {
 			if s == nothing {
 				continue
 			}
@@ -26,7 +26,7 @@ func TestRule11InEveryState(t *testing.T) {
 				bubble(t, func(t *testing.T) {
 					mem := memory.New(memory.Options{})
 					op := plain("op", semel.OperationOptions[string]{Policy: pc.p})
-					leave(t, mem, op.Call(me, "k", "in"), s)
+					createExisting(t, mem, op.Call(me, "k", "in"), s)
 					before := record(t, mem, op.Call(me, "k", "in"))
 					p := start(t, mem, semel.Options{})
 					other := op.Call(me, "k", "other")
@@ -55,11 +55,11 @@ func TestRule11MismatchBeforeTheProbe(t *testing.T) {
 			return nil, false, nil
 		}
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.Heal(probe)})
-		leave(t, mem, op.Call(me, "k", "in"), live)
+		createExisting(t, mem, op.Call(me, "k", "in"), live)
 		p := start(t, mem, semel.Options{})
 		do(t.Context(), p, op.Call(me, "k", "other"), never(t)).wantErr(t, semel.ErrMismatch)
 		if asked {
-			t.Error("the probe was asked")
+			t.Error("the probe was called")
 		}
 	})
 }
@@ -70,14 +70,14 @@ func TestRule11WhileItRunsInThisProcess(t *testing.T) {
 	t.Parallel()
 	for name, wait := range map[string]time.Duration{"without waiting": 0, "waiting": time.Hour} {
 		t.Run(name, func(t *testing.T) {
-			eachDoor(t, func(t *testing.T, d door) {
+			eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 				p, _ := solo(t, semel.Options{Wait: wait})
 				op := plain("op", d.o)
 				d.ask(t.Context(), p, op.Call(me, "k", "in"), func(ctx context.Context) (string, error) {
 					began := time.Now()
 					d.ask(t.Context(), p, op.Call(me, "k", "other"), never(t)).wantErr(t, semel.ErrMismatch)
 					if took := time.Since(began); took != 0 {
-						t.Errorf("told after %v, want at once", took)
+						t.Errorf("answered after %v, want at once", took)
 					}
 					return "v", nil
 				}).want(t, "v", false)
@@ -89,7 +89,7 @@ func TestRule11WhileItRunsInThisProcess(t *testing.T) {
 // TestRule11WhileTheFirstCallIsClaiming: callers of several requests that come at
 // the same time; one request wins, the others mismatch.
 func TestRule11WhileTheFirstCallIsClaiming(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, _ := solo(t, semel.Options{Wait: time.Hour})
 		op := plain("op", d.o)
 		gate := make(chan struct{})
@@ -142,7 +142,7 @@ func TestRule11ScopesAndOperationsAreApart(t *testing.T) {
 		}
 		for i, c := range calls {
 			v := string(rune('a' + i))
-			do(t.Context(), p, c, says(v)).want(t, v, false)
+			do(t.Context(), p, c, returns(v)).want(t, v, false)
 		}
 		for i, c := range calls {
 			do(t.Context(), p, c, never(t)).want(t, string(rune('a'+i)), true)
@@ -197,7 +197,7 @@ func TestRule11FingerprintsOfOtherVersions(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				p, _ := solo(t, semel.Options{})
-				do(t.Context(), p, version(tt.stored).Call(me, "k", stored), says("v")).want(t, "v", false)
+				do(t.Context(), p, version(tt.stored).Call(me, "k", stored), returns("v")).want(t, "v", false)
 				a := do(t.Context(), p, version(tt.asks).Call(me, "k", tt.with), never(t))
 				if tt.want == nil {
 					a.want(t, "v", true)
@@ -241,14 +241,14 @@ func TestRule11RawInputsAreComparedByteForByte(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
 		op := semel.Define("op", semel.OperationOptions[semel.Raw]{})
 		body := semel.Raw("{\"a\": 1}\xff")
-		do(t.Context(), p, op.Call(me, "k", body), says("v")).want(t, "v", false)
+		do(t.Context(), p, op.Call(me, "k", body), returns("v")).want(t, "v", false)
 		do(t.Context(), p, op.Call(me, "k", semel.Raw("{\"a\": 1}\xff")), never(t)).want(t, "v", true)
 		do(t.Context(), p, op.Call(me, "k", semel.Raw("{\"a\":1}\xff")), never(t)).wantErr(t, semel.ErrMismatch)
 		do(t.Context(), p, op.Call(me, "k", nil), never(t)).wantErr(t, semel.ErrMismatch)
 		chosen := semel.Define("chosen", semel.OperationOptions[order]{
 			Fingerprints: []func(order) any{func(o order) any { return semel.Raw(o.Item) }},
 		})
-		do(t.Context(), p, chosen.Call(me, "k", order{"\xff", 1, ""}), says("v")).want(t, "v", false)
+		do(t.Context(), p, chosen.Call(me, "k", order{"\xff", 1, ""}), returns("v")).want(t, "v", false)
 		do(t.Context(), p, chosen.Call(me, "k", order{"\xff", 2, ""}), never(t)).want(t, "v", true)
 		do(t.Context(), p, chosen.Call(me, "k", order{"\xfe", 1, ""}), never(t)).wantErr(t, semel.ErrMismatch)
 	})

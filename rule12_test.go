@@ -65,13 +65,13 @@ func TestRule12LateDuplicatesAreNotRunAgain(t *testing.T) {
 	for name, tt := range tests {
 		for _, k := range timedKeys() {
 			t.Run(name+"/"+k.name, func(t *testing.T) {
-				eachDoor(t, func(t *testing.T, d door) {
+				eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 					p, mem := solo(t, semel.Options{})
 					o := d.o
 					o.KeyTime, o.Retention, o.Skew = k.time, tt.o.Retention, tt.o.Skew
 					call := plain("op", o).Call(me, k.key(time.Now().Add(tt.off)), "in")
 					if tt.want == nil {
-						d.ask(t.Context(), p, call, says("v")).want(t, "v", false)
+						d.ask(t.Context(), p, call, returns("v")).want(t, "v", false)
 						return
 					}
 					a := d.ask(t.Context(), p, call, never(t))
@@ -88,13 +88,13 @@ func TestRule12LateDuplicatesAreNotRunAgain(t *testing.T) {
 
 // TestRule12CurrentRecordIsReplayed, however old the key is.
 func TestRule12CurrentRecordIsReplayed(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, _ := solo(t, semel.Options{})
 		o := d.o
 		o.KeyTime = semel.UUIDv7Time
 		call := plain("op", o).Call(me, uuidv7(time.Now()), "in")
 		pass(20 * time.Hour)
-		d.ask(t.Context(), p, call, says("v")).want(t, "v", false)
+		d.ask(t.Context(), p, call, returns("v")).want(t, "v", false)
 		pass(20 * time.Hour)
 		d.ask(t.Context(), p, call, never(t)).want(t, "v", true)
 		pass(20 * time.Hour)
@@ -113,16 +113,16 @@ func TestRule12UnfinishedRecordsAreContinued(t *testing.T) {
 		op := plain("op", semel.OperationOptions[string]{KeyTime: semel.ULIDTime})
 		call := op.Call(me, ulid(time.Now()), "in")
 		pass(20 * time.Hour)
-		leave(t, mem, call, pending)
+		createExisting(t, mem, call, pending)
 		pass(20 * time.Hour)
-		do(t.Context(), start(t, mem, semel.Options{}), call, says("v")).want(t, "v", false)
+		do(t.Context(), start(t, mem, semel.Options{}), call, returns("v")).want(t, "v", false)
 	})
 }
 
 // TestRule12WithoutAnAnswerTheStoreIsUnavailable: it must be known that there is no
 // record.
 func TestRule12WithoutAnAnswerTheStoreIsUnavailable(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, _ := solo(t, semel.Options{})
 		o := d.o
 		o.KeyTime = semel.UUIDv7Time
@@ -152,7 +152,7 @@ func TestRule12KeysWithoutATime(t *testing.T) {
 	for name, tt := range tests {
 		for _, key := range tt.keys {
 			t.Run(name+"/"+key, func(t *testing.T) {
-				eachDoor(t, func(t *testing.T, d door) {
+				eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 					p, _ := solo(t, semel.Options{})
 					o := d.o
 					o.KeyTime = tt.time

@@ -22,7 +22,7 @@ func TestRule13RetrySettlesTheRecordOfADeadLeader(t *testing.T) {
 				mem := memory.New(memory.Options{})
 				op := plain("op", semel.OperationOptions[string]{Policy: pc.p})
 				call := op.Call(me, "k", "in")
-				die(t, start(t, mem, semel.Options{}), call)
+				claimAndCrash(t, start(t, mem, semel.Options{}), call)
 				p := start(t, mem, semel.Options{})
 				wantUnaffected(t, p, op, "before")
 				if !pc.found { // evidence need not wait
@@ -49,7 +49,7 @@ func wantSettled(t *testing.T, p *process, mem *memory.Store, call semel.Call, p
 		do(t.Context(), p, call, never(t)).want(t, "found", true)
 		wantState(t, mem, call, store.Succeeded)
 	case pc.again:
-		do(t.Context(), p, call, p.run(says("again"))).want(t, "again", false)
+		do(t.Context(), p, call, p.run(returns("again"))).want(t, "again", false)
 		do(t.Context(), p, call, never(t)).want(t, "again", true)
 		if r := wantState(t, mem, call, store.Succeeded); r.Attempt != 2 {
 			t.Errorf("attempt %d succeeded, want 2", r.Attempt)
@@ -67,7 +67,7 @@ func wantUnaffected(t *testing.T, p *process, op *semel.Operation[string], key s
 	t.Helper()
 	call := op.Call(me, key, "in")
 	began := time.Now()
-	do(t.Context(), p, call, p.run(says("v"))).want(t, "v", false)
+	do(t.Context(), p, call, p.run(returns("v"))).want(t, "v", false)
 	if took := time.Since(began); took != 0 {
 		t.Errorf("another key took %v, want no time", took)
 	}
@@ -76,7 +76,7 @@ func wantUnaffected(t *testing.T, p *process, op *semel.Operation[string], key s
 // TestRule13DeadLeaderOfATransaction: inline a crash leaves nothing, leased the
 // lease is waited for. The transaction that was open is gone with its process.
 func TestRule13DeadLeaderOfATransaction(t *testing.T) {
-	eachShape(t, func(t *testing.T, s shape) {
+	eachTxMode(t, func(t *testing.T, s txMode) {
 		mem := memory.New(memory.Options{})
 		dead, p := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
 		op := plain("op", s.o)
@@ -100,7 +100,7 @@ func TestRule13DeadLeaderOfATransaction(t *testing.T) {
 
 // TestRule13DeadLeaderThatHadCommitted: the record tells, at once.
 func TestRule13DeadLeaderThatHadCommitted(t *testing.T) {
-	eachShape(t, func(t *testing.T, s shape) {
+	eachTxMode(t, func(t *testing.T, s txMode) {
 		mem := memory.New(memory.Options{})
 		dead, p := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
 		call := plain("op", s.o).Call(me, "k", "in")
@@ -113,7 +113,7 @@ func TestRule13DeadLeaderThatHadCommitted(t *testing.T) {
 			})
 			return puts("e", "first")(ctx, tx)
 		})
-		dead.wire.die()
+		dead.wire.claimAndCrash()
 		s.ask(t.Context(), p, call, neverTx(t)).want(t, "first", true)
 		wantEffect(t, mem, "e", true)
 	})
@@ -125,7 +125,7 @@ func TestRule13InlineAfterALeasedLeader(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		before := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic()})
-		die(t, start(t, mem, semel.Options{}), before.Call(me, "k", "in"))
+		claimAndCrash(t, start(t, mem, semel.Options{}), before.Call(me, "k", "in"))
 		p := start(t, mem, semel.Options{})
 		call := before.Call(me, "k", "in")
 		doTx(t.Context(), p, call, neverTx(t)).wantErr(t, semel.ErrInProgress)
@@ -143,7 +143,7 @@ func TestRule13EveryRetryReturnsTheSame(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		call := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed()}).Call(me, "k", "in")
-		die(t, start(t, mem, semel.Options{}), call)
+		claimAndCrash(t, start(t, mem, semel.Options{}), call)
 		pass(lease)
 		var runs counted
 		var answers []<-chan answer
@@ -163,7 +163,7 @@ func TestRule13EveryRetryReturnsTheSame(t *testing.T) {
 		}
 		runs.want(t, 1)
 		if first != 1 {
-			t.Errorf("%d callers were told that it is not a replay, want one", first)
+			t.Errorf("%d callers got an answer that is no replay, want one", first)
 		}
 	})
 }

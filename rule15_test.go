@@ -14,18 +14,18 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// partly has a field that JSON does not contain.
-type partly struct {
+// partlyEncoded has a field that JSON does not contain.
+type partlyEncoded struct {
 	Name   string
 	secret string
 }
 
-// onPointer is marshaled by a method with a pointer receiver.
-type onPointer struct{ N int }
+// pointerMarshaler is marshaled by a method with a pointer receiver.
+type pointerMarshaler struct{ N int }
 
-func (p *onPointer) MarshalJSON() ([]byte, error) { return json.Marshal([]int{p.N}) }
+func (p *pointerMarshaler) MarshalJSON() ([]byte, error) { return json.Marshal([]int{p.N}) }
 
-func (p *onPointer) UnmarshalJSON(text []byte) error {
+func (p *pointerMarshaler) UnmarshalJSON(text []byte) error {
 	var n []int
 	if err := json.Unmarshal(text, &n); err != nil || len(n) != 1 {
 		return errors.New("not a list of one number")
@@ -34,10 +34,10 @@ func (p *onPointer) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// oneWay can be encoded and not decoded.
-type oneWay struct{ N int }
+// marshalOnly can be encoded and not decoded.
+type marshalOnly struct{ N int }
 
-func (oneWay) MarshalJSON() ([]byte, error) { return []byte(`"one way"`), nil }
+func (marshalOnly) MarshalJSON() ([]byte, error) { return []byte(`"one way"`), nil }
 
 const bigNumber int64 = 1<<53 + 1
 
@@ -79,7 +79,7 @@ func equalAnswers[T any](t *testing.T, v T, altered bool) {
 			}
 		}
 		for i := 1; i < len(answers); i++ {
-			if diff := cmp.Diff(answers[0], answers[i], cmp.AllowUnexported(partly{})); diff != "" {
+			if diff := cmp.Diff(answers[0], answers[i], cmp.AllowUnexported(partlyEncoded{})); diff != "" {
 				t.Errorf("%s: answer %d differs from the first (-first +later):\n%s", name, i, diff)
 			}
 			if errors.Is(errs[0], semel.ErrResultUnavailable) != errors.Is(errs[i], semel.ErrResultUnavailable) {
@@ -113,10 +113,10 @@ func TestRule15EveryCallerReceivesWhatWasStored(t *testing.T) {
 		"any large number":   {func(t *testing.T) { t.Helper(); equalAnswers[any](t, bigNumber, true) }, true},
 		"any small number":   {func(t *testing.T) { t.Helper(); equalAnswers[any](t, 7, false) }, false},
 		"map of any":         {func(t *testing.T) { t.Helper(); equalAnswers(t, map[string]any{"n": bigNumber}, true) }, true},
-		"unexported field":   {func(t *testing.T) { t.Helper(); equalAnswers(t, partly{"n", "s"}, true) }, true},
-		"unset field":        {func(t *testing.T) { t.Helper(); equalAnswers(t, partly{Name: "n"}, false) }, false},
-		"pointer receiver":   {func(t *testing.T) { t.Helper(); equalAnswers(t, onPointer{7}, false) }, false},
-		"undecodable":        {func(t *testing.T) { t.Helper(); equalAnswers(t, oneWay{7}, true) }, true},
+		"unexported field":   {func(t *testing.T) { t.Helper(); equalAnswers(t, partlyEncoded{"n", "s"}, true) }, true},
+		"unset field":        {func(t *testing.T) { t.Helper(); equalAnswers(t, partlyEncoded{Name: "n"}, false) }, false},
+		"pointer receiver":   {func(t *testing.T) { t.Helper(); equalAnswers(t, pointerMarshaler{7}, false) }, false},
+		"undecodable":        {func(t *testing.T) { t.Helper(); equalAnswers(t, marshalOnly{7}, true) }, true},
 		"time":               {func(t *testing.T) { t.Helper(); equalAnswers(t, time.Now(), false) }, false},
 		"pointer":            {func(t *testing.T) { t.Helper(); equalAnswers(t, &bill{Account: "a"}, false) }, false},
 		"nil":                {func(t *testing.T) { t.Helper(); equalAnswers[*bill](t, nil, false) }, false},
@@ -188,8 +188,8 @@ func TestRule15InputsThatDoNotSurviveAreRefused(t *testing.T) {
 		"a map's key":     {plainCall(order{Tags: map[string]string{"\xf1": ""}}), "Input.Tags[a key]"},
 		"in an interface": {plainCall(order{Extra: []string{"\xf1"}}), "Input.Extra[0]"},
 		"a large number":  {plainCall(order{Extra: bigNumber}), "Input.Extra"},
-		"unexported":      {plainCall(partly{"n", "s"}), "Input.secret"},
-		"undecodable":     {plainCall(struct{ At oneWay }{oneWay{1}}), "Input.At"},
+		"unexported":      {plainCall(partlyEncoded{"n", "s"}), "Input.secret"},
+		"undecodable":     {plainCall(struct{ At marshalOnly }{marshalOnly{1}}), "Input.At"},
 		"no number":       {plainCall(struct{ F float64 }{nan()}), "Input.F"},
 		"raw JSON":        {plainCall(struct{ Body json.RawMessage }{json.RawMessage("\"\xf1\"")}), "Input.Body"},
 	}
@@ -217,13 +217,13 @@ func TestRule15OrdinaryInputsAreAccepted(t *testing.T) {
 		At       time.Time
 		Note     string `json:"-"`
 		Shape    any
-		Pointed  onPointer
+		Pointed  pointerMarshaler
 		_        struct{}
 		Children []order
 	}
 	calls := map[string]semel.Call{
 		"struct": plainCall(order{
-			embedded: embedded{7}, At: time.Now(), Note: "\xff", Shape: map[string]any{"n": 1}, Pointed: onPointer{1},
+			embedded: embedded{7}, At: time.Now(), Note: "\xff", Shape: map[string]any{"n": 1}, Pointed: pointerMarshaler{1},
 			Children: []order{{At: time.Now().UTC()}},
 		}),
 		"any of a struct": plainCall[any](bill{Account: "a", Note: "\ufffd"}),
@@ -236,7 +236,7 @@ func TestRule15OrdinaryInputsAreAccepted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p, _ := solo(t, semel.Options{})
-			do(t.Context(), p, call, says("done")).want(t, "done", false)
+			do(t.Context(), p, call, returns("done")).want(t, "done", false)
 			do(t.Context(), p, call, never(t)).want(t, "done", true)
 			task := semel.Define("task", semel.OperationOptions[any]{Policy: semel.AtLeastOnce(), Retry: &semel.Retry{}}).Call(me, "k2", bill{Account: "a"})
 			if added, err := semel.Enqueue(t.Context(), p, task, semel.EnqueueOptions{}); !added || err != nil {

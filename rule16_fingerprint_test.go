@@ -46,7 +46,7 @@ func TestRule16ANewFieldDoesNotChangeFingerprints(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p, _ := solo(t, semel.Options{})
-			do(t.Context(), p, calls[0], says("done")).want(t, "done", false)
+			do(t.Context(), p, calls[0], returns("done")).want(t, "done", false)
 			do(t.Context(), p, calls[1], never(t)).want(t, "done", true)
 		})
 	}
@@ -72,7 +72,7 @@ func TestRule16SetFieldsCount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p, _ := solo(t, semel.Options{})
-			do(t.Context(), p, opV2().Call(me, "k", base), says("done")).want(t, "done", false)
+			do(t.Context(), p, opV2().Call(me, "k", base), returns("done")).want(t, "done", false)
 			in := base
 			change(&in)
 			do(t.Context(), p, opV2().Call(me, "k", in), never(t)).wantErr(t, semel.ErrMismatch)
@@ -95,7 +95,7 @@ func TestRule16EmbeddedFieldsCountAsInJSON(t *testing.T) {
 	flat := semel.Define("op", semel.OperationOptions[inner]{}).Call(me, "k", inner{1, "n"})
 	nested := semel.Define("op", semel.OperationOptions[outer]{}).Call(me, "k", outer{inner{Name: "n"}, 1})
 	p, _ := solo(t, semel.Options{})
-	do(t.Context(), p, flat, says("done")).want(t, "done", false)
+	do(t.Context(), p, flat, returns("done")).want(t, "done", false)
 	do(t.Context(), p, nested, never(t)).want(t, "done", true)
 	hidden := semel.Define("op", semel.OperationOptions[outer]{}).Call(me, "k2", outer{inner{ID: 2}, 1})
 	do(t.Context(), p, hidden, never(t)).wantErr(t, semel.ErrInvalid)

@@ -15,8 +15,8 @@ const month = 30 * 24 * time.Hour
 // settlers are the ways in which an engine that does not know the operation settles what
 // another program left.
 func settlers() map[string]struct {
-	leave func(t *testing.T, mem *memory.Store, op *semel.Operation[string]) semel.Call
-	act   func(t *testing.T, p *process, c semel.Call) (store.Record, error)
+	createExisting func(t *testing.T, mem *memory.Store, op *semel.Operation[string]) semel.Call
+	act            func(t *testing.T, p *process, c semel.Call) (store.Record, error)
 } {
 	resolve := func(t *testing.T, p *process, c semel.Call) (store.Record, error) {
 		t.Helper()
@@ -27,8 +27,8 @@ func settlers() map[string]struct {
 		return p.Cancel(t.Context(), c.ID(), "not wanted")
 	}
 	return map[string]struct {
-		leave func(t *testing.T, mem *memory.Store, op *semel.Operation[string]) semel.Call
-		act   func(t *testing.T, p *process, c semel.Call) (store.Record, error)
+		createExisting func(t *testing.T, mem *memory.Store, op *semel.Operation[string]) semel.Call
+		act            func(t *testing.T, p *process, c semel.Call) (store.Record, error)
 	}{
 		"resolve what ended in doubt": {func(t *testing.T, mem *memory.Store, op *semel.Operation[string]) semel.Call {
 			t.Helper()
@@ -39,14 +39,14 @@ func settlers() map[string]struct {
 		"resolve what a caller found dead": {func(t *testing.T, mem *memory.Store, op *semel.Operation[string]) semel.Call {
 			t.Helper()
 			c := op.Call(me, "k", "in")
-			leave(t, mem, c, expired)
+			createExisting(t, mem, c, expired)
 			do(t.Context(), start(t, mem, semel.Options{}), c, never(t)).wantErr(t, semel.ErrInDoubt)
 			return c
 		}, resolve},
 		"resolve what a sweeper found dead": {func(t *testing.T, mem *memory.Store, op *semel.Operation[string]) semel.Call {
 			t.Helper()
 			c := op.Call(me, "k", "in")
-			leave(t, mem, c, expired)
+			createExisting(t, mem, c, expired)
 			p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
 			if s, err := p.Sweep(t.Context(), 10); s.Doubted != 1 || err != nil {
 				t.Fatalf("Sweep = %+v, %v", s, err)
@@ -70,7 +70,7 @@ func TestRule16RetentionIsStored(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				mem := memory.New(memory.Options{})
-				c := s.leave(t, mem, plain("op", semel.OperationOptions[string]{Retention: month}))
+				c := s.createExisting(t, mem, plain("op", semel.OperationOptions[string]{Retention: month}))
 				operator := start(t, mem, semel.Options{})
 				now, err := s.act(t, operator, c)
 				if err != nil || !now.State.Final() || now.Expire != month {
@@ -102,7 +102,7 @@ func TestRule16TaintFollowsThePolicyOfTheAttempt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				mem := memory.New(memory.Options{})
-				leave(t, mem, plain("op", semel.OperationOptions[string]{Policy: before}).Call(me, "k", "in"), expired)
+				createExisting(t, mem, plain("op", semel.OperationOptions[string]{Policy: before}).Call(me, "k", "in"), expired)
 				now := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Lease: time.Minute})
 				p := start(t, mem, semel.Options{Operations: []semel.Declared{now}})
 				call := now.Call(me, "k", "in")

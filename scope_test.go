@@ -28,6 +28,6 @@ func TestScopeParts(t *testing.T) {
 		}
 	}
 	if seen[semel.Shared()] {
-		t.Error("Shared is equal to a scope of somebody")
+		t.Error("Shared is equal to a scope of a caller")
 	}
 }

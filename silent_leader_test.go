@@ -10,25 +10,25 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// silenced is a store that ends a transaction while its function still runs, as
+// lostReplyStore is a store that ends a transaction while its function still runs, as
 // a database does with one that has been silent for too long.
-type silenced struct {
+type lostReplyStore struct {
 	*memory.Store
 
 	meanwhile func() // once, after the transaction has been ended
 }
 
-var errSilenced = errors.New("terminated by the server")
+var errNoReply = errors.New("terminated by the server")
 
-func (s *silenced) Atomic(ctx context.Context, id store.ID, hold bool, run runInTx) (store.Verdict, error) {
+func (s *lostReplyStore) Atomic(ctx context.Context, id store.ID, hold bool, run runInTx) (store.Verdict, error) {
 	if s.meanwhile == nil {
 		return s.Store.Atomic(ctx, id, hold, run)
 	}
 	meanwhile := s.meanwhile
 	s.meanwhile = nil
-	verdict, err := s.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
-		_, err := run(ctx, tx, stands)
-		return nil, errors.Join(errSilenced, err)
+	verdict, err := s.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, current store.SwapResult) (*store.Change, error) {
+		_, err := run(ctx, tx, current)
+		return nil, errors.Join(errNoReply, err)
 	})
 	meanwhile()
 	return verdict, err
@@ -48,7 +48,7 @@ func TestSupersededLeaderReturnsTheNewOutcome(t *testing.T) {
 				run := func(e *semel.Engine[*memory.Tx], v string, err error) (string, bool, error) {
 					return semel.DoTx(t.Context(), e, call, func(context.Context, *memory.Tx) (string, error) { return v, err })
 				}
-				engine, err := semel.New(&silenced{mem, func() {
+				engine, err := semel.New(&lostReplyStore{mem, func() {
 					if _, _, err := run(winner.Engine, "winner", nil); err != nil {
 						t.Errorf("the winner: %v", err)
 					}
@@ -73,7 +73,7 @@ func TestSupersededLeaderReturnsTheNewOutcome(t *testing.T) {
 // operation.
 func TestInterruptedLeaderReportsNotCommitted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		engine, err := semel.New(&silenced{memory.New(memory.Options{}), func() {}}, semel.Options{Survive: store.NoFailure})
+		engine, err := semel.New(&lostReplyStore{memory.New(memory.Options{}), func() {}}, semel.Options{Survive: store.NoFailure})
 		if err != nil {
 			t.Fatal(err)
 		}

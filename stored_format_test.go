@@ -84,7 +84,7 @@ func TestOutcomesOfOtherPrograms(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				mem := memory.New(memory.Options{})
 				call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-				leave(t, mem, call, inDoubt)
+				createExisting(t, mem, call, inDoubt)
 				was := record(t, mem, call)
 				to := was
 				to.State, to.Outcome = tt.state, []byte(tt.outcome)
@@ -94,7 +94,7 @@ func TestOutcomesOfOtherPrograms(t *testing.T) {
 				p := start(t, mem, semel.Options{})
 				for _, a := range []answer{do(t.Context(), p, call, never(t)), doTx(t.Context(), p, call, neverTx(t))} {
 					if a.err == nil || a.err.Error() != tt.want {
-						t.Errorf("told %v, want %q", a.err, tt.want)
+						t.Errorf("got %v, want %q", a.err, tt.want)
 					}
 				}
 			})

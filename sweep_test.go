@@ -20,10 +20,10 @@ func TestSweepFollowsThePolicy(t *testing.T) {
 				op := plain("op", semel.OperationOptions[string]{Policy: pc.p, Retention: time.Hour})
 				other := plain("other", semel.OperationOptions[string]{Policy: pc.p})
 				call, stranger := op.Call(me, "k", "in"), other.Call(me, "k", "in")
-				leave(t, mem, call, expired)
-				leave(t, mem, stranger, expired)
-				for s, key := range map[stand]string{pending: "p", live: "l", succeeded: "s", failed: "f"} {
-					leave(t, mem, op.Call(me, key, "in"), s)
+				createExisting(t, mem, call, expired)
+				createExisting(t, mem, stranger, expired)
+				for s, key := range map[existingState]string{pending: "p", live: "l", succeeded: "s", failed: "f"} {
+					createExisting(t, mem, op.Call(me, key, "in"), s)
 				}
 				p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
 				got, err := p.Sweep(t.Context(), 10)
@@ -46,7 +46,7 @@ func TestSweepFollowsThePolicy(t *testing.T) {
 					t.Errorf("Sweep again = %+v, %v, want nothing left", got, err)
 				}
 				if pc.again {
-					do(t.Context(), p, call, p.run(says("again"))).want(t, "again", false)
+					do(t.Context(), p, call, p.run(returns("again"))).want(t, "again", false)
 				}
 			})
 		})
@@ -64,8 +64,8 @@ func TestSweepContinuesAfterAFailedProbe(t *testing.T) {
 			}
 			return "found", true, nil
 		})})
-		leave(t, mem, op.Call(me, "poison", "in"), expired) // the oldest
-		leave(t, mem, op.Call(me, "k", "in"), expired)
+		createExisting(t, mem, op.Call(me, "poison", "in"), expired) // the oldest
+		createExisting(t, mem, op.Call(me, "k", "in"), expired)
 		p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
 		got, err := p.Sweep(t.Context(), 10)
 		if !errors.Is(err, errBoom) || got != (semel.Swept{Healed: 1}) {
@@ -92,7 +92,7 @@ func TestSweepWithLostReply(t *testing.T) {
 				bubble(t, func(t *testing.T) {
 					mem := memory.New(memory.Options{})
 					op := plain("op", semel.OperationOptions[string]{Policy: pc.p})
-					leave(t, mem, op.Call(me, "k", "in"), expired)
+					createExisting(t, mem, op.Call(me, "k", "in"), expired)
 					p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
 					p.wire.on(plan)
 					if got, err := p.Sweep(t.Context(), 10); !errors.Is(err, errCut) || got != (semel.Swept{}) {
@@ -121,7 +121,7 @@ func TestSweepLosesToARetry(t *testing.T) {
 				mem := memory.New(memory.Options{})
 				op := plain("op", semel.OperationOptions[string]{Policy: pc.p})
 				call := op.Call(me, "k", "in")
-				leave(t, mem, call, expired)
+				createExisting(t, mem, call, expired)
 				p, other := start(t, mem, semel.Options{Operations: []semel.Declared{op}}), start(t, mem, semel.Options{})
 				gate := make(chan struct{})
 				p.wire.on(func(r request) fault { return only(r, swapCall, fault{gate: gate}) })
@@ -134,14 +134,14 @@ func TestSweepLosesToARetry(t *testing.T) {
 					done <- swept
 				}()
 				pass(time.Second)
-				do(t.Context(), other, call, says("other"))
+				do(t.Context(), other, call, returns("other"))
 				before := record(t, mem, call).Token
 				close(gate)
 				if got := <-done; got != (semel.Swept{}) {
-					t.Errorf("Sweep = %+v, want nothing: somebody else was quicker", got)
+					t.Errorf("Sweep = %+v, want nothing: another caller was first", got)
 				}
 				if got := record(t, mem, call).Token; got != before {
-					t.Errorf("%+v stands, want %+v", got, before)
+					t.Errorf("the current record is %+v, want %+v", got, before)
 				}
 			})
 		})
@@ -153,7 +153,7 @@ func TestSweepBusy(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		op := plain("op", semel.OperationOptions[string]{})
-		leave(t, mem, op.Call(me, "k", "in"), expired)
+		createExisting(t, mem, op.Call(me, "k", "in"), expired)
 		p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
 		p.wire.on(func(r request) fault { return fault{busy: r.kind == swapCall} })
 		if got, err := p.Sweep(t.Context(), 10); err != nil || got != (semel.Swept{}) {

@@ -17,13 +17,13 @@ func TestLongPurgeDoesNotDelayTheSweep(t *testing.T) {
 		p, mem := owned(t, op)
 		const old = 20
 		for i := range old {
-			do(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), says("v")).want(t, "v", false)
+			do(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), returns("v")).want(t, "v", false)
 		}
 		pass(time.Hour)
 		dead := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
 		c := queued(t, p, op, "dead")[0]
 		dequeued(t, dead, op, 1)
-		dead.wire.die()
+		dead.wire.claimAndCrash()
 		p.wire.on(func(r request) fault {
 			if r.kind == purgeCall {
 				pass(10 * time.Second)

@@ -28,16 +28,16 @@ func TestSweepPassesRecordsItCannotFree(t *testing.T) {
 		})
 		var held *semel.Attempt
 		for i := range 5 {
-			die(t, start(t, mem, semel.Options{}), op.Call(me, fmt.Sprint("blind", i), "in"))
+			claimAndCrash(t, start(t, mem, semel.Options{}), op.Call(me, fmt.Sprint("blind", i), "in"))
 			pass(time.Second)
 		}
 		first := start(t, mem, semel.Options{})
 		held = begin(t, first, op.Call(me, "held", "in"))
 		t.Cleanup(held.Abandon)
-		first.wire.die()
+		first.wire.claimAndCrash()
 		pass(time.Second)
 		for i := range 3 {
-			die(t, start(t, mem, semel.Options{}), op.Call(me, fmt.Sprint("fine", i), "in"))
+			claimAndCrash(t, start(t, mem, semel.Options{}), op.Call(me, fmt.Sprint("fine", i), "in"))
 			pass(time.Second)
 		}
 		pass(time.Minute)
@@ -97,7 +97,7 @@ func TestSweepKeepsTheHistory(t *testing.T) {
 		call := queued(t, p, op, "k")[0]
 		work(t, p, op, fails(semel.NotCommitted(errBoom)))
 		pass(time.Minute)
-		crash(t, mem, op)
+		crashAttempt(t, mem, op)
 		if swept, err := p.Sweep(t.Context(), 10); swept.Doubted != 1 || err != nil {
 			t.Errorf("Sweep = %+v, %v, want one doubted", swept, err)
 		}
@@ -116,10 +116,10 @@ func TestSweeper(t *testing.T) {
 		var calls []semel.Call
 		for i := range 30 {
 			calls = append(calls, op.Call(me, fmt.Sprint(i), "in"))
-			do(t.Context(), p, calls[i], says("v")).want(t, "v", false)
+			do(t.Context(), p, calls[i], returns("v")).want(t, "v", false)
 		}
 		left := queued(t, p, op, "left")[0]
-		crash(t, mem, op)
+		crashAttempt(t, mem, op)
 		s, err := semel.NewSweeper(p, semel.SweeperOptions{Batch: 7})
 		if err != nil {
 			t.Fatal(err)
@@ -152,7 +152,7 @@ func TestSweeper(t *testing.T) {
 		}
 		before := p.wire.total()
 		if err := s.Run(ctx); err != nil || p.wire.total() != before {
-			t.Errorf("Run after the end of its context: %v, and the store was asked", err)
+			t.Errorf("Run after the end of its context: %v, and the store was called", err)
 		}
 	})
 }

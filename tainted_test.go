@@ -47,10 +47,10 @@ func taintedEnds(t *testing.T, policy semel.Policy, maxErrors int, err error, wa
 			p.RenewLeases(t.Context(), attempts)
 			err = semel.NotCommitted(context.Cause(attempts[0].Context()))
 		}
-		_, told := attempts[0].End(nil, err)
+		_, verdict := attempts[0].End(nil, err)
 		r := wantState(t, mem, call, want)
-		if got := semel.VerdictOf(told); want != store.Failed && (got != store.Unknown || !r.Tainted) {
-			t.Errorf("told %v, tainted %t: want Unknown, for nobody has asked the receiver", told, r.Tainted)
+		if got := semel.VerdictOf(verdict); want != store.Failed && (got != store.Unknown || !r.Tainted) {
+			t.Errorf("got %v, tainted %t: want Unknown, because the receiver was not called", verdict, r.Tainted)
 		}
 	})
 }

@@ -14,7 +14,7 @@ import (
 // TestTransactionCannotBegin: a caller without a deadline waits for the begin of
 // its transaction for RecordTimeout, and gets an error that says so.
 func TestTransactionCannotBegin(t *testing.T) {
-	eachShape(t, func(t *testing.T, s shape) {
+	eachTxMode(t, func(t *testing.T, s txMode) {
 		p, mem := solo(t, semel.Options{RecordTimeout: 3 * time.Second})
 		call := plain("op", s.o).Call(me, "k", "in")
 		p.wire.on(func(r request) fault { return fault{hang: r.kind == atomicCall} })
@@ -33,7 +33,7 @@ func TestTransactionCannotBegin(t *testing.T) {
 
 // TestTransactionMayTakeLong: RecordTimeout does not bound a transaction that has begun.
 func TestTransactionMayTakeLong(t *testing.T) {
-	eachShape(t, func(t *testing.T, s shape) {
+	eachTxMode(t, func(t *testing.T, s txMode) {
 		p, mem := solo(t, semel.Options{RecordTimeout: time.Second})
 		call := plain("op", s.o).Call(me, "k", "in")
 		s.ask(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
@@ -51,9 +51,9 @@ func TestTransactionMayTakeLong(t *testing.T) {
 // runs, whichever engine opens it: the second could wait for the connection of the first.
 func TestTransactionWithinATransaction(t *testing.T) {
 	t.Parallel()
-	for _, inner := range shapes() {
+	for _, inner := range txModes() {
 		t.Run(inner.name+" within", func(t *testing.T) {
-			eachShape(t, func(t *testing.T, around shape) {
+			eachTxMode(t, func(t *testing.T, around txMode) {
 				mem := memory.New(memory.Options{})
 				p, same := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
 				elsewhere, apart := solo(t, semel.Options{})

@@ -10,16 +10,16 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// shape is one way to commit effect and outcome together.
-type shape struct {
+// txMode is one way to commit effect and outcome together.
+type txMode struct {
 	name   string
 	leased bool
 	o      semel.OperationOptions[string]
 	ask    func(ctx context.Context, p *process, c semel.Call, fn txHandler) answer
 }
 
-func shapes() []shape {
-	return []shape{
+func txModes() []txMode {
+	return []txMode{
 		{name: "inline", ask: doTx},
 		{name: "leased", leased: true, o: semel.OperationOptions[string]{Policy: semel.Atomic(), Lease: 30 * time.Second}, ask: doTx},
 		{name: "InTx", leased: true, o: semel.OperationOptions[string]{Policy: semel.Atomic()}, ask: doInTx},
@@ -34,10 +34,10 @@ func doInTx(ctx context.Context, p *process, c semel.Call, fn txHandler) answer 
 }
 
 // eachShape runs test in a bubble for each shape.
-func eachShape(t *testing.T, test func(t *testing.T, s shape)) {
+func eachTxMode(t *testing.T, test func(t *testing.T, s txMode)) {
 	t.Helper()
 	t.Parallel()
-	for _, s := range shapes() {
+	for _, s := range txModes() {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { test(t, s) })

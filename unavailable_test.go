@@ -10,8 +10,8 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// stubborn is a store that cannot commit, or not even begin.
-type stubborn struct {
+// failingBeginStore is a store that cannot commit, or not even begin.
+type failingBeginStore struct {
 	*memory.Store
 
 	begins bool
@@ -19,14 +19,14 @@ type stubborn struct {
 
 var errNoSpace = errors.New("no space left")
 
-func (s stubborn) Atomic(ctx context.Context, id store.ID, hold bool,
-	run func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error),
+func (s failingBeginStore) Atomic(ctx context.Context, id store.ID, hold bool,
+	run func(ctx context.Context, tx *memory.Tx, current store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
 	if !s.begins {
 		return store.NotCommitted, errNoSpace
 	}
-	verdict, err := s.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
-		if _, err := run(ctx, tx, stands); err != nil {
+	verdict, err := s.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, current store.SwapResult) (*store.Change, error) {
+		if _, err := run(ctx, tx, current); err != nil {
 			return nil, err
 		}
 		return nil, errNoSpace
@@ -38,20 +38,20 @@ func (s stubborn) Atomic(ctx context.Context, id store.ID, hold bool,
 // operation. Nothing was done, and the same key may be tried again.
 func TestTransactionThatCannotBeginIsUnavailable(t *testing.T) {
 	t.Parallel()
-	for shape, options := range map[string]semel.OperationOptions[int]{
+	for txMode, options := range map[string]semel.OperationOptions[int]{
 		"inline": {OnError: semel.Keep}, "leased": {Policy: semel.Atomic(), Lease: 30e9, OnError: semel.Keep},
 	} {
 		for step, begins := range map[string]bool{"begin": false, "commit": true} {
-			t.Run(shape+"/"+step, func(t *testing.T) {
+			t.Run(txMode+"/"+step, func(t *testing.T) {
 				t.Parallel()
 				records := memory.New(memory.Options{})
 				call := semel.Define("op", options).Call(semel.ScopeOf("u"), "k", 1)
-				_, _, err := semel.DoTx(t.Context(), engineOver(t, stubborn{records, begins}), call, one)
+				_, _, err := semel.DoTx(t.Context(), engineOver(t, failingBeginStore{records, begins}), call, one)
 				if !errors.Is(err, semel.ErrUnavailable) || !errors.Is(err, errNoSpace) || errors.Is(err, semel.ErrOutcomeUnknown) {
 					t.Errorf("DoTx returned %v, want ErrUnavailable and the store's reason", err)
 				}
 				if semel.RetryAfter(err) == 0 {
-					t.Error("RetryAfter says not to ask again")
+					t.Error("RetryAfter is zero")
 				}
 				got, _, err := semel.DoTx(t.Context(), engineOver(t, records), call, one)
 				if got != 1 || err != nil {

@@ -30,7 +30,7 @@ func TestUnrecordedOutcomeKeepsTheLease(t *testing.T) {
 			return fault{}
 		})
 		if _, err := claimed[0].End("v", nil); err != nil {
-			t.Errorf("End: %v, want it told as success", err)
+			t.Errorf("End: %v, want success", err)
 		}
 		for range 10 {
 			pass(10 * time.Second)

@@ -38,7 +38,7 @@ func TestWaitContextLimitsOnlyTheWait(t *testing.T) {
 			t.Errorf("%s: a deadline %v, Err = %v, Cause = %v; want none", name, ok, ctx.Err(), context.Cause(ctx))
 		}
 		if ctx.Value(key{}) != "value" || ctx.Value(number) != "number" {
-			t.Errorf("%s: it has not the values of who asks", name)
+			t.Errorf("%s: it lacks the values of the caller's context", name)
 		}
 	}
 	p, _ := solo(t, semel.Options{})
@@ -53,7 +53,7 @@ func TestWaitContextOfAFollower(t *testing.T) {
 	t.Parallel()
 	for _, where := range []string{"of the leader's process", "of another process"} {
 		t.Run(where, func(t *testing.T) {
-			eachDoor(t, func(t *testing.T, d door) {
+			eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 				mem := memory.New(memory.Options{})
 				leader := start(t, mem, semel.Options{Wait: time.Hour})
 				follower := leader
@@ -88,7 +88,7 @@ func TestWaitContextOfAFollower(t *testing.T) {
 // TestWaitContextOfTheLeader: the end of a caller's wait disturbs neither the
 // leader nor its inner calls.
 func TestWaitContextOfTheLeader(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, mem := solo(t, semel.Options{Wait: time.Hour})
 		call, inner := plain("op", d.o).Call(me, "k", "in"), plain("inner", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		other := start(t, memory.New(memory.Options{}), semel.Options{Wait: time.Hour})
@@ -115,13 +115,13 @@ func TestWaitContextOfTheLeader(t *testing.T) {
 }
 
 func TestWaitContextEndsBeforeTheCall(t *testing.T) {
-	eachDoor(t, func(t *testing.T, d door) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", d.o).Call(me, "k", "in")
 		ctx, hangUp := hangUpCall(t)
 		hangUp()
 		d.ask(ctx, p, call, never(t)).wantErr(t, context.Canceled)
 		wantState(t, mem, call, store.Absent)
-		d.ask(t.Context(), p, call, says("v")).want(t, "v", false)
+		d.ask(t.Context(), p, call, returns("v")).want(t, "v", false)
 	})
 }

@@ -17,7 +17,7 @@ func TestTakeoverByAWaiterHasTheWholeLease(t *testing.T) {
 		call := plain("op", semel.OperationOptions[string]{
 			Policy: semel.AtLeastOnce(), Lease: 10 * time.Second, Wait: time.Minute,
 		}).Call(me, "k", "in")
-		die(t, start(t, mem, semel.Options{}), call)
+		claimAndCrash(t, start(t, mem, semel.Options{}), call)
 		waiter := start(t, mem, semel.Options{})
 		do(t.Context(), waiter, call, func(ctx context.Context) (string, error) {
 			pass(5 * time.Second)

@@ -29,7 +29,7 @@ func CheckBatch(changes []Change, most int) error {
 func (c *Change) Check(maxOutcome int) error {
 	to := &c.To
 	if to.State < Pending || to.State > Failed {
-		return fmt.Errorf("record %s: state %v cannot stand", to.ID, to.State)
+		return fmt.Errorf("record %s: invalid state %v", to.ID, to.State)
 	}
 	creates := c.If == Token{} // only a create writes the identity
 	if c.fits(creates, maxOutcome) {
