@@ -18,14 +18,14 @@ import (
 const orphanEnv = "SEMEL_REALTEST_ORPHAN"
 
 // orphan is what a child says about its servers.
-type orphan struct {
+type childReport struct {
 	Addrs []string // none may answer once the child has ended
 	Homes []string // none may be there
 }
 
 // haveServers is what the child does: it starts servers, says where they are,
 // and waits for its end, or ends at once.
-func haveServers(t *testing.T, kind string) {
+func runServers(t *testing.T, kind string) {
 	t.Helper()
 	o := serversOf(t, kind)
 	said, err := json.Marshal(o)
@@ -39,19 +39,19 @@ func haveServers(t *testing.T, kind string) {
 }
 
 // serversOf starts the servers of a kind of child.
-func serversOf(t *testing.T, kind string) orphan {
+func serversOf(t *testing.T, kind string) childReport {
 	t.Helper()
 	switch kind {
 	case "ended":
 		s := realtest.Postgres(t)
-		return orphan{Addrs: []string{s.Addr()}, Homes: []string{homeOf(t, s.URL())}}
+		return childReport{Addrs: []string{s.Addr()}, Homes: []string{homeOf(t, s.URL())}}
 	case "broker":
 		s := realtest.OwnRabbitMQ(t)
-		home := realtest.BrokerHome(s)
-		return orphan{Addrs: []string{s.Addr(), registerOf(t, home)}, Homes: []string{home}}
+		serverDir := realtest.BrokerHome(s)
+		return childReport{Addrs: []string{s.Addr(), registerOf(t, serverDir)}, Homes: []string{serverDir}}
 	}
 	s := realtest.OwnPostgres(t)
-	o := orphan{Addrs: []string{s.Addr()}, Homes: []string{homeOf(t, s.URL())}}
+	o := childReport{Addrs: []string{s.Addr()}, Homes: []string{homeOf(t, s.URL())}}
 	if kind == "paused" {
 		connect(t, s.URL()) // a process for it, that is paused too
 		s.Pause()
@@ -63,9 +63,9 @@ func serversOf(t *testing.T, kind string) orphan {
 }
 
 // registerOf is where the register of names of the broker in home answers.
-func registerOf(t *testing.T, home string) string {
+func registerOf(t *testing.T, serverDir string) string {
 	t.Helper()
-	logs, err := filepath.Glob(filepath.Join(home, "epmd-*.log"))
+	logs, err := filepath.Glob(filepath.Join(serverDir, "epmd-*.log"))
 	if err != nil || len(logs) == 0 {
 		t.Fatalf("the broker has no register: %v", err)
 	}
@@ -88,7 +88,7 @@ type child struct{ cmd *exec.Cmd }
 
 // startChild runs TestNoServerOutlivesItsTests in another process, with dir for
 // its temporary files, until it has its servers.
-func startChild(t *testing.T, kind, dir string) (child, orphan) {
+func startChild(t *testing.T, kind, dir string) (child, childReport) {
 	t.Helper()
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0],
 		"-test.run=^TestNoServerOutlivesItsTests$", "-test.timeout=5m")
@@ -102,7 +102,7 @@ func startChild(t *testing.T, kind, dir string) (child, orphan) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	var o orphan
+	var o childReport
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		said, ok := strings.CutPrefix(lines.Text(), "orphan ")
 		if !ok {

@@ -9,22 +9,21 @@ import (
 	"strconv"
 )
 
-// cluster is how a PostgreSQL is started.
+// cluster describes how a PostgreSQL server is started.
 type cluster struct {
 	program string
 	options []string // name=value
 	segment int      // size of a file of its log, in megabytes
-	env     []string // NAME=value, beside our own
+	env     []string // NAME=value, besides this process's environment
 }
 
-// newCluster takes settings that win over the usual ones.
+// newCluster takes settings that override the defaults.
 func newCluster(program string, settings []string) launcher {
-	return &cluster{program: program, options: append(usual(), settings...), segment: 1}
+	return &cluster{program: program, options: append(defaultCluster(), settings...), segment: 1}
 }
 
-// usual settings: nothing waits for the disk, and nothing is left in shared
-// memory that has a name.
-func usual() []string {
+// defaultCluster: nothing waits for the disk, and no named shared memory is left.
+func defaultCluster() []string {
 	return []string{
 		"fsync=off", "full_page_writes=off", "shared_buffers=32MB", "max_connections=200",
 		"listen_addresses=127.0.0.1", "unix_socket_directories=", "dynamic_shared_memory_type=mmap",
@@ -32,10 +31,10 @@ func usual() []string {
 	}
 }
 
-func (c *cluster) data(h *home) string { return h.file("data") }
+func (c *cluster) data(h *serverDir) string { return h.file("data") }
 
 // prepare makes the cluster's files.
-func (c *cluster) prepare(ctx context.Context, h *home) error {
+func (c *cluster) prepare(ctx context.Context, h *serverDir) error {
 	ctx, cancel := context.WithTimeout(ctx, startCeiling)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, beside(c.program, "initdb"), "-D", c.data(h),
@@ -54,16 +53,16 @@ func (c *cluster) prepare(ctx context.Context, h *home) error {
 }
 
 func (c *cluster) launch(ctx context.Context, p *instance) (*process, error) {
-	args := []string{"-D", c.data(p.home), "-p", strconv.Itoa(p.port)}
+	args := []string{"-D", c.data(p.serverDir), "-p", strconv.Itoa(p.port)}
 	for _, o := range append(c.options, "cluster_name="+p.name()) {
 		args = append(args, "-c", o)
 	}
 	cmd := exec.Command(c.program, args...) //nolint:noctx // it outlives the context that bounds its start
-	cmd.Dir = p.home.dir
+	cmd.Dir = p.serverDir.dir
 	if len(c.env) > 0 {
 		cmd.Env = append(os.Environ(), c.env...)
 	}
-	return startUntil(ctx, cmd, p.home.as, p.log(), speaksSQL(p.url(), p.name()+"/postgres"))
+	return startUntil(ctx, cmd, p.serverDir.as, p.log(), speaksSQL(p.url(), p.name()+"/postgres"))
 }
 
 func (c *cluster) url(addr string) string {

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// kill kills the server and all processes it has started. Those are in sessions
-// of their own and would live on for a moment, so they are looked for until
-// none is left.
+// kill kills the server and all its child processes. Those have sessions of their
+// own and would live on for a moment, so kill searches for them until none is left.
 func (p *instance) kill() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -24,7 +23,7 @@ func (p *instance) kill() error {
 	return p.awaitNone()
 }
 
-// stop ends the server in the orderly way that sig asks for.
+// stop ends the server in the orderly way that sig requests.
 func (p *instance) stop(sig syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,13 +52,13 @@ func (p *instance) signalAll(sig syscall.Signal) error {
 	return p.signalEach(sig)
 }
 
-// signalEach signals the server and the rest. The server is stopped first, so
-// that it starts no more meanwhile.
+// signalEach signals the server and its children. The server is stopped first, so
+// that it starts no more children.
 func (p *instance) signalEach(sig syscall.Signal) error {
 	if err := p.proc.signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
-	pids, err := workers(p.home)
+	pids, err := workers(p.serverDir)
 	if err != nil {
 		return err
 	}
@@ -71,18 +70,19 @@ func (p *instance) signalEach(sig syscall.Signal) error {
 	return nil
 }
 
-// awaitNone kills what is left of a server that has ended, until nothing is.
+// awaitNone kills the remaining processes of a server that has ended, until none is
+// left.
 func (p *instance) awaitNone() error {
 	look := time.NewTicker(5 * time.Millisecond)
 	defer look.Stop()
 	bound := time.After(ceiling)
 	for {
-		pids, err := workers(p.home)
+		pids, err := workers(p.serverDir)
 		if err != nil || len(pids) == 0 {
 			return err
 		}
 		for _, pid := range pids {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended since
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
 		}
 		select {
 		case <-look.C:

@@ -33,7 +33,7 @@ func StartDurable(ctx context.Context, o DurableOptions) (*Durable, error) {
 	}
 	waits := []string{"fsync=on", "full_page_writes=on", "synchronous_commit=on"}
 	p, err := run(ctx, &cluster{
-		program: at.program, options: append(append(usual(), waits...), o.Settings...), segment: 16, env: o.Env,
+		program: at.program, options: append(append(defaultCluster(), waits...), o.Settings...), segment: 16, env: o.Env,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", e.name, err)

@@ -50,7 +50,7 @@ func (m Machine) NeedRabbitMQ(tb testing.TB) (url, program string) {
 }
 
 // BrokerHome is the directory of a broker of one's own.
-func BrokerHome(b *Broker) string { return b.own.home.dir }
+func BrokerHome(b *Broker) string { return b.own.serverDir.dir }
 
 // StartPostgresAt makes a new server and starts it at addr.
 func StartPostgresAt(ctx context.Context, addr string) (inUse bool, err error) {
@@ -64,11 +64,11 @@ func StartRabbitMQAt(ctx context.Context, addr string) (inUse bool, err error) {
 
 func startAt(ctx context.Context, e engine, with launches, addr string) (inUse bool, err error) {
 	e.env = ""
-	h, err := newHome()
+	h, err := newServerDir()
 	if err != nil {
 		return false, err
 	}
-	p := &instance{home: h, launcher: with(thisMachine().find(e).program, nil)}
+	p := &instance{serverDir: h, launcher: with(thisMachine().find(e).program, nil)}
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return false, err

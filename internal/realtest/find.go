@@ -11,23 +11,24 @@ import (
 	"testing"
 )
 
-// engine is a server that tests can use: how it is called and where it may be.
+// engine describes a server that tests can use: how it is started and where it may
+// be.
 type engine struct {
 	name     string
 	env      string   // names an existing server to use
 	program  string   // looked for in the PATH, then in places
-	wrapped  bool     // what is in the PATH starts the system's own server: places come first
+	wrapped  bool     // the program in the PATH starts the system's own server: search places first
 	places   []string // patterns of directories
 	packages string   // what to install on Debian
 }
 
 // place is where an engine was found; one of the two is set.
 type place struct {
-	url     string // of a server that runs
+	url     string // of a running server
 	program string // path of the program to run
 }
 
-// machine is what finding an engine asks of the machine it runs on.
+// machine is the part of the machine that finding an engine needs.
 type machine struct {
 	getenv   func(string) string
 	lookPath func(string) (string, error)
@@ -38,8 +39,8 @@ func thisMachine() machine {
 	return machine{getenv: os.Getenv, lookPath: exec.LookPath, glob: filepath.Glob}
 }
 
-// find says where e is, nil if it is nowhere. Of several installed versions the
-// newest is taken.
+// find returns where e is, nil if it is not installed. Of several installed
+// versions it returns the newest.
 func (m machine) find(e engine) *place {
 	if url := m.getenv(e.env); e.env != "" && url != "" {
 		return &place{url: url}

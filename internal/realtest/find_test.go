@@ -20,36 +20,36 @@ func installed(versions ...string) []string {
 }
 
 // verdicts writes down what becomes of a test, in place of the test.
-type verdicts struct {
+type recordingTB struct {
 	testing.TB // has what is not asked for here
 
 	engine, skipped, failed, erred string
 }
 
-func (v *verdicts) Helper()               {}
-func (v *verdicts) Attr(_, engine string) { v.engine = engine }
-func (v *verdicts) Errorf(f string, _ ...any) {
+func (v *recordingTB) Helper()               {}
+func (v *recordingTB) Attr(_, engine string) { v.engine = engine }
+func (v *recordingTB) Errorf(f string, _ ...any) {
 	v.erred = f
 }
 
-func (v *verdicts) Skip(args ...any) {
+func (v *recordingTB) Skip(args ...any) {
 	v.skipped = args[0].(string)
 	runtime.Goexit()
 }
 
-func (v *verdicts) Fatalf(format string, args ...any) {
+func (v *recordingTB) Fatalf(format string, args ...any) {
 	v.failed = fmt.Sprintf(format, args...)
 	runtime.Goexit()
 }
 
-func (v *verdicts) Fatal(args ...any) {
+func (v *recordingTB) Fatal(args ...any) {
 	v.failed = args[0].(string)
 	runtime.Goexit()
 }
 
 // need asks for a server in a test of its own.
-func need(ask func(testing.TB) (url, program string)) (v *verdicts, url, program string) {
-	v = &verdicts{}
+func need(ask func(testing.TB) (url, program string)) (v *recordingTB, url, program string) {
+	v = &recordingTB{}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -25,21 +25,21 @@ const (
 	msgReady    = 'Z'
 )
 
-// Codes that stand in a first message in place of the protocol's version.
+// Codes in a first message in place of the protocol's version.
 const (
 	codeCancel = 80877102
 	codeTLS    = 80877103
 	codeGSS    = 80877104
 )
 
-// maxFrame is more than a server sends or takes in one message.
+// maxFrame is above the size of any message.
 const maxFrame = 1 << 30
 
-// request is what a client sends in one go.
+// request is what a client sends before it waits for a reply.
 type request struct {
 	bytes    []byte
 	text     []byte // the statements it executes; see [Match]
-	complete bool   // it ends here
+	complete bool   // the connection ends with it
 	answered bool   // the server ends its answer with "ready for query"
 	cancels  string // the key of the connection whose request it would cancel
 }
@@ -48,14 +48,15 @@ type request struct {
 type requestReader struct {
 	in     *bufio.Reader
 	client io.Writer
-	began  bool // the first message is past
+	began  bool // the first message has been read
 
 	text     []byte
 	prepared map[string][]byte // SQL by the name of a statement
 	portals  map[string][]byte // SQL by the name of a portal
 }
 
-// newRequestReader reads from a client, and answers at to what needs no server.
+// newRequestReader reads from a client, and answers requests that need no server
+// itself.
 func newRequestReader(from io.Reader, to io.Writer) *requestReader {
 	return &requestReader{
 		in: bufio.NewReader(from), client: to,
@@ -63,7 +64,7 @@ func newRequestReader(from io.Reader, to io.Writer) *requestReader {
 	}
 }
 
-// next reads up to the point where the client awaits something.
+// next reads up to the point where the client waits for a reply.
 func (r *requestReader) next() (request, error) {
 	if !r.began {
 		return r.first()
@@ -114,7 +115,7 @@ func (r *requestReader) first() (request, error) {
 	}
 }
 
-// note remembers what a message prepares, and what it executes.
+// note records what a message prepares, and what it executes.
 func (r *requestReader) note(letter byte, body []byte) {
 	name, rest := cstring(body)
 	switch letter {
@@ -148,7 +149,7 @@ func readFrame(in *bufio.Reader) ([]byte, error) {
 	return readBody(in, []byte{letter})
 }
 
-// readBody appends a message's length and what follows to head.
+// readBody appends a message's length and body to head.
 func readBody(in *bufio.Reader, head []byte) ([]byte, error) {
 	var length [4]byte
 	if _, err := io.ReadFull(in, length[:]); err != nil {
@@ -166,7 +167,7 @@ func readBody(in *bufio.Reader, head []byte) ([]byte, error) {
 	return frame, nil
 }
 
-// cstring splits off what stands before the first zero byte.
+// cstring returns the text before the first zero byte, and the rest.
 func cstring(b []byte) (s, rest []byte) {
 	s, rest, _ = bytes.Cut(b, []byte{0})
 	return s, rest

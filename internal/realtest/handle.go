@@ -8,15 +8,15 @@ import (
 	"testing"
 )
 
-// handle is a server in the hands of a test.
+// handle is a test's handle of a server.
 type handle struct {
 	t   testing.TB
 	url string
 	own *instance // nil: it is shared
 }
 
-// shared is the one server of its engine in the test binary, started by the
-// first test that asks.
+// shared is the one server of its engine in the test binary, started by the first
+// test that needs it.
 type shared struct {
 	once   sync.Once
 	server *instance
@@ -70,8 +70,8 @@ func (s *handle) Addr() string {
 	return u.Host
 }
 
-// Kill kills the server with all its processes, as SIGKILL does, and returns
-// when none is left. It may be called from any goroutine.
+// Kill kills the server with all its processes, as SIGKILL does, and returns when
+// none is left. It may be called from any goroutine.
 func (s *handle) Kill() {
 	s.t.Helper()
 	s.do("kill", (*instance).kill)
@@ -84,7 +84,7 @@ func (s *handle) Pause() {
 	s.do("pause", func(p *instance) error { return p.signalAll(syscall.SIGSTOP) })
 }
 
-// Resume lets a paused server go on. It may be called from any goroutine.
+// Resume continues a paused server. It may be called from any goroutine.
 func (s *handle) Resume() {
 	s.t.Helper()
 	s.do("resume", func(p *instance) error { return p.signalAll(syscall.SIGCONT) })
@@ -102,8 +102,8 @@ func (s *handle) Start(tb testing.TB) {
 	}
 }
 
-// do does something to a server of one's own. A failure is an error of the
-// test, and not its end, because it may come from any goroutine.
+// do calls fn on a server of the test's own. A failure is an error of the test, and
+// not its end, because it may come from any goroutine.
 func (s *handle) do(what string, act func(*instance) error) {
 	s.t.Helper()
 	if s.own == nil {

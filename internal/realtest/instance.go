@@ -14,7 +14,7 @@ import (
 // launcher knows how the servers of one engine are started.
 type launcher interface {
 	// prepare makes the files of a new server. It is called once.
-	prepare(ctx context.Context, h *home) error
+	prepare(ctx context.Context, h *serverDir) error
 	// launch starts p's process on p's port, and returns when it answers there. An
 	// error that wraps errInUse means that another process has p's port or files.
 	launch(ctx context.Context, p *instance) (*process, error)
@@ -24,22 +24,22 @@ type launcher interface {
 
 // instance is a server that this package runs.
 type instance struct {
-	launcher launcher
-	home     *home
-	port     int
+	launcher  launcher
+	serverDir *serverDir
+	port      int
 
 	mu     sync.Mutex
 	starts int
-	proc   *process // nil: it does not run
+	proc   *process // nil: it is not running
 }
 
 // run makes a new server and starts it. It is ready when it returns.
 func run(ctx context.Context, l launcher) (*instance, error) {
-	h, err := newHome()
+	h, err := newServerDir()
 	if err != nil {
 		return nil, err
 	}
-	p := &instance{launcher: l, home: h}
+	p := &instance{launcher: l, serverDir: h}
 	if err := l.prepare(ctx, h); err != nil {
 		return nil, errors.Join(err, h.close())
 	}
@@ -57,8 +57,8 @@ func (p *instance) startAnywhere(ctx context.Context) error {
 	})
 }
 
-// start starts the server again and waits until it answers. A server that was
-// killed may leave something in its place for a moment; then it is tried again.
+// start starts the server again and waits until it answers. It retries, because
+// files of a killed server may remain for a moment.
 func (p *instance) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startCeiling)
 	defer cancel()
@@ -95,16 +95,16 @@ func (p *instance) startOnce(ctx context.Context) error {
 }
 
 // name is on the command line of each of the server's processes.
-func (p *instance) name() string { return filepath.Base(p.home.dir) }
+func (p *instance) name() string { return filepath.Base(p.serverDir.dir) }
 
 // log is where the server writes, a file for each start.
-func (p *instance) log() string { return p.home.file(fmt.Sprintf("server-%d.log", p.starts)) }
+func (p *instance) log() string { return p.serverDir.file(fmt.Sprintf("server-%d.log", p.starts)) }
 
 func (p *instance) addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(p.port)) }
 
 func (p *instance) url() string { return p.launcher.url(p.addr()) }
 
-// close ends the server and removes all it had.
+// close ends the server and removes its directory.
 func (p *instance) close() error {
-	return errors.Join(p.kill(), p.home.close())
+	return errors.Join(p.kill(), p.serverDir.close())
 }

@@ -16,11 +16,11 @@ type link struct {
 	once   sync.Once
 
 	mu     sync.Mutex
-	asked  int    // requests so far that the server answers with "ready"
+	asked  int    // number of requests that the server answers with "ready"
 	fault  *Fault // happens to the request whose number is broken
 	broken int
-	over   bool   // the server answers no more
-	key    string // by which the client can have a request cancelled
+	over   bool   // the server sends no more replies
+	key    string // the key with which the client can cancel a request
 }
 
 func newLink(p *Proxy, client, server net.Conn) *link {
@@ -42,22 +42,23 @@ func (l *link) close() {
 	l.server.Close()
 }
 
-// gate is one side of a link, written to only when the proxy lets bytes pass.
-type gate struct {
+// delayedWriter is one side of a link, written to only when the proxy lets bytes
+// pass.
+type delayedWriter struct {
 	link *link
 	to   net.Conn
 }
 
 // Write waits until bytes may pass.
-func (g gate) Write(b []byte) (int, error) {
+func (g delayedWriter) Write(b []byte) (int, error) {
 	g.link.proxy.pass(g.link.done)
 	return g.to.Write(b)
 }
 
-// requests passes on what the client asks. When the client goes, so does the
-// server's side, unless the server is to be left to finish.
+// requests forwards the client's requests. When the client disconnects, so does the
+// server's side, unless the server is to finish.
 func (l *link) requests() {
-	in := newRequestReader(l.client, gate{l, l.client})
+	in := newRequestReader(l.client, delayedWriter{l, l.client})
 	for {
 		r, err := in.next()
 		if err != nil || !l.ask(r) {
@@ -71,7 +72,7 @@ func (l *link) requests() {
 	l.close()
 }
 
-// ask passes one request on, and reports whether the client may ask for more.
+// ask forwards one request, and reports whether the client may send more.
 func (l *link) ask(r request) bool {
 	if r.cancels != "" && l.proxy.leavesToFinish(r.cancels) {
 		return false
@@ -90,7 +91,7 @@ func (l *link) ask(r request) bool {
 	if !l.expect(r, f) {
 		return false
 	}
-	_, err := gate{l, l.server}.Write(r.bytes)
+	_, err := delayedWriter{l, l.server}.Write(r.bytes)
 	if f != nil && f.kind == cutAfter {
 		reset(l.client)
 		f.happened()
@@ -118,10 +119,10 @@ func (l *link) expect(r request, f *Fault) bool {
 	return true
 }
 
-// replies passes on what the server answers, up to the reply that a fault is
-// for. That one is read to its end.
+// replies forwards the server's replies, up to the reply that a fault is for. That
+// reply is read completely.
 func (l *link) replies() {
-	in, out := bufio.NewReader(l.server), bufio.NewWriterSize(gate{l, l.client}, 1<<16)
+	in, out := bufio.NewReader(l.server), bufio.NewWriterSize(delayedWriter{l, l.client}, 1<<16)
 	ready := 0 // replies that have ended
 	for {
 		frame, err := readFrame(in)
@@ -132,7 +133,7 @@ func (l *link) replies() {
 			l.keep(string(frame[5:]))
 		}
 		last := frame[0] == msgReady
-		eaten := l.isEaten(ready+1, last)
+		eaten := l.dropsReply(ready+1, last)
 		if !eaten {
 			if err := reply(in, out, frame); err != nil && !l.isBroken() {
 				break
@@ -145,11 +146,12 @@ func (l *link) replies() {
 			ready++
 		}
 	}
-	_ = out.Flush() // a client that is gone needs nothing
+	_ = out.Flush() // the client may have disconnected
 	l.finish()
 }
 
-// reply passes one frame on. What the server sent at once is passed on at once.
+// reply forwards one frame. Frames that the server sent together are forwarded
+// together.
 func reply(in *bufio.Reader, out *bufio.Writer, frame []byte) error {
 	if _, err := out.Write(frame); err != nil {
 		return fmt.Errorf("write reply: %w", err)
@@ -177,10 +179,10 @@ func (l *link) isBrokenWith(key string) bool {
 	return l.fault != nil && l.key == key
 }
 
-// isEaten reports whether the reply of that number is the one that a fault is
-// for, which may be for its last frame only. The first is the one to the message that
+// dropsReply reports whether the reply of that number is the one that a fault is
+// for, or whose last frame it is for. The first reply answers the message that
 // opens the connection.
-func (l *link) isEaten(number int, last bool) bool {
+func (l *link) dropsReply(number int, last bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.fault != nil && number >= l.broken && (last || l.fault.kind != eatReady)

@@ -13,10 +13,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// node is how a RabbitMQ is started. It has two programs: the broker itself, and
-// the register of names (epmd) without which an Erlang program with a name does
-// not start. The register is the broker's own, on a port of its own, and ends
-// with it; left to itself, the broker would start one that stays.
+// node describes how a RabbitMQ broker is started. It has two programs: the broker,
+// and the name register (epmd) that every named Erlang program needs. The register
+// is started for this broker, on its own port, and ends with it; otherwise the
+// broker would start a register that stays.
 type node struct {
 	program  string
 	settings []string // name = value
@@ -26,8 +26,8 @@ func newNode(program string, settings []string) launcher {
 	return &node{program: program, settings: settings}
 }
 
-// prepare sees to it that no plugin is enabled.
-func (n *node) prepare(_ context.Context, h *home) error {
+// prepare disables all plugins.
+func (n *node) prepare(_ context.Context, h *serverDir) error {
 	return h.write("enabled_plugins", "[].\n")
 }
 
@@ -36,7 +36,7 @@ func (n *node) launch(ctx context.Context, p *instance) (*process, error) {
 		"listeners.tcp.1 = " + p.addr(),
 		"disk_free_limit.absolute = 1MB",
 	}, n.settings...)
-	if err := p.home.write("rabbitmq.conf", strings.Join(lines, "\n")+"\n"); err != nil {
+	if err := p.serverDir.write("rabbitmq.conf", strings.Join(lines, "\n")+"\n"); err != nil {
 		return nil, err
 	}
 	register, at, err := startRegister(ctx, p)
@@ -49,9 +49,9 @@ func (n *node) launch(ctx context.Context, p *instance) (*process, error) {
 	}
 	// The script passes its arguments on to Erlang, which takes any flag.
 	cmd := exec.Command(n.program, "-realtest", p.name()) //nolint:noctx // it outlives the context that bounds its start
-	cmd.Dir = p.home.dir
+	cmd.Dir = p.serverDir.dir
 	cmd.Env = append(brokerEnv(p), "ERL_EPMD_PORT="+strconv.Itoa(at), "RABBITMQ_DIST_PORT="+strconv.Itoa(between))
-	proc, err := startUntil(ctx, cmd, p.home.as, p.log(), speaksAMQP(p.url(), p.name()))
+	proc, err := startUntil(ctx, cmd, p.serverDir.as, p.log(), speaksAMQP(p.url(), p.name()))
 	select {
 	case <-register.ended: // another process took its port and answered in its place
 		err = errors.Join(errInUse, err, proc.kill())
@@ -63,14 +63,14 @@ func (n *node) launch(ctx context.Context, p *instance) (*process, error) {
 	return proc, nil
 }
 
-// url is that of the user whom a new RabbitMQ has, and lets in from this machine
-// alone.
+// url has the default user of a new RabbitMQ, which may connect from this machine
+// only.
 func (n *node) url(addr string) string { return "amqp://guest:guest@" + addr + "/" }
 
-// brokerEnv is all that a broker finds in its environment. What it is silent
-// about would come from the system's own RabbitMQ.
+// brokerEnv is the complete environment of a broker. Other values would come from
+// the system's own RabbitMQ.
 func brokerEnv(p *instance) []string {
-	h := p.home
+	h := p.serverDir
 	return []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + h.dir, "LANG=C.UTF-8",
 		"RABBITMQ_NODENAME=" + p.name() + "@localhost",
@@ -86,13 +86,13 @@ func brokerEnv(p *instance) []string {
 		// One processor, and connections from this machine only.
 		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+S 1:1 -kernel inet_dist_use_interface {127,0,0,1}",
 		"ERL_EPMD_ADDRESS=127.0.0.1",
-		// For the helpers it starts, too: no register that stays.
+		// For its helper programs too: no register that stays.
 		"ERL_AFLAGS=-start_epmd false",
 		"ERL_CRASH_DUMP_BYTES=0",
 	}
 }
 
-// startRegister starts the register of names, and says at which port.
+// startRegister starts the name register, and returns its port.
 func startRegister(ctx context.Context, p *instance) (proc *process, at int, err error) {
 	e := engine{program: "epmd", places: []string{
 		"/usr/lib/erlang/bin", "/usr/lib64/erlang/bin", "/opt/homebrew/opt/erlang/bin", "/usr/local/opt/erlang/bin",
@@ -103,20 +103,20 @@ func startRegister(ctx context.Context, p *instance) (proc *process, at int, err
 	}
 	err = onFreePort(ctx, func(port int) error {
 		at = port
-		// Without -d it ends without a word where the port is taken.
+		// Without -d it ends without an error if the port is in use.
 		cmd := exec.Command(found.program, "-d", "-port", strconv.Itoa(port), "-address", "127.0.0.1") //nolint:noctx // as the broker's
-		// All that work for a home have its name on their command line.
-		cmd.Args[0] = p.home.file("epmd")
-		cmd.Dir = p.home.dir
-		proc, err = startUntil(ctx, cmd, p.home.as, p.home.file(fmt.Sprintf("epmd-%d.log", port)), listens(port))
+		// All processes of a server directory have its name on their command line.
+		cmd.Args[0] = p.serverDir.file("epmd")
+		cmd.Dir = p.serverDir.dir
+		proc, err = startUntil(ctx, cmd, p.serverDir.as, p.serverDir.file(fmt.Sprintf("epmd-%d.log", port)), listens(port))
 		return err
 	})
 	return proc, at, err
 }
 
-// listens is the sign of a server without an identity: it accepts connections.
-func listens(port int) sign {
-	return sign{ask: func(ctx context.Context) (string, error) {
+// listens is the probe of a server without an identity: it accepts connections.
+func listens(port int) readinessProbe {
+	return readinessProbe{ask: func(ctx context.Context) (string, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err != nil {
 			return "", fmt.Errorf("connect: %w", err)
@@ -125,10 +125,10 @@ func listens(port int) sign {
 	}}
 }
 
-// speaksAMQP is the sign of a broker whose node has that name: it has opened its
-// default virtual host, and has said so.
-func speaksAMQP(url, name string) sign {
-	return sign{want: name, ask: func(ctx context.Context) (string, error) {
+// speaksAMQP is the probe of a broker by its node name: the broker has opened its
+// default virtual host.
+func speaksAMQP(url, name string) readinessProbe {
+	return readinessProbe{want: name, ask: func(ctx context.Context) (string, error) {
 		conn, err := dialAMQP(ctx, url)
 		if err != nil {
 			return "", err
@@ -139,7 +139,7 @@ func speaksAMQP(url, name string) sign {
 	}}
 }
 
-// dialAMQP connects. When ctx ends before that is done, it gives up.
+// dialAMQP connects, and gives up when ctx ends.
 func dialAMQP(ctx context.Context, url string) (*amqp.Connection, error) {
 	opened := func() bool { return true }
 	conn, err := amqp.DialConfig(url, amqp.Config{Dial: func(network, addr string) (net.Conn, error) {

@@ -15,13 +15,13 @@ import (
 
 // TestNoServerOutlivesItsTests: a test binary ends or is killed while its servers
 // are in any state. No server and no file is left.
-func TestNoServerOutlivesItsTests(t *testing.T) {
+func TestServersEndWithTheirTests(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("make test-full runs it")
 	}
 	if kind := os.Getenv(orphanEnv); kind != "" {
-		haveServers(t, kind)
+		runServers(t, kind)
 		return
 	}
 	for _, kind := range []string{"ended", "killed", "paused", "broker"} {
@@ -35,9 +35,9 @@ func TestNoServerOutlivesItsTests(t *testing.T) {
 			for _, addr := range left.Addrs {
 				until(t, addr+" refuses", func() bool { return refuses(t, addr) })
 			}
-			for _, home := range left.Homes {
-				until(t, home+" is gone", func() bool { return isGone(home) })
-				until(t, "nobody works for "+home, func() bool { return len(workers(t, home)) == 0 })
+			for _, serverDir := range left.Homes {
+				until(t, serverDir+" is gone", func() bool { return isGone(serverDir) })
+				until(t, "nobody works for "+serverDir, func() bool { return len(workers(t, serverDir)) == 0 })
 			}
 		})
 	}
@@ -52,7 +52,7 @@ func TestKernelEndsServersWhereTheWatchdogCannot(t *testing.T) {
 	}
 	dir := openDir(t)
 	child, left := startChild(t, "killed", dir)
-	home := left.Homes[0]
+	serverDir := left.Homes[0]
 	for _, pid := range watchdogs(t, child.cmd.Process.Pid) {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
@@ -61,13 +61,13 @@ func TestKernelEndsServersWhereTheWatchdogCannot(t *testing.T) {
 	child.end(t)
 	child.wait(t)
 	until(t, left.Addrs[0]+" refuses", func() bool { return refuses(t, left.Addrs[0]) })
-	until(t, "nobody works for "+home, func() bool { return len(workers(t, home)) == 0 })
-	if isGone(home) {
-		t.Fatal("the directory is gone; the watchdog lived")
+	until(t, "nobody works for "+serverDir, func() bool { return len(workers(t, serverDir)) == 0 })
+	if isGone(serverDir) {
+		t.Fatal("the directory is removed; the watchdog was alive")
 	}
 	next, _ := startChild(t, "ended", dir)
 	next.wait(t)
-	if !isGone(home) {
+	if !isGone(serverDir) {
 		t.Error("the stale directory is still there")
 	}
 }
@@ -100,9 +100,9 @@ func isGone(path string) bool {
 }
 
 // workers are the processes that have the name of a home on their command line.
-func workers(t *testing.T, home string) []int {
+func workers(t *testing.T, serverDir string) []int {
 	t.Helper()
-	return processes(t, "/proc/[0-9]*/cmdline", filepath.Base(home))
+	return processes(t, "/proc/[0-9]*/cmdline", filepath.Base(serverDir))
 }
 
 // watchdogs are the shells that pid has started.

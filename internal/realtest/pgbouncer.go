@@ -30,7 +30,7 @@ func pgbouncer() engine {
 func PgBouncer(tb testing.TB, server string) string {
 	tb.Helper()
 	at := thisMachine().need(tb, pgbouncer())
-	h, err := newHome()
+	h, err := newServerDir()
 	if err != nil {
 		tb.Fatalf("start PgBouncer: %v", err)
 	}
@@ -57,7 +57,7 @@ func PgBouncer(tb testing.TB, server string) string {
 
 // startPgBouncer starts it so that the address through leads to server. It is
 // ready when it returns.
-func startPgBouncer(ctx context.Context, h *home, program, server, through string) error {
+func startPgBouncer(ctx context.Context, h *serverDir, program, server, through string) error {
 	ctx, cancel := context.WithTimeout(ctx, startCeiling)
 	defer cancel()
 	to, err := pgx.ParseConfig(server)

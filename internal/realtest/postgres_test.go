@@ -12,7 +12,7 @@ import (
 )
 
 // TestEachTestHasADatabaseOfItsOwn on the one server.
-func TestEachTestHasADatabaseOfItsOwn(t *testing.T) {
+func TestEachTestHasItsOwnDatabase(t *testing.T) {
 	t.Parallel()
 	s := realtest.Postgres(t)
 	for range 2 {
@@ -24,7 +24,7 @@ func TestEachTestHasADatabaseOfItsOwn(t *testing.T) {
 func TestDatabaseEndsWithItsTest(t *testing.T) {
 	t.Parallel()
 	s := realtest.Postgres(t)
-	user := &ending{TB: t}
+	user := &fakeTest{TB: t}
 	url := s.Database(user)
 	conn := connect(t, url)
 	user.end()
@@ -37,15 +37,15 @@ func TestDatabaseEndsWithItsTest(t *testing.T) {
 }
 
 // ending is a test that ends before the test that has it.
-type ending struct {
+type fakeTest struct {
 	testing.TB
 
 	cleanups []func()
 }
 
-func (e *ending) Cleanup(f func()) { e.cleanups = append(e.cleanups, f) }
+func (e *fakeTest) Cleanup(f func()) { e.cleanups = append(e.cleanups, f) }
 
-func (e *ending) end() {
+func (e *fakeTest) end() {
 	for _, f := range slices.Backward(e.cleanups) {
 		f()
 	}
@@ -74,7 +74,7 @@ func TestKilledServerKeepsWhatWasCommitted(t *testing.T) {
 		}
 		s.Start(t)
 		if got := count(t, url, "kept"); got != 1 {
-			t.Errorf("after %s, %d rows stand, want 1", how, got)
+			t.Errorf("after %s, %d rows, want 1", how, got)
 		}
 		for name, want := range map[string]string{
 			"max_connections": "7", "shared_buffers": "16MB", "synchronous_commit": "on",
@@ -141,10 +141,10 @@ func TestPausedServerIsSilent(t *testing.T) {
 }
 
 // TestServerThatCannotStartSaysWhy with the end of its log.
-func TestServerThatCannotStartSaysWhy(t *testing.T) {
+func TestFailedStartReportsTheLog(t *testing.T) {
 	t.Parallel()
 	realtest.Postgres(t) // skips where there is none
-	v := &verdicts{TB: t}
+	v := &recordingTB{TB: t}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -156,8 +156,8 @@ func TestServerThatCannotStartSaysWhy(t *testing.T) {
 	}
 }
 
-// TestSomebodyElsesServerIsNotTakenForOnesOwn: two may choose the same port.
-func TestSomebodyElsesServerIsNotTakenForOnesOwn(t *testing.T) {
+// TestServerOfAnotherProcessIsRejected: two processes may choose the same port.
+func TestServerOfAnotherProcessIsRejected(t *testing.T) {
 	t.Parallel()
 	inUse, err := realtest.StartPostgresAt(t.Context(), realtest.OwnPostgres(t).Addr())
 	if !inUse {
@@ -165,10 +165,10 @@ func TestSomebodyElsesServerIsNotTakenForOnesOwn(t *testing.T) {
 	}
 }
 
-// TestSharedServerIsNotOnesOwn: it cannot be broken for everybody.
-func TestSharedServerIsNotOnesOwn(t *testing.T) {
+// TestSharedServerCannotBeKilled, because other tests use it.
+func TestSharedServerCannotBeKilled(t *testing.T) {
 	t.Parallel()
-	v := &verdicts{TB: t}
+	v := &recordingTB{TB: t}
 	s := realtest.Postgres(v)
 	for name, act := range map[string]func(){
 		"kill": s.Kill, "pause": s.Pause, "resume": s.Resume, "stop": func() { s.Stop(realtest.Fast) },

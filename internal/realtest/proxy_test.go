@@ -56,9 +56,9 @@ func TestProxyPassesEverythingOn(t *testing.T) {
 	}
 }
 
-// TestReplyIsEatenOnce: what was asked for is done, the client does not hear of
+// TestReplyIsDroppedOnce: the request is done, the client does not learn of
 // it, and the next to ask does.
-func TestReplyIsEatenOnce(t *testing.T) {
+func TestReplyIsDroppedOnce(t *testing.T) {
 	t.Parallel()
 	p, direct, through := proxied(t)
 	conn, other := connect(t, through), connect(t, through)
@@ -68,7 +68,7 @@ func TestReplyIsEatenOnce(t *testing.T) {
 	}
 	fault.Wait(t)
 	if got := count(t, direct, "kept"); got != 1 {
-		t.Errorf("%d rows stand, want 1", got)
+		t.Errorf("%d rows, want 1", got)
 	}
 	if _, err := other.Exec(t.Context(), "insert into kept values ($1)", 2); err != nil {
 		t.Errorf("a second reply: %v, want it to be passed on", err)
@@ -78,9 +78,9 @@ func TestReplyIsEatenOnce(t *testing.T) {
 	}
 }
 
-// TestReadyIsEaten: the client hears what each of its statements has done, and not that
+// TestReadyIsDropped: the client gets what each of its statements has done, and not that
 // the server is done with them.
-func TestReadyIsEaten(t *testing.T) {
+func TestReadyIsDropped(t *testing.T) {
 	t.Parallel()
 	p, direct, through := proxied(t)
 	fault := p.EatReady(realtest.SQL("insert into kept"))
@@ -94,12 +94,12 @@ func TestReadyIsEaten(t *testing.T) {
 	}
 	fault.Wait(t)
 	if got := count(t, direct, "kept"); got != 3 {
-		t.Errorf("%d rows stand, want 3", got)
+		t.Errorf("%d rows, want 3", got)
 	}
 }
 
-// TestReplyToCommitIsEaten, however the client says it.
-func TestReplyToCommitIsEaten(t *testing.T) {
+// TestReplyToCommitIsDropped for each way to send it.
+func TestReplyToCommitIsDropped(t *testing.T) {
 	t.Parallel()
 	modes := []pgx.QueryExecMode{
 		pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe,
@@ -121,7 +121,7 @@ func TestReplyToCommitIsEaten(t *testing.T) {
 				}
 				fault.Wait(t)
 				if got := count(t, direct, "kept"); got != 1 {
-					t.Errorf("%d rows stand, want 1", got)
+					t.Errorf("%d rows, want 1", got)
 				}
 			})
 		}
@@ -186,14 +186,14 @@ func TestCutAfterDoesNotWaitForTheReply(t *testing.T) {
 	default:
 	}
 	if got := count(t, direct, "kept"); got != 0 {
-		t.Errorf("%d rows stand before the commit, want 0", got)
+		t.Errorf("%d rows are there before the commit, want 0", got)
 	}
 	if err := holder.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	fault.Wait(t)
 	if got := count(t, direct, "kept"); got != 1 {
-		t.Errorf("%d rows stand, want 1", got)
+		t.Errorf("%d rows, want 1", got)
 	}
 }
 
@@ -215,7 +215,7 @@ func TestCutBeforeKeepsTheRequestFromTheServer(t *testing.T) {
 	}
 	fault.Wait(t)
 	if got := count(t, direct, "kept"); got != 0 {
-		t.Errorf("%d rows stand, want 0", got)
+		t.Errorf("%d rows, want 0", got)
 	}
 	if err := insertAndCommit(t.Context(), connect(t, through), false); err != nil {
 		t.Errorf("again: %v", err)
@@ -236,7 +236,7 @@ func TestPreparingIsNotExecuting(t *testing.T) {
 	}
 	fault.Wait(t)
 	if got := count(t, direct, "kept"); got != 1 {
-		t.Errorf("%d rows stand, want 1", got)
+		t.Errorf("%d rows, want 1", got)
 	}
 }
 
@@ -274,14 +274,14 @@ func TestBlackHole(t *testing.T) {
 	}()
 	<-short.Done()
 	if got := count(t, direct, "kept"); got != 0 {
-		t.Errorf("%d rows stand, want 0", got)
+		t.Errorf("%d rows, want 0", got)
 	}
 	p.BlackHole(false)
 	if err := <-asked; err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
 	if got := count(t, direct, "kept"); got != 1 {
-		t.Errorf("%d rows stand, want 1", got)
+		t.Errorf("%d rows, want 1", got)
 	}
 }
 

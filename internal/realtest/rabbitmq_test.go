@@ -15,7 +15,7 @@ import (
 func TestQueueEndsWithItsTest(t *testing.T) {
 	t.Parallel()
 	s := realtest.RabbitMQ(t)
-	user := &ending{TB: t}
+	user := &fakeTest{TB: t}
 	gone, stays := s.Queue(user), s.Queue(t)
 	s.Queue(user) // a name that nothing has
 	ch := channel(t, s.URL())
@@ -40,13 +40,13 @@ func TestQueueEndsWithItsTest(t *testing.T) {
 	}
 }
 
-// TestSharedBrokerIsNotOnesOwn: it cannot be broken for everybody.
-func TestSharedBrokerIsNotOnesOwn(t *testing.T) {
+// TestSharedBrokerCannotBeKilled, because other tests use it.
+func TestSharedBrokerCannotBeKilled(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("make test-full runs it")
 	}
-	v := &verdicts{TB: t}
+	v := &recordingTB{TB: t}
 	s := realtest.RabbitMQ(v)
 	for name, act := range map[string]func(){"kill": s.Kill, "pause": s.Pause, "resume": s.Resume, "stop": s.Stop} {
 		v.erred = ""
@@ -69,7 +69,7 @@ func TestKilledBrokerKeepsDurableMessages(t *testing.T) {
 	url, queue := s.URL(), s.Queue(t)
 	ch := channel(t, url)
 	declare(t, ch, queue)
-	mustBeSilentInAPause(t, s, ch)
+	mustBeSilentWhilePaused(t, s, ch)
 	publish(t, ch, queue, "kept")
 	s.Kill()
 	mustNotAnswer(t, url)
@@ -86,7 +86,7 @@ func TestKilledBrokerKeepsDurableMessages(t *testing.T) {
 }
 
 // mustBeSilentInAPause and go on where it was.
-func mustBeSilentInAPause(t *testing.T, s *realtest.Broker, ch *amqp.Channel) {
+func mustBeSilentWhilePaused(t *testing.T, s *realtest.Broker, ch *amqp.Channel) {
 	t.Helper()
 	s.Pause()
 	answered := make(chan error, 1)
@@ -112,7 +112,7 @@ func mustNotAnswer(t *testing.T, url string) {
 
 // TestBrokerWhosePortIsTakenSaysSo: another process has the port, and may not
 // answer; the broker then tries another port.
-func TestBrokerWhosePortIsTakenSaysSo(t *testing.T) {
+func TestBrokerReportsATakenPort(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("make test-full runs it")

@@ -27,14 +27,14 @@ const startCeiling = 3 * time.Minute
 var errInUse = errors.New("in use")
 
 // sign is what a server is known by once it is ready.
-type sign struct {
+type readinessProbe struct {
 	ask  func(ctx context.Context) (string, error) // returns the server's identity
 	want string
 }
 
 // startUntil starts cmd as start does, and waits until it gives its sign. What
 // does not is killed.
-func startUntil(ctx context.Context, cmd *exec.Cmd, as *syscall.Credential, log string, s sign) (*process, error) {
+func startUntil(ctx context.Context, cmd *exec.Cmd, as *syscall.Credential, log string, s readinessProbe) (*process, error) {
 	proc, err := start(cmd, as, log)
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func startUntil(ctx context.Context, cmd *exec.Cmd, as *syscall.Credential, log 
 
 // await waits until the server answers with the right identity, because another
 // server may have taken the port.
-func await(ctx context.Context, proc *process, s sign, log string) error {
+func await(ctx context.Context, proc *process, s readinessProbe, log string) error {
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
 	asking, cancel := context.WithCancel(ctx)
@@ -75,8 +75,8 @@ func await(ctx context.Context, proc *process, s sign, log string) error {
 }
 
 // speaksSQL is the sign of a server, or of a PgBouncer before it.
-func speaksSQL(url, identity string) sign {
-	return sign{want: identity, ask: func(ctx context.Context) (string, error) { return identify(ctx, url) }}
+func speaksSQL(url, identity string) readinessProbe {
+	return readinessProbe{want: identity, ask: func(ctx context.Context) (string, error) { return identify(ctx, url) }}
 }
 
 // identify asks which server and database one gets to at url. It makes do with

@@ -49,7 +49,7 @@ func remover(dir string) *exec.Cmd {
 }
 
 // watch starts the watchdog.
-func (h *home) watch() error {
+func (h *serverDir) watch() error {
 	h.guard = remover(h.dir)
 	hold, err := h.guard.StdinPipe()
 	if err != nil {
@@ -63,7 +63,7 @@ func (h *home) watch() error {
 }
 
 // close kills all that work for the home and removes it.
-func (h *home) close() error {
+func (h *serverDir) close() error {
 	h.hold.Close()
 	if err := h.guard.Wait(); err != nil {
 		return fmt.Errorf("remove %s: %w", h.dir, err)

@@ -15,7 +15,7 @@ import (
 // on its command line: PostgreSQL puts its cluster_name there, in each of its
 // processes. What else could tell, such as the directory they work in, root may
 // not see in a container.
-func workers(h *home) ([]int, error) {
+func workers(h *serverDir) ([]int, error) {
 	name := filepath.Base(h.dir)
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	if len(lines) == 0 {

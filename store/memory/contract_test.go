@@ -21,29 +21,30 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// The contract holds by the clock of the machine, too.
-func TestContractByTheRealClock(t *testing.T) {
+// The contract also holds with the real clock.
+func TestContractWithTheRealClock(t *testing.T) {
 	t.Parallel()
 	semeltest.Run(t, func(testing.TB) semeltest.Subject[*memory.Tx] {
 		return subject(memory.New(memory.Options{}), nil)
 	})
 }
 
-// ledger counts effects: each is a value of its own, so that two count as two.
-type ledger struct {
+// effectLedger counts effects: each effect is a separate value, so that two effects
+// count as two.
+type effectLedger struct {
 	store *memory.Store
 	mu    sync.Mutex
 	tried map[string]int // guarded by mu
 }
 
-func (l *ledger) Effect(_ context.Context, tx *memory.Tx, key string) error {
+func (l *effectLedger) Effect(_ context.Context, tx *memory.Tx, key string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tried[key]++
 	return tx.Put(fmt.Sprintf("%s#%d", key, l.tried[key]), nil)
 }
 
-func (l *ledger) Effects(key string) int {
+func (l *effectLedger) Effects(key string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := 0
@@ -56,7 +57,7 @@ func (l *ledger) Effects(key string) int {
 }
 
 func subject(s *memory.Store, advance func(time.Duration)) semeltest.Subject[*memory.Tx] {
-	l := &ledger{store: s, tried: make(map[string]int)}
+	l := &effectLedger{store: s, tried: make(map[string]int)}
 	return semeltest.Subject[*memory.Tx]{
 		Store: s, Advance: advance, Effect: l.Effect, Effects: l.Effects,
 		Batches: semeltest.BatchesOf(s, batchOf(l.Effect)),

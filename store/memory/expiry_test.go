@@ -12,7 +12,7 @@ import (
 // TestPurgeGoesByTheLastExpiry: a record may be put off, be brought forward and be
 // left unfinished any number of times; it goes when it last was to go, and not when
 // it once was.
-func TestPurgeGoesByTheLastExpiry(t *testing.T) {
+func TestPurgeUsesTheLastExpiry(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
 	s := memory.New(memory.Options{Now: clock.Now})
@@ -48,7 +48,7 @@ func TestPurgeGoesByTheLastExpiry(t *testing.T) {
 
 // TestBytesAreTheStoresOwn: of every length, what was written and what was read can
 // be written over.
-func TestBytesAreTheStoresOwn(t *testing.T) {
+func TestStoreCopiesBytes(t *testing.T) {
 	t.Parallel()
 	s := memory.New(memory.Options{})
 	for _, size := range []int{0, 1, 18, 21, 22, 64} {
@@ -81,7 +81,7 @@ func TestBytesAreTheStoresOwn(t *testing.T) {
 
 // TestPurgeTakesTheFirst: while records come that are kept for two different times, and
 // some are put off, what is purged is always what expired first.
-func TestPurgeTakesTheFirst(t *testing.T) {
+func TestPurgeTakesTheFirstExpired(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
 	s := memory.New(memory.Options{Now: clock.Now})
@@ -119,8 +119,8 @@ func purgesFirst(t *testing.T, s *memory.Store, left map[string]time.Duration, n
 	if got, err := s.Purge(t.Context(), 1); got != want || err != nil {
 		t.Fatalf("at %d purged %d, %v, want %d", now, got, err, want)
 	}
-	if want == 1 && stands(t, s, first) != store.Absent {
-		t.Fatalf("at %d record %s stands, which expired first", now, first)
+	if want == 1 && current(t, s, first) != store.Absent {
+		t.Fatalf("at %d record %s is current, and it expired first", now, first)
 	}
 	delete(left, first)
 	return want == 1
@@ -128,7 +128,7 @@ func purgesFirst(t *testing.T, s *memory.Store, left map[string]time.Duration, n
 
 // TestWhatIsPutOffForEverTakesNoMoreRoom: a row whose expiry is extended again and
 // again takes no more memory, in any order, and without Purge.
-func TestWhatIsPutOffForEverTakesNoMoreRoom(t *testing.T) {
+func TestPostponedExpiriesUseBoundedSpace(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
 	s := memory.New(memory.Options{Now: clock.Now})

@@ -54,11 +54,11 @@ func swap(t *testing.T, s *memory.Store, changes ...store.Change) []store.SwapRe
 func mustCreate(t *testing.T, s *memory.Store, c store.Change) {
 	t.Helper()
 	if answer := swap(t, s, c)[0]; !answer.Applied(c) {
-		t.Fatalf("Swap(create %s) = %+v, want in force", c.To.Key, answer)
+		t.Fatalf("Swap(create %s) = %+v, want applied", c.To.Key, answer)
 	}
 }
 
-func stands(t *testing.T, s *memory.Store, key string) store.State {
+func current(t *testing.T, s *memory.Store, key string) store.State {
 	t.Helper()
 	answers, err := s.Get(t.Context(), []store.ID{store.NewID("op", "scope", key)})
 	if err != nil {
@@ -67,7 +67,7 @@ func stands(t *testing.T, s *memory.Store, key string) store.State {
 	return answers[0].Token.State
 }
 
-func TestFullStoreRefusesACreateAndNothingElse(t *testing.T) {
+func TestFullStoreRejectsOnlyCreates(t *testing.T) {
 	t.Parallel()
 	s := memory.New(memory.Options{MaxRecords: 2})
 	first, second := create("a", store.InProgress, 0), create("b", store.Succeeded, time.Hour)
@@ -82,16 +82,16 @@ func TestFullStoreRefusesACreateAndNothingElse(t *testing.T) {
 		t.Errorf("create in a full store: Err = %v, want ErrFull", err)
 	}
 	if !answers[1].Applied(finish) {
-		t.Errorf("change of a record in a full store = %+v, want in force", answers[1])
+		t.Errorf("change of a record in a full store = %+v, want applied", answers[1])
 	}
 	for key, want := range map[string]store.State{"a": store.Succeeded, "b": store.Succeeded, "c": store.Absent} {
-		if got := stands(t, s, key); got != want {
-			t.Errorf("record %s stands as %v, want %v", key, got, want)
+		if got := current(t, s, key); got != want {
+			t.Errorf("record %s is %v, want %v", key, got, want)
 		}
 	}
 }
 
-func TestFullStoreMakesRoomOfWhatExpiredFirst(t *testing.T) {
+func TestFullStorePurgesExpiredRecords(t *testing.T) {
 	t.Parallel()
 	now := newClock()
 	s := memory.New(memory.Options{MaxRecords: 4, Now: now.Now})
@@ -102,8 +102,8 @@ func TestFullStoreMakesRoomOfWhatExpiredFirst(t *testing.T) {
 	now.Advance(time.Hour)
 
 	mustCreate(t, s, create("new", store.InProgress, 0))
-	if got := stands(t, s, "sooner"); got != store.Absent {
-		t.Errorf("the expired record stands as %v, want it gone", got)
+	if got := current(t, s, "sooner"); got != store.Absent {
+		t.Errorf("the expired record is %v, want it purged", got)
 	}
 	again := create("another", store.InProgress, 0)
 	if answer := swap(t, s, again)[0]; !errors.Is(answer.Err, memory.ErrFull) {
@@ -114,8 +114,8 @@ func TestFullStoreMakesRoomOfWhatExpiredFirst(t *testing.T) {
 	for key, want := range map[string]store.State{
 		"later": store.Absent, "kept": store.Succeeded, "running": store.InProgress,
 	} {
-		if got := stands(t, s, key); got != want {
-			t.Errorf("record %s stands as %v, want %v", key, got, want)
+		if got := current(t, s, key); got != want {
+			t.Errorf("record %s is %v, want %v", key, got, want)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func TestUncommittedCreatesNeedRoom(t *testing.T) {
 	mustCreate(t, s, other) // the room was given back
 }
 
-func TestPurgeLeavesWhatATransactionHolds(t *testing.T) {
+func TestPurgeKeepsLockedRecords(t *testing.T) {
 	t.Parallel()
 	s := memory.New(memory.Options{})
 	held, free := create("held", store.Pending, -1), create("free", store.Pending, -1)
@@ -164,7 +164,7 @@ func TestPurgeLeavesWhatATransactionHolds(t *testing.T) {
 	}
 }
 
-func TestBatchesThatCannotBeAnswered(t *testing.T) {
+func TestInvalidBatches(t *testing.T) {
 	t.Parallel()
 	s := memory.New(memory.Options{})
 	one := create("a", store.Pending, 0)
@@ -184,14 +184,14 @@ func TestBatchesThatCannotBeAnswered(t *testing.T) {
 			if _, err := s.Swap(t.Context(), test.changes); err == nil || t.Context().Err() != nil {
 				t.Errorf("Swap: %v, want an error of its own", err)
 			}
-			if got := stands(t, s, "a"); got != store.Absent {
-				t.Errorf("after the error the record stands as %v, want nothing written", got)
+			if got := current(t, s, "a"); got != store.Absent {
+				t.Errorf("after the error the record is %v, want nothing written", got)
 			}
 		})
 	}
 }
 
-func TestEveryCallEndsWithItsContext(t *testing.T) {
+func TestEveryCallHonorsItsContext(t *testing.T) {
 	t.Parallel()
 	s := memory.New(memory.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -220,8 +220,8 @@ func TestEveryCallEndsWithItsContext(t *testing.T) {
 			t.Errorf("%s with a context that has ended: %v, want context.Canceled", name, err)
 		}
 	}
-	if got := stands(t, s, "a"); got != store.Absent {
-		t.Errorf("afterwards the record stands as %v, want nothing written", got)
+	if got := current(t, s, "a"); got != store.Absent {
+		t.Errorf("afterwards the record is %v, want nothing written", got)
 	}
 }
 

@@ -19,7 +19,7 @@ func inTx(t *testing.T, s *memory.Store, fn func(ctx context.Context, tx *memory
 	return err
 }
 
-func TestValuesComeWithTheCommit(t *testing.T) {
+func TestValuesAreVisibleAfterTheCommit(t *testing.T) {
 	t.Parallel()
 	s := memory.New(memory.Options{})
 	err := inTx(t, s, func(_ context.Context, tx *memory.Tx) error {
@@ -42,7 +42,7 @@ func TestValuesComeWithTheCommit(t *testing.T) {
 	}
 }
 
-func TestValuesGoWithTheRollback(t *testing.T) {
+func TestValuesAreUndoneByTheRollback(t *testing.T) {
 	t.Parallel()
 	s := memory.New(memory.Options{})
 	if err := inTx(t, s, func(_ context.Context, tx *memory.Tx) error { return tx.Put("k", []byte("old")) }); err != nil {
@@ -60,7 +60,7 @@ func TestValuesGoWithTheRollback(t *testing.T) {
 	}
 }
 
-func TestLaterCommitOfOneValueStands(t *testing.T) {
+func TestLaterCommitOfAValueWins(t *testing.T) {
 	t.Parallel()
 	s := memory.New(memory.Options{})
 	err := inTx(t, s, func(_ context.Context, outer *memory.Tx) error {
@@ -69,7 +69,7 @@ func TestLaterCommitOfOneValueStands(t *testing.T) {
 		}
 		return inTx(t, s, func(_ context.Context, inner *memory.Tx) error {
 			if got, ok := inner.Get("k"); ok {
-				t.Errorf("Get of somebody's uncommitted value = %q, want none", got)
+				t.Errorf("Get of another transaction's uncommitted value = %q, want none", got)
 			}
 			return inner.Put("k", []byte("inner"))
 		})
@@ -103,7 +103,7 @@ func TestValuesAreCopies(t *testing.T) {
 	}
 }
 
-func TestTransactionThatEndedIsRefused(t *testing.T) {
+func TestEndedTransactionIsRejected(t *testing.T) {
 	t.Parallel()
 	s := memory.New(memory.Options{})
 	var kept *memory.Tx
@@ -117,12 +117,12 @@ func TestTransactionThatEndedIsRefused(t *testing.T) {
 	if _, err := s.SwapTx(t.Context(), kept, []store.Change{c}); !errors.Is(err, memory.ErrTxDone) {
 		t.Errorf("SwapTx after the end: %v, want ErrTxDone", err)
 	}
-	if got := stands(t, s, "a"); got != store.Absent {
-		t.Errorf("after the refusal the record stands as %v, want nothing written", got)
+	if got := current(t, s, "a"); got != store.Absent {
+		t.Errorf("after the refusal the record is %v, want nothing written", got)
 	}
 }
 
-func TestTransactionOfAnotherStoreIsRefused(t *testing.T) {
+func TestTransactionOfAnotherStoreIsRejected(t *testing.T) {
 	t.Parallel()
 	s, other := memory.New(memory.Options{}), memory.New(memory.Options{})
 	c := create("a", store.Pending, 0)
@@ -138,7 +138,7 @@ func TestTransactionOfAnotherStoreIsRefused(t *testing.T) {
 	}
 }
 
-func TestCommitThatFindsTheRecordWrittenElsewhere(t *testing.T) {
+func TestCommitOfARecordThatAnotherTransactionWrote(t *testing.T) {
 	t.Parallel()
 	s := memory.New(memory.Options{})
 	c := create("a", store.Pending, 0)
@@ -149,7 +149,7 @@ func TestCommitThatFindsTheRecordWrittenElsewhere(t *testing.T) {
 		verdict, err := s.Atomic(ctx, c.To.ID, false,
 			func(context.Context, *memory.Tx, store.SwapResult) (*store.Change, error) { return &c, nil })
 		if verdict != store.NotCommitted || err == nil || errors.Is(err, store.ErrSuperseded) {
-			t.Errorf("commit over somebody's open write = %v, %v, want NotCommitted and not ErrSuperseded", verdict, err)
+			t.Errorf("commit over another transaction's open write = %v, %v, want NotCommitted and not ErrSuperseded", verdict, err)
 		}
 		return nil
 	})

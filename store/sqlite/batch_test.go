@@ -38,8 +38,8 @@ func TestChangesJoin(t *testing.T) {
 	t.Parallel()
 	s := sqlite.New(open(t))
 	mine, theirs := firstOf("mine", 9), firstOf("theirs", 9)
-	inForce(t, s, mine, true)
-	inForce(t, s, theirs, true)
+	wantApplied(t, s, mine, true)
+	wantApplied(t, s, theirs, true)
 	var ends []store.Change
 	for _, c := range mine {
 		c = move(c, store.Succeeded)
@@ -60,8 +60,8 @@ func TestChangesJoin(t *testing.T) {
 	}
 	next := joining(groups[1:]...)
 	answers, err := s.SwapJoinable(t.Context(), groups[0], func() []store.Change {
-		if got := stands(t, s, groups[0][10]); got != (store.Token{}) {
-			t.Errorf("%v stands before the commit", got)
+		if got := current(t, s, groups[0][10]); got != (store.Token{}) {
+			t.Errorf("%v is current before the commit", got)
 		}
 		return next()
 	})
@@ -80,14 +80,14 @@ func TestChangesJoin(t *testing.T) {
 			if a.Err == nil {
 				t.Errorf("change %d cannot be kept: %+v", i, a)
 			}
-		case !a.Applied(c), stands(t, s, c) != c.To.Token:
-			t.Errorf("change %d: %+v, want it in force", i, a)
+		case !a.Applied(c), current(t, s, c) != c.To.Token:
+			t.Errorf("change %d: %+v, want it applied", i, a)
 		}
 	}
 }
 
 // What joins is made later than what came before, by the store's clock too.
-func TestWhoJoinsHasATimeOfItsOwn(t *testing.T) {
+func TestJoiningChangeHasItsOwnTime(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	s := sqlite.New(db)
@@ -119,7 +119,7 @@ func TestWhoJoinsHasATimeOfItsOwn(t *testing.T) {
 
 // A claim of those that joined that SQLite refuses after its row does not stand, and
 // all others do.
-func TestAClaimThatJoinedIsRefusedAfterItsRow(t *testing.T) {
+func TestJoinedClaimIsRejectedAfterItsRow(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	s := sqlite.New(db)
@@ -134,14 +134,14 @@ CREATE TRIGGER see AFTER INSERT ON semel_records BEGIN INSERT INTO seen VALUES (
 	for i, c := range slices.Concat(first, joins) {
 		refused := c.To.Key == "joins7"
 		checkClaim(t, c.To.Key, answers[i], c, false, refused)
-		if made := stands(t, s, c) == c.To.Token; made == refused {
+		if made := current(t, s, c) == c.To.Token; made == refused {
 			t.Errorf("claim of %s: made is %v", c.To.Key, made)
 		}
 	}
 }
 
 // When it fails, nothing of it is written, and the next one is not hindered.
-func TestNothingIsLeftWhereGatheringFails(t *testing.T) {
+func TestFailedJoinLeavesNothing(t *testing.T) {
 	t.Parallel()
 	twice := firstClaims("twice", "twice")
 	for name, more := range map[string]func(context.CancelFunc) []store.Change{
@@ -167,25 +167,25 @@ func TestNothingIsLeftWhereGatheringFails(t *testing.T) {
 			if err == nil {
 				t.Error("it has not failed")
 			}
-			if got := stands(t, s, first[0]); got != (store.Token{}) {
-				t.Errorf("%v stands", got)
+			if got := current(t, s, first[0]); got != (store.Token{}) {
+				t.Errorf("%v is current", got)
 			}
-			inForce(t, s, first, true)
+			wantApplied(t, s, first, true)
 		})
 	}
 }
 
 // No change joins while another connection has the database: all are Busy at once.
-func TestNobodyJoinsABusyBatch(t *testing.T) {
+func TestBusyBatchAcceptsNoChanges(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	s := sqlite.New(db)
-	inForce(t, s, firstClaims("before"), true)
+	wantApplied(t, s, firstClaims("before"), true)
 	begin(t, db)
 	s.SetPatience(20 * time.Millisecond)
 	first := firstOf("first", 9)
 	answers, err := s.SwapJoinable(t.Context(), first, func() []store.Change {
-		t.Error("it was asked who joins")
+		t.Error("it requested joining changes")
 		return nil
 	})
 	if err != nil || len(answers) != len(first) || slices.ContainsFunc(answers, func(a store.SwapResult) bool { return !a.Busy }) {
@@ -194,7 +194,7 @@ func TestNobodyJoinsABusyBatch(t *testing.T) {
 }
 
 // A store around this one sees all changes itself: it is not passed by.
-func TestAStoreAroundIsNotPassedBy(t *testing.T) {
+func TestWrappedStoreSeesAllChanges(t *testing.T) {
 	t.Parallel()
 	inner := sqlite.New(open(t))
 	around := struct{ *sqlite.Store }{inner}

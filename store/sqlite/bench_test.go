@@ -67,7 +67,7 @@ const user = "user-0192d3a4-5b6c-7d8e"
 func BenchmarkNaive(b *testing.B) {
 	for _, callers := range []int{1, 64} {
 		b.Run(fmt.Sprint("callers=", callers), func(b *testing.B) {
-			insert, update, _ := byHand(b)
+			insert, update, _ := naiveStatements(b)
 			ctx := context.WithoutCancel(b.Context()) // the driver starts a goroutine for one that can end
 			result := outcome()
 			each(b, callers, func(key string) error {
@@ -86,7 +86,7 @@ func BenchmarkNaive(b *testing.B) {
 func BenchmarkBare(b *testing.B) {
 	for _, callers := range []int{1, 64} {
 		b.Run(fmt.Sprint("callers=", callers), func(b *testing.B) {
-			_, _, bare := byHand(b)
+			_, _, bare := naiveStatements(b)
 			ctx := context.WithoutCancel(b.Context())
 			result := outcome()
 			each(b, callers, func(key string) error {
@@ -99,7 +99,7 @@ func BenchmarkBare(b *testing.B) {
 }
 
 // byHand returns hand-written statements for comparison.
-func byHand(b *testing.B) (insert, update, bare *sql.Stmt) {
+func naiveStatements(b *testing.B) (insert, update, bare *sql.Stmt) {
 	b.Helper()
 	db := open(b)
 	db.SetMaxOpenConns(1)
@@ -169,7 +169,7 @@ func swapped(b *testing.B, s store.Store, changes []store.Change) {
 	}
 	for i := range answers {
 		if !answers[i].Applied(changes[i]) {
-			b.Fatalf("Swap = %+v, want in force", answers[i])
+			b.Fatalf("Swap = %+v, want applied", answers[i])
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // The times are the same for every statement that makes a change, and every way to
 // read the clock.
-func TestTimesOfManyAndOfOne(t *testing.T) {
+func TestTimesOfBatchesAndSingleChanges(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 2, 50} {
 		s := sqlite.New(open(t))
@@ -22,7 +22,7 @@ func TestTimesOfManyAndOfOne(t *testing.T) {
 			changes[i].To.Due = time.Hour
 			ids[i] = changes[i].To.ID
 		}
-		inForce(t, s, changes, true)
+		wantApplied(t, s, changes, true)
 		for _, r := range records(t, s, ids) {
 			if r.Due > time.Hour || r.Due < 50*time.Minute || r.Age < 0 || r.Since < 0 || r.Age > time.Minute || r.Since > time.Minute {
 				t.Errorf("of %d claims one is %+v", n, r)
@@ -33,19 +33,19 @@ func TestTimesOfManyAndOfOne(t *testing.T) {
 			changes[i].To.Owner += 1000
 			changes[i].IfDue = true
 		}
-		inForce(t, s, changes, false) // an hour is left
+		wantApplied(t, s, changes, false) // an hour is left
 		for i := range changes {
 			changes[i].IfDue = false
 			changes[i].To.Due = -time.Hour
 		}
-		inForce(t, s, changes, true)
+		wantApplied(t, s, changes, true)
 		for i := range changes {
 			changes[i] = move(changes[i], store.Succeeded)
 			changes[i].IfDue = i%2 == 0 // the lease is over
 			changes[i].To.Due, changes[i].To.Expire = 0, 2*time.Hour
 			changes[i].To.Outcome = fmt.Append(nil, i)
 		}
-		inForce(t, s, changes, true)
+		wantApplied(t, s, changes, true)
 		for i, r := range records(t, s, ids) {
 			if r.Due != 0 || r.Expire > 2*time.Hour || r.Expire < time.Hour || string(r.Outcome) != fmt.Sprint(i) || r.Since < 0 {
 				t.Errorf("of %d ends one is %+v", n, r)
@@ -55,7 +55,7 @@ func TestTimesOfManyAndOfOne(t *testing.T) {
 }
 
 // inForce asks for all changes, and requires that all are in force, or none.
-func inForce(t *testing.T, s *sqlite.Store, changes []store.Change, want bool) {
+func wantApplied(t *testing.T, s *sqlite.Store, changes []store.Change, want bool) {
 	t.Helper()
 	answers, err := s.Swap(t.Context(), changes)
 	if err != nil {
@@ -63,7 +63,7 @@ func inForce(t *testing.T, s *sqlite.Store, changes []store.Change, want bool) {
 	}
 	for i, a := range answers {
 		if a.Applied(changes[i]) != want {
-			t.Fatalf("change %d of %d: %+v, in force: %v, want %v", i, len(changes), a, !want, want)
+			t.Fatalf("change %d of %d: %+v, applied: %v, want %v", i, len(changes), a, !want, want)
 		}
 	}
 }

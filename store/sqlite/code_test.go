@@ -9,15 +9,15 @@ import (
 	"github.com/semelgo/semel/store/sqlite"
 )
 
-// plainCodeError has the code as an unsigned field, of a pointer.
+// plainCodeError is a pointer error with its code as an unsigned field.
 type plainCodeError struct{ Code uint8 }
 
 func (e *plainCodeError) Error() string { return "an error of SQLite" }
 
-// wordError has a field of that name, and it is no number.
-type wordError struct{ Code string }
+// textCodeError has a field Code that is no number.
+type textCodeError struct{ Code string }
 
-func (e wordError) Error() string { return e.Code }
+func (e textCodeError) Error() string { return e.Code }
 
 func TestCodeOf(t *testing.T) {
 	for _, row := range []struct {
@@ -36,7 +36,7 @@ func TestCodeOf(t *testing.T) {
 		{&fieldError{19, 787}, 787},
 		{&plainCodeError{6}, 6},
 		{(*plainCodeError)(nil), 0},
-		{wordError{"5"}, 0},
+		{textCodeError{"5"}, 0},
 	} {
 		if got := sqlite.CodeOf(row.err); got != row.want {
 			t.Errorf("the code of %#v is %d, want %d", row.err, got, row.want)

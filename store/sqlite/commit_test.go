@@ -21,7 +21,7 @@ func finish(t testing.TB, s *sqlite.Store, key string, last *store.Change) (stor
 	return finishCtx(t.Context(), s, key, last)
 }
 
-// commitErrors are errors of COMMIT, and what they tell.
+// commitErrors are errors of COMMIT, with their verdicts.
 func commitErrors() []struct {
 	err  error
 	want store.Verdict
@@ -34,8 +34,8 @@ func commitErrors() []struct {
 		{codeError(5 | 1<<8), store.NotCommitted},       // busy with a recovery
 		{codeError(6), store.NotCommitted},              // a locked table
 		{codeError(19 | 3<<8), store.NotCommitted},      // a deferred foreign key
-		{fieldError{5, 0}, store.NotCommitted},          // busy, as the driver with cgo says it
-		{fieldError{19, 19 | 3<<8}, store.NotCommitted}, // likewise
+		{fieldError{5, 0}, store.NotCommitted},          // busy, as the driver with cgo reports it
+		{fieldError{19, 19 | 3<<8}, store.NotCommitted}, // a foreign key, as the driver with cgo reports it
 		{fmt.Errorf("commit: %w", fieldError{5, 5 | 1<<8}), store.NotCommitted},
 		{codeError(10 | 4<<8), store.Unknown}, // fsync failed: it may be in the log
 		{codeError(10 | 3<<8), store.Unknown}, // a write failed
@@ -50,22 +50,22 @@ func commitErrors() []struct {
 	}
 }
 
-// An error of COMMIT is certain only if it is on the list. The errors here come
-// instead of a COMMIT, so what is not certain has not happened either.
+// An error of COMMIT is certain only if it is on the list. The errors here replace
+// a COMMIT, so that an uncertain one has not happened either.
 func TestCommitThatFailed(t *testing.T) {
-	b := breaking(t, true)
+	b := openFaulty(t, true)
 	s := sqlite.New(b.DB)
 	for i, row := range commitErrors() {
 		key := fmt.Sprint("failed ", i)
 		last := create(key, store.Succeeded, 1)
-		b.breakWith(atCommit(func(func() error) error { return row.err }))
+		b.setFault(atCommit(func(func() error) error { return row.err }))
 		verdict, err := finish(t, s, key, &last)
-		b.breakWith(atCommit(func(run func() error) error { return run() }))
+		b.setFault(atCommit(func(run func() error) error { return run() }))
 		if verdict != row.want || !errors.Is(err, row.err) {
 			t.Errorf("Atomic whose COMMIT fails with %#v = %v, %v, want %v", row.err, verdict, err, row.want)
 		}
-		if n, token := effects(t, b.DB, key), stands(t, s, last); n != 0 || token != (store.Token{}) {
-			t.Errorf("after %#v: %d effects, %+v stands, want nothing", row.err, n, token)
+		if n, token := effects(t, b.DB, key), current(t, s, last); n != 0 || token != (store.Token{}) {
+			t.Errorf("after %#v: %d effects, %+v is current, want nothing", row.err, n, token)
 		}
 	}
 	afterwards := create("afterwards", store.Succeeded, 1)
@@ -74,9 +74,9 @@ func TestCommitThatFailed(t *testing.T) {
 	}
 }
 
-// A COMMIT that was done and whose answer is lost is never told as not done.
-func TestCommitWhoseAnswerIsLost(t *testing.T) {
-	b := breaking(t, true)
+// A COMMIT that was done and lost its reply is never reported as not done.
+func TestCommitWithLostReply(t *testing.T) {
+	b := openFaulty(t, true)
 	s := sqlite.New(b.DB)
 	for i, row := range commitErrors() {
 		if row.want != store.Unknown {
@@ -84,14 +84,14 @@ func TestCommitWhoseAnswerIsLost(t *testing.T) {
 		}
 		key := fmt.Sprint("lost ", i)
 		last := create(key, store.Succeeded, 1)
-		b.breakWith(atCommit(func(run func() error) error { return errors.Join(run(), row.err) }))
+		b.setFault(atCommit(func(run func() error) error { return errors.Join(run(), row.err) }))
 		verdict, err := finish(t, s, key, &last)
-		b.breakWith(atCommit(func(run func() error) error { return run() }))
+		b.setFault(atCommit(func(run func() error) error { return run() }))
 		if verdict != store.Unknown || err == nil {
 			t.Errorf("Atomic whose COMMIT is lost to %#v = %v, %v, want Unknown", row.err, verdict, err)
 		}
-		if n := effects(t, b.DB, key); n != 1 || stands(t, s, last) != last.To.Token {
-			t.Errorf("after %#v: %d effects and %+v, want it committed", row.err, n, stands(t, s, last))
+		if n := effects(t, b.DB, key); n != 1 || current(t, s, last) != last.To.Token {
+			t.Errorf("after %#v: %d effects and %+v, want it committed", row.err, n, current(t, s, last))
 		}
 	}
 }
@@ -99,11 +99,11 @@ func TestCommitWhoseAnswerIsLost(t *testing.T) {
 // When the bound passes, the verdict is Unknown; the COMMIT keeps the right to
 // write, and may still happen.
 func TestCommitThatHangs(t *testing.T) {
-	b := breaking(t, true)
+	b := openFaulty(t, true)
 	s := sqlite.New(b.DB)
 	s.SetCommitBound(10 * time.Millisecond)
 	goOn, gone := make(chan struct{}), make(chan struct{})
-	b.breakWith(atCommit(func(run func() error) error {
+	b.setFault(atCommit(func(run func() error) error {
 		<-goOn
 		defer close(gone)
 		return run()
@@ -119,29 +119,29 @@ func TestCommitThatHangs(t *testing.T) {
 	if err != nil || !answers[0].Busy {
 		t.Errorf("Swap beside a COMMIT that hangs = %+v, %v, want Busy", answers, err)
 	}
-	if stands(t, s, last) != (store.Token{}) {
+	if current(t, s, last) != (store.Token{}) {
 		t.Error("the change is seen before it is committed")
 	}
-	b.breakWith(atCommit(func(run func() error) error { return run() }))
+	b.setFault(atCommit(func(run func() error) error { return run() }))
 	close(goOn)
 	<-gone
 	s.SetPatience(time.Minute)
 	s.SetCommitBound(time.Minute)
-	mustForce(t, s, other) // after the COMMIT: one at a time writes
-	if stands(t, s, last) != last.To.Token || effects(t, b.DB, "hangs") != 1 {
+	mustApply(t, s, other) // after the COMMIT: one at a time writes
+	if current(t, s, last) != last.To.Token || effects(t, b.DB, "hangs") != 1 {
 		t.Error("the COMMIT that hung is not seen after it was done")
 	}
 }
 
-// After a last change that was not made no COMMIT is sent: what SQLite counts
-// decides, and not what a goroutine of the handler's writes meanwhile.
-func TestNoCommitFollowsALastChangeThatWasNotMade(t *testing.T) {
-	b := breaking(t, true)
+// After a superseded last change no COMMIT is sent: SQLite's count of changed rows
+// decides, and not the writes of a goroutine of the handler.
+func TestNoCommitAfterASupersededLastChange(t *testing.T) {
+	b := openFaulty(t, true)
 	s := sqlite.New(b.DB)
 	stood := create("late", store.InProgress, 1)
-	mustForce(t, s, stood)
+	mustApply(t, s, stood)
 	sent := 0
-	b.breakWith(func(text string, run func() error, raw func(string) error) error {
+	b.setFault(func(text string, run func() error, raw func(string) error) error {
 		err := run()
 		switch {
 		case strings.Contains(text, "semel_records") && err == nil: // changes() is 1 now
@@ -155,24 +155,23 @@ func TestNoCommitFollowsALastChangeThatWasNotMade(t *testing.T) {
 		create("late", store.Succeeded, 2),
 		move(create("late", store.InProgress, 2), store.Succeeded),
 		move(create("absent", store.InProgress, 2), store.Succeeded),
-		create("late", store.InProgress, 1), // it stood before
+		create("late", store.InProgress, 1), // it existed before
 	} {
 		verdict, err := finish(t, s, "late", &last)
 		if verdict != store.NotCommitted || !errors.Is(err, store.ErrSuperseded) {
 			t.Errorf("Atomic = %v, %v, want NotCommitted, ErrSuperseded", verdict, err)
 		}
 	}
-	b.breakWith(func(_ string, run func() error, _ func(string) error) error { return run() })
+	b.setFault(func(_ string, run func() error, _ func(string) error) error { return run() })
 	if sent != 0 {
 		t.Errorf("COMMIT was sent %d times", sent)
 	}
-	if n := effects(t, b.DB, "late"); n != 0 || stands(t, s, stood) != stood.To.Token {
-		t.Errorf("%d effects and %+v, want none and what stood", n, stands(t, s, stood))
+	if n := effects(t, b.DB, "late"); n != 0 || current(t, s, stood) != stood.To.Token {
+		t.Errorf("%d effects and %+v, want none and what stood", n, current(t, s, stood))
 	}
 }
 
-// A real COMMIT that SQLite refuses, and after it the connection is in no
-// transaction.
+// After a real COMMIT that SQLite rejects, the connection is in no transaction.
 func TestCommitRefusedByADeferredConstraint(t *testing.T) {
 	db := open(t)
 	s := sqlite.New(db)
@@ -187,40 +186,40 @@ func TestCommitRefusedByADeferredConstraint(t *testing.T) {
 	if verdict != store.NotCommitted || err == nil || sqlite.CodeOf(err) != 787 {
 		t.Errorf("Atomic = %v, %v, want NotCommitted and a broken foreign key", verdict, err)
 	}
-	if stands(t, s, last) != (store.Token{}) {
-		t.Error("the outcome stands without its effect")
+	if current(t, s, last) != (store.Token{}) {
+		t.Error("the outcome is stored without its effect")
 	}
-	mustForce(t, s, last)
+	mustApply(t, s, last)
 }
 
-// A Swap whose COMMIT was refused for a lock has changed nothing and is Busy; after
+// A Swap whose COMMIT is rejected for a lock has changed nothing and is Busy; after
 // any other error of COMMIT the outcome is unknown.
-func TestSwapWhoseCommitFails(t *testing.T) {
-	b := breaking(t, true)
+func TestSwapWithFailedCommit(t *testing.T) {
+	b := openFaulty(t, true)
 	s := sqlite.New(b.DB)
 	changes := []store.Change{create("a", store.InProgress, 1), create("b", store.InProgress, 1)}
-	b.breakWith(atCommit(func(func() error) error { return codeError(5) }))
+	b.setFault(atCommit(func(func() error) error { return codeError(5) }))
 	answers, err := s.Swap(t.Context(), changes)
 	if err != nil || !answers[0].Busy || !answers[1].Busy {
 		t.Errorf("Swap whose COMMIT finds a lock = %+v, %v, want Busy", answers, err)
 	}
-	b.breakWith(atCommit(func(run func() error) error { return errors.Join(run(), codeError(10)) }))
+	b.setFault(atCommit(func(run func() error) error { return errors.Join(run(), codeError(10)) }))
 	if answers, err := s.Swap(t.Context(), changes); err == nil {
 		t.Errorf("Swap whose COMMIT is lost = %+v, want an error", answers)
 	}
-	b.breakWith(atCommit(func(run func() error) error { return run() }))
+	b.setFault(atCommit(func(run func() error) error { return run() }))
 	for _, c := range changes {
-		mustForce(t, s, c) // asked again, the answer is the same
+		mustApply(t, s, c) // the retry gives the same answer
 	}
 }
 
-// A context that ends while the changes are made, before the commit: nothing is
-// written, and the error is the context's.
-func TestSwapWhoseContextEndsBeforeTheCommit(t *testing.T) {
-	b := breaking(t, true)
+// If the context ends before the commit, nothing is written, and the error is the
+// context's.
+func TestSwapCanceledBeforeTheCommit(t *testing.T) {
+	b := openFaulty(t, true)
 	s := sqlite.New(b.DB)
 	ctx, cancel := context.WithCancel(t.Context())
-	b.breakWith(func(text string, run func() error, _ func(string) error) error {
+	b.setFault(func(text string, run func() error, _ func(string) error) error {
 		if strings.HasPrefix(text, "INSERT INTO semel_records") {
 			cancel()
 		}
@@ -230,22 +229,22 @@ func TestSwapWhoseContextEndsBeforeTheCommit(t *testing.T) {
 	if answers, err := s.Swap(ctx, []store.Change{a, c}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Swap = %+v, %v, want the context's error", answers, err)
 	}
-	if stands(t, s, a) != (store.Token{}) || stands(t, s, c) != (store.Token{}) {
+	if current(t, s, a) != (store.Token{}) || current(t, s, c) != (store.Token{}) {
 		t.Error("a change was made all the same")
 	}
 }
 
-// A transaction that is lost after run has returned takes the last change with
-// it: that is not made by itself.
-func TestLastChangeIsNeverMadeAlone(t *testing.T) {
-	b := breaking(t, true)
+// A transaction that is lost after run has returned takes the last change with it:
+// the last change is not made alone.
+func TestLastChangeNeedsItsTransaction(t *testing.T) {
+	b := openFaulty(t, true)
 	s := sqlite.New(b.DB)
 	stood := create("stood", store.InProgress, 1)
-	mustForce(t, s, stood)
+	mustApply(t, s, stood)
 	beat := move(stood, store.InProgress)
 	beat.To.Due = time.Hour
 	lost := 0
-	b.breakWith(func(text string, run func() error, raw func(string) error) error {
+	b.setFault(func(text string, run func() error, raw func(string) error) error {
 		err := run()
 		if strings.HasPrefix(text, "RELEASE") {
 			lost++
@@ -271,13 +270,13 @@ func TestLastChangeIsNeverMadeAlone(t *testing.T) {
 	}
 }
 
-// A rollback that the driver fails to do is done otherwise, and the connection
-// can be used again.
+// If the driver fails to roll back, the store rolls back in another way, and the
+// connection can be used again.
 func TestRollbackThatFails(t *testing.T) {
-	b := breaking(t, true)
+	b := openFaulty(t, true)
 	b.SetMaxOpenConns(1)
 	s := sqlite.New(b.DB)
-	b.breakWith(func(text string, run func() error, _ func(string) error) error {
+	b.setFault(func(text string, run func() error, _ func(string) error) error {
 		if text == "tx.Rollback" {
 			return io.ErrUnexpectedEOF
 		}
@@ -294,5 +293,5 @@ func TestRollbackThatFails(t *testing.T) {
 	if n := effects(t, b.DB, "key"); n != 0 {
 		t.Errorf("%d effects, want none", n)
 	}
-	mustForce(t, s, last)
+	mustApply(t, s, last)
 }

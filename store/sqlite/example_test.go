@@ -12,8 +12,8 @@ import (
 	"github.com/semelgo/semel/store/sqlite"
 )
 
-// A group is created once, however often it is asked for, because the group and
-// the record of its key are committed together.
+// A group is created once, however often the request is repeated, because the group
+// and the record of its key are committed together.
 func Example() {
 	dir, err := os.MkdirTemp("", "semel")
 	if err != nil {

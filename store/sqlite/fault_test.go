@@ -10,39 +10,39 @@ import (
 	"testing"
 )
 
-// fault decides what becomes of one statement or COMMIT: run does it, and raw
-// does something else on the same connection. What fault returns is what the
-// store is told.
+// fault decides what happens to one statement or COMMIT: run executes it, and raw
+// executes something else on the same connection. The store gets the error that
+// fault returns.
 type fault func(text string, run func() error, raw func(text string) error) error
 
-// breakable is a database whose driver fails as a test tells it to. The driver
+// faultyDriver is a database whose driver fails as a test tells it to. The driver
 // beneath is real.
-type breakable struct {
+type faultyDriver struct {
 	*sql.DB
 
 	fault atomic.Pointer[fault]
 }
 
-// breaking returns a breakable database. With counts its connections tell the
-// data version, as the driver beneath does; without, as few drivers do.
-func breaking(t testing.TB, counts bool) *breakable {
+// openFaulty returns a database with a faultyDriver. With counts its connections
+// report the data version, as the driver beneath does; few drivers do.
+func openFaulty(t testing.TB, counts bool) *faultyDriver {
 	t.Helper()
 	beneath, err := sql.Open("sqlite", "")
 	if err != nil {
 		t.Fatalf("open: %v", err)
 	}
 	defer beneath.Close()
-	b := &breakable{}
+	b := &faultyDriver{}
 	name := filepath.Join(t.TempDir(), "breakable.db") +
 		"?_pragma=busy_timeout(2000)&_pragma=journal_mode(WAL)&_pragma=foreign_keys(ON)&_txlock=immediate"
-	b.DB = sql.OpenDB(&brokenConnector{b, beneath.Driver(), name, counts})
-	furnish(t, b.DB)
+	b.DB = sql.OpenDB(&faultyConnector{b, beneath.Driver(), name, counts})
+	createTables(t, b.DB)
 	return b
 }
 
-func (b *breakable) breakWith(f fault) { b.fault.Store(&f) }
+func (b *faultyDriver) setFault(f fault) { b.fault.Store(&f) }
 
-func (c brokenConn) run(text string, run func() error) error {
+func (c faultyConn) run(text string, run func() error) error {
 	f := c.b.fault.Load()
 	if f == nil {
 		return run()
@@ -53,16 +53,16 @@ func (c brokenConn) run(text string, run func() error) error {
 	})
 }
 
-type brokenConnector struct {
-	b      *breakable
+type faultyConnector struct {
+	b      *faultyDriver
 	driver driver.Driver
 	name   string
 	counts bool
 }
 
-func (c *brokenConnector) Driver() driver.Driver { return c.driver }
+func (c *faultyConnector) Driver() driver.Driver { return c.driver }
 
-func (c *brokenConnector) Connect(context.Context) (driver.Conn, error) {
+func (c *faultyConnector) Connect(context.Context) (driver.Conn, error) {
 	conn, err := c.driver.Open(c.name)
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (c *brokenConnector) Connect(context.Context) (driver.Conn, error) {
 	if !ok {
 		return nil, errors.New("the driver's connection lacks a method")
 	}
-	broken := brokenConn{whole, c.b}
+	broken := faultyConn{whole, c.b}
 	if c.counts {
 		return countingConn{broken, conn.(counting)}, nil
 	}
@@ -82,7 +82,7 @@ type counting interface {
 	FileControlDataVersion(database string) (uint32, error)
 }
 
-// wholeConn is what of the driver's connection is passed on.
+// wholeConn is the part of the driver's connection that is passed through.
 type wholeConn interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -94,29 +94,29 @@ type wholeConn interface {
 }
 
 type countingConn struct {
-	brokenConn
+	faultyConn
 	counting
 }
 
-type brokenConn struct {
+type faultyConn struct {
 	conn wholeConn
-	b    *breakable
+	b    *faultyDriver
 }
 
-func (c brokenConn) Close() error                           { return c.conn.Close() }
-func (c brokenConn) ResetSession(ctx context.Context) error { return c.conn.ResetSession(ctx) }
-func (c brokenConn) IsValid() bool                          { return c.conn.IsValid() }
-func (c brokenConn) Begin() (driver.Tx, error)              { return nil, errors.ErrUnsupported }
+func (c faultyConn) Close() error                           { return c.conn.Close() }
+func (c faultyConn) ResetSession(ctx context.Context) error { return c.conn.ResetSession(ctx) }
+func (c faultyConn) IsValid() bool                          { return c.conn.IsValid() }
+func (c faultyConn) Begin() (driver.Tx, error)              { return nil, errors.ErrUnsupported }
 
-func (c brokenConn) Prepare(text string) (driver.Stmt, error) {
+func (c faultyConn) Prepare(text string) (driver.Stmt, error) {
 	return c.PrepareContext(context.Background(), text)
 }
 
-func (c brokenConn) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
+func (c faultyConn) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
 	return c.conn.QueryContext(ctx, text, args)
 }
 
-func (c brokenConn) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (result driver.Result, err error) {
+func (c faultyConn) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (result driver.Result, err error) {
 	err = c.run(text, func() error {
 		result, err = c.conn.ExecContext(ctx, text, args)
 		return err
@@ -124,12 +124,12 @@ func (c brokenConn) ExecContext(ctx context.Context, text string, args []driver.
 	return result, err
 }
 
-func (c brokenConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
+func (c faultyConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
 	tx, err := c.conn.BeginTx(ctx, opts)
-	return brokenTx{tx, c}, err
+	return faultyTx{tx, c}, err
 }
 
-func (c brokenConn) PrepareContext(ctx context.Context, text string) (driver.Stmt, error) {
+func (c faultyConn) PrepareContext(ctx context.Context, text string) (driver.Stmt, error) {
 	stmt, err := c.conn.PrepareContext(ctx, text)
 	if err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func (c brokenConn) PrepareContext(ctx context.Context, text string) (driver.Stm
 	if !ok {
 		return nil, errors.New("the driver's statement lacks a method")
 	}
-	return brokenStmt{whole, text, c}, nil
+	return faultyStmt{whole, text, c}, nil
 }
 
 type wholeStmt interface {
@@ -147,14 +147,14 @@ type wholeStmt interface {
 	driver.StmtQueryContext
 }
 
-type brokenStmt struct {
+type faultyStmt struct {
 	wholeStmt
 
 	text string
-	conn brokenConn
+	conn faultyConn
 }
 
-func (s brokenStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+func (s faultyStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
 	result := driver.Result(driver.RowsAffected(0))
 	err := s.conn.run(s.text, func() error {
 		done, err := s.wholeStmt.ExecContext(ctx, args)
@@ -166,17 +166,17 @@ func (s brokenStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (
 	return result, err
 }
 
-type brokenTx struct {
+type faultyTx struct {
 	driver.Tx
 
-	conn brokenConn
+	conn faultyConn
 }
 
-func (t brokenTx) Commit() error { return t.conn.run("COMMIT", t.Tx.Commit) }
+func (t faultyTx) Commit() error { return t.conn.run("COMMIT", t.Tx.Commit) }
 
-func (t brokenTx) Rollback() error { return t.conn.run("tx.Rollback", t.Tx.Rollback) }
+func (t faultyTx) Rollback() error { return t.conn.run("tx.Rollback", t.Tx.Rollback) }
 
-// atCommit is a fault of COMMIT alone.
+// atCommit is a fault of COMMIT only.
 func atCommit(f func(run func() error) error) fault {
 	return func(text string, run func() error, _ func(string) error) error {
 		if text == "COMMIT" {
@@ -186,13 +186,13 @@ func atCommit(f func(run func() error) error) fault {
 	}
 }
 
-// codeError is an error as the driver without cgo has them.
+// codeError is an error of the driver without cgo.
 type codeError int
 
 func (e codeError) Error() string { return "an error of SQLite" }
 func (e codeError) Code() int     { return int(e) }
 
-// fieldError is an error as the driver with cgo has them.
+// fieldError is an error of the driver with cgo.
 type fieldError struct {
 	Code         fieldCode
 	ExtendedCode extendedCode

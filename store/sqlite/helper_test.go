@@ -19,10 +19,10 @@ func open(t testing.TB) *sql.DB {
 	if err != nil {
 		t.Fatalf("Open: %v", err)
 	}
-	return furnish(t, db)
+	return createTables(t, db)
 }
 
-// plainSettings are no more than what makes tests quicker.
+// plainSettings only make tests faster.
 const plainSettings = "?_pragma=synchronous(OFF)"
 
 // plain opens a new database with SQLite's defaults: with a rollback journal,
@@ -33,10 +33,10 @@ func plain(t testing.TB) *sql.DB {
 	if err != nil {
 		t.Fatalf("open: %v", err)
 	}
-	return furnish(t, db)
+	return createTables(t, db)
 }
 
-func furnish(t testing.TB, db *sql.DB) *sql.DB {
+func createTables(t testing.TB, db *sql.DB) *sql.DB {
 	t.Helper()
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
@@ -57,11 +57,11 @@ func begin(t testing.TB, db *sql.DB) *sql.Tx {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = tx.Rollback() }) // it may be over
+	t.Cleanup(func() { _ = tx.Rollback() }) // it may have ended
 	return tx
 }
 
-// connect returns a connection, which is given back in the end.
+// connect returns a connection, which is closed when the test ends.
 func connect(t testing.TB, db *sql.DB) *sql.Conn {
 	t.Helper()
 	conn, err := db.Conn(t.Context())
@@ -84,7 +84,7 @@ func mustExec(t testing.TB, e execer, query string, args ...any) {
 	}
 }
 
-// effect writes that key had its effect once more.
+// effect writes one more effect of key.
 func effect(ctx context.Context, e execer, key string) error {
 	_, err := e.ExecContext(ctx, `INSERT INTO effects (key) VALUES (?)`, key)
 	return err
@@ -100,7 +100,7 @@ func effects(t testing.TB, db *sql.DB, key string) int {
 	return n
 }
 
-// create is the change that lets a record of key stand in the state.
+// create creates the record of key in the state.
 func create(key string, state store.State, owner uint64) store.Change {
 	return store.Change{To: store.Record{
 		ID:        store.NewID("test", "scope", key),
@@ -109,15 +109,15 @@ func create(key string, state store.State, owner uint64) store.Change {
 	}}
 }
 
-// move takes what c lets stand to another state.
+// move changes the record of c to another state.
 func move(c store.Change, state store.State) store.Change {
 	to := c.To
 	to.State = state
 	return store.Change{If: c.To.Token, To: to}
 }
 
-// stands returns the token that stands under the record's ID.
-func stands(t testing.TB, s store.Store, c store.Change) store.Token {
+// current returns the record's current token.
+func current(t testing.TB, s store.Store, c store.Change) store.Token {
 	t.Helper()
 	answers, err := s.Get(context.Background(), []store.ID{c.To.ID})
 	if err != nil {
@@ -126,11 +126,11 @@ func stands(t testing.TB, s store.Store, c store.Change) store.Token {
 	return answers[0].Token
 }
 
-// mustForce asks for c and requires that it is in force.
-func mustForce(t testing.TB, s store.Store, c store.Change) {
+// mustApply makes c and requires that it is applied.
+func mustApply(t testing.TB, s store.Store, c store.Change) {
 	t.Helper()
 	answers, err := s.Swap(t.Context(), []store.Change{c})
 	if err != nil || !answers[0].Applied(c) {
-		t.Fatalf("Swap = %+v, %v, want in force", answers, err)
+		t.Fatalf("Swap = %+v, %v, want applied", answers, err)
 	}
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/semelgo/semel/store/sqlite"
 )
 
-// An idle worker and an idle sweeper are in no writer's way: they find out without
-// the write lock that there is nothing to do.
-func TestNothingToDoTakesNoLock(t *testing.T) {
+// An idle worker and an idle sweeper block no writer: they find out without the
+// write lock that there is nothing to do.
+func TestIdleDequeueTakesNoLock(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	s := sqlite.New(db)
 	s.SetPatience(time.Hour)
 	later := create("later", store.Pending, 1)
 	later.To.Due = time.Hour
-	mustForce(t, s, later)
-	release := lockOut(t, db)
+	mustApply(t, s, later)
+	release := lockDatabase(t, db)
 	defer release()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -33,14 +33,14 @@ func TestNothingToDoTakesNoLock(t *testing.T) {
 	}
 }
 
-// A handler that asks while it has the only connection is answered: none.
+// A handler that dequeues while it holds the only connection gets no records.
 func TestDequeueInAPoolOfOne(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.SetMaxOpenConns(1)
 	s := sqlite.New(db)
 	waits, last := create("waits", store.Pending, 1), create("last", store.Succeeded, 1)
-	mustForce(t, s, waits)
+	mustApply(t, s, waits)
 	d := store.Dequeue{Operation: waits.To.Operation, Limit: 10, Owner: 7, Lease: time.Minute}
 	verdict, err := s.Atomic(t.Context(), last.To.ID, true, func(ctx context.Context, _ *sql.Tx, _ store.SwapResult) (*store.Change, error) {
 		s.SetPatience(20 * time.Millisecond)

@@ -21,7 +21,7 @@ func TestOpenSettingsOnEveryConnection(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer conn.Close() // only at the end, so that each is another one
+		defer conn.Close() // closed at the end, so that each is another connection
 		for pragma, want := range map[string]string{
 			"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "busy_timeout": "2000",
 		} {
@@ -104,8 +104,8 @@ func TestOpenRelativePath(t *testing.T) {
 	}
 }
 
-// Many may open a new file at once.
-func TestOpenAtOnce(t *testing.T) {
+// Many processes may open a new file at once.
+func TestConcurrentOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "semel.db")
 	var all sync.WaitGroup
 	for range 10 {
@@ -124,8 +124,8 @@ func TestOpenAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// What the records survive follows from the connection's settings, and Because
-// names the one that decides.
+// The level that records survive follows from the connection's settings, and
+// Because names the deciding one.
 func TestCapabilitiesFollowTheSettings(t *testing.T) {
 	type answer struct {
 		survives store.Failure
@@ -147,7 +147,7 @@ func TestCapabilitiesFollowTheSettings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		furnish(t, db)
+		createTables(t, db)
 		caps, err := sqlite.New(db).Capabilities(t.Context())
 		if err != nil || caps.Survives != want.survives || !strings.Contains(caps.SurvivesBecause, want.because) {
 			t.Errorf("with %q Capabilities = %+v, %v, want %+v", settings, caps, err, want)

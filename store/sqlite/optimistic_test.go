@@ -14,8 +14,9 @@ import (
 	"github.com/semelgo/semel/store/sqlite"
 )
 
-// TestOptimisticEngines: without a right to the record it is the only write lock
-// that keeps them apart. One effect is committed, and all answer alike.
+// TestOptimisticEngines: without a right to the record only the write lock
+// separates transactions. One effect is committed, and all callers get the same
+// answer.
 func TestOptimisticEngines(t *testing.T) {
 	t.Parallel()
 	db := open(t)

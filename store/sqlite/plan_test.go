@@ -11,8 +11,8 @@ import (
 	"github.com/semelgo/semel/store/sqlite"
 )
 
-// No statement reads a whole table or sorts one, when the tables are empty and
-// when they are filled and analyzed.
+// No statement reads or sorts a whole table, whether the tables are empty, or
+// filled and analyzed.
 func TestPlans(t *testing.T) {
 	db := open(t)
 	checkPlans(t, db)

@@ -20,15 +20,15 @@ import (
 // racePath tells a child of the test binary which database to race on.
 const racePath = "SEMEL_SQLITE_RACE"
 
-// contested is how many keys the processes race for.
-const contested = 60
+// contestedKeys is the number of keys that the processes race for.
+const contestedKeys = 60
 
 func TestMain(m *testing.M) {
 	path := os.Getenv(racePath)
 	if path == "" {
 		os.Exit(m.Run())
 	}
-	won, err := race(context.Background(), path, uint64(os.Getpid()))
+	won, err := runRacingProcess(context.Background(), path, uint64(os.Getpid()))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -36,22 +36,22 @@ func TestMain(m *testing.M) {
 	fmt.Println(won)
 }
 
-// race tries to win each key, and returns how many it won.
-func race(ctx context.Context, path string, owner uint64) (won int, err error) {
+// runRacingProcess tries to win each key, and returns how many it won.
+func runRacingProcess(ctx context.Context, path string, owner uint64) (won int, err error) {
 	db, err := sqlite.Open(path)
 	if err != nil {
 		return 0, err
 	}
 	defer db.Close()
 	s := sqlite.New(db)
-	for i := range contested {
+	for i := range contestedKeys {
 		key := fmt.Sprint(i)
 		last := create(key, store.Succeeded, owner)
 		for again := true; again; {
 			again = false
 			verdict, err := s.Atomic(ctx, last.To.ID, true,
-				func(ctx context.Context, tx *sql.Tx, stands store.SwapResult) (*store.Change, error) {
-					if again = stands.Busy; again {
+				func(ctx context.Context, tx *sql.Tx, current store.SwapResult) (*store.Change, error) {
+					if again = current.Busy; again {
 						return nil, errHandler
 					}
 					return &last, effect(ctx, tx, key)
@@ -95,7 +95,7 @@ func TestTwoProcesses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	total, err := race(t.Context(), path, 1)
+	total, err := runRacingProcess(t.Context(), path, 1)
 	if err != nil {
 		t.Error(err)
 	}
@@ -110,10 +110,10 @@ func TestTwoProcesses(t *testing.T) {
 		}
 		total += won
 	}
-	if total != contested {
-		t.Errorf("%d keys have %d winners", contested, total)
+	if total != contestedKeys {
+		t.Errorf("%d keys have %d winners", contestedKeys, total)
 	}
-	for i := range contested {
+	for i := range contestedKeys {
 		if n := effects(t, db, fmt.Sprint(i)); n != 1 {
 			t.Errorf("key %d has %d effects, want 1", i, n)
 		}

@@ -41,8 +41,8 @@ func everyCall(t *testing.T, s *sqlite.Store, db *sql.DB) map[string]error {
 	return errs
 }
 
-// Without its tables every call says what is missing and what makes it, and
-// works once that was done.
+// Without its tables every call's error names the missing tables and the fix, and
+// calls work after the fix.
 func TestNoSchema(t *testing.T) {
 	db, err := sqlite.Open(filepath.Join(t.TempDir(), "semel.db"))
 	if err != nil {
@@ -58,15 +58,15 @@ func TestNoSchema(t *testing.T) {
 	if err := migrate.SQLite(t.Context(), db); err != nil {
 		t.Fatal(err)
 	}
-	mustForce(t, s, create("key", store.InProgress, 1))
+	mustApply(t, s, create("key", store.InProgress, 1))
 }
 
-// Tables can go while the store is used.
+// Tables can be dropped while the store is used.
 func TestSchemaTakenAway(t *testing.T) {
 	for _, table := range []string{"semel_records", "semel_notes", "semel_guard", "semel_salt"} {
 		db := open(t)
 		s := sqlite.New(db)
-		mustForce(t, s, create("before", store.InProgress, 1))
+		mustApply(t, s, create("before", store.InProgress, 1))
 		mustExec(t, db, `DROP TABLE `+table)
 		errs := everyCall(t, s, db)
 		failed := 0
@@ -85,11 +85,11 @@ func TestSchemaTakenAway(t *testing.T) {
 	}
 }
 
-// An error that has nothing to do with the tables is not taken for that.
+// Errors with another cause are not taken for a missing schema.
 func TestOtherErrorsAreNotNoSchema(t *testing.T) {
 	db := open(t)
 	s := sqlite.New(db)
-	mustForce(t, s, create("before", store.InProgress, 1))
+	mustApply(t, s, create("before", store.InProgress, 1))
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}

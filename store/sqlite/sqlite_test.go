@@ -14,22 +14,22 @@ import (
 func TestContract(t *testing.T) {
 	t.Parallel()
 	t.Attr("engine", "sqlite")
-	runContract(t, open(t), asItIs)
+	runContract(t, open(t), unchanged)
 }
 
-func asItIs(s *sqlite.Store) store.TxStore[*sql.Tx] { return s }
+func unchanged(s *sqlite.Store) store.TxStore[*sql.Tx] { return s }
 
-func TestContractOnAPlainDatabase(t *testing.T) {
+func TestContractOnDefaultSettings(t *testing.T) {
 	t.Parallel()
-	runContract(t, plain(t), asItIs)
+	runContract(t, plain(t), unchanged)
 }
 
 // runContract empties the tables for each check: the suite needs hundreds of
-// stores, and that is quicker than new databases.
+// stores, and this is faster than new databases.
 func runContract(t *testing.T, db *sql.DB, as func(*sqlite.Store) store.TxStore[*sql.Tx]) {
 	t.Helper()
 	s := sqlite.New(db)
-	// Less patience than users have, because the suite often has a transaction
+	// A shorter wait than in production, because the suite often has a transaction
 	// wait for itself.
 	s.SetPatience(200 * time.Millisecond)
 	semeltest.Run(t, func(t testing.TB) semeltest.Subject[*sql.Tx] {
@@ -43,7 +43,7 @@ func runContract(t *testing.T, db *sql.DB, as func(*sqlite.Store) store.TxStore[
 	})
 }
 
-// empty takes away what a check has left.
+// empty removes the records of a check.
 func empty(t testing.TB, db *sql.DB) {
 	t.Helper()
 	tx := begin(t, db)

@@ -7,12 +7,12 @@ import (
 	"github.com/semelgo/semel/store/sqlite"
 )
 
-// The first call of a store prepares its statements, for which it reads the
-// database. Like every later call it waits for a connection that excludes readers,
-// and is Busy in the end.
+// The first call of a store prepares its statements and reads the database for
+// that. Like every later call it waits for a connection that excludes readers, and
+// returns Busy in the end.
 func TestFirstCallWaitsForALock(t *testing.T) {
 	t.Parallel()
-	db := plain(t) // without WAL, a writer keeps readers out
+	db := plain(t) // without WAL, a writer excludes readers
 	lock, err := db.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -27,13 +27,13 @@ func TestFirstCallWaitsForALock(t *testing.T) {
 	c := create("k", store.Succeeded, 1)
 	answers, err := s.Swap(t.Context(), []store.Change{c})
 	if err != nil || !answers[0].Busy {
-		t.Errorf("Swap = %+v, %v, want Busy: somebody has the database", answers, err)
+		t.Errorf("Swap = %+v, %v, want Busy: the database is locked", answers, err)
 	}
 	if _, err := lock.ExecContext(t.Context(), `ROLLBACK`); err != nil {
 		t.Fatal(err)
 	}
 	answers, err = s.Swap(t.Context(), []store.Change{c})
 	if err != nil || !answers[0].Applied(c) {
-		t.Errorf("Swap = %+v, %v, want it in force", answers, err)
+		t.Errorf("Swap = %+v, %v, want it applied", answers, err)
 	}
 }

@@ -23,7 +23,7 @@ type viewRow struct {
 	ID, Operation, State    string
 	Attempt, Priority       int
 	Tainted, DeadLetter     bool
-	Due, LeaseEnds, Expires bool // whether there is one
+	Due, LeaseEnds, Expires bool // whether there is a time
 	FailureCode             sql.Null[string]
 	InputBytes              int
 	OutcomeBytes            int
@@ -56,8 +56,8 @@ func view(t *testing.T, db *sql.DB) []viewRow {
 	return all
 }
 
-// The view shows records of each state that a database had before it had the view, as
-// the engine stores them and as it never does.
+// The view shows records of each state that were written before the view existed,
+// as the engine stores them and as it never does.
 func TestRecordView(t *testing.T) {
 	const day = 24 * time.Hour
 	db, err := sqlite.Open(filepath.Join(t.TempDir(), "semel.db"))
@@ -113,7 +113,7 @@ func TestRecordView(t *testing.T) {
 		r := c.record
 		r.Operation, r.Scope, r.Key, r.Fingerprint = `pay\5`, "s3cret", "s3cret "+string(rune(i)), []byte("s3cret")
 		r.Attempt, r.Owner, r.ID = uint32(i), 1, store.NewID(r.Operation, r.Scope, r.Key)
-		mustForce(t, s, store.Change{To: r})
+		mustApply(t, s, store.Change{To: r})
 		c.row.ID, c.row.Operation, c.row.Attempt = r.ID.String(), r.Operation, i
 		want = append(want, c.row)
 	}

@@ -13,8 +13,9 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// innerWays are the ways to run an inner operation whose function is given a context.
-func innerWays() map[string]func(ctx context.Context, e *engine, fn func(ctx context.Context)) error {
+// innerModes are the ways to run an inner operation whose function receives a
+// context.
+func innerModes() map[string]func(ctx context.Context, e *engine, fn func(ctx context.Context)) error {
 	op := func(o plan) semel.Call { return semel.Define("inner", o).Call(caller, "inner", "in") }
 	return map[string]func(ctx context.Context, e *engine, fn func(ctx context.Context)) error{
 		"Do": func(ctx context.Context, e *engine, fn func(ctx context.Context)) error {
@@ -36,13 +37,13 @@ func innerWays() map[string]func(ctx context.Context, e *engine, fn func(ctx con
 	}
 }
 
-// found is what a function finds in its context.
-type found struct {
+// contextValues are the values that a function finds in its context.
+type contextValues struct {
 	tx, attempt bool
 	key         string
 }
 
-func look(ctx context.Context, e *engine) (f found) {
+func readContext(ctx context.Context, e *engine) (f contextValues) {
 	_, f.tx = semel.TxOf(ctx, e)
 	var a *semel.Attempt
 	if a, f.attempt = semel.AttemptOf(ctx); f.attempt && a.Call().Operation() != "inner" {
@@ -57,29 +58,29 @@ func look(ctx context.Context, e *engine) (f found) {
 // operation's transaction, attempt and child keys, and nothing of the outer one.
 func TestContextIsOfTheInnermostOperation(t *testing.T) {
 	t.Parallel()
-	for outerName, by := range engineWays() {
-		for innerName, run := range innerWays() {
+	for outerName, by := range engineModes() {
+		for innerName, run := range innerModes() {
 			t.Run(outerName+"/"+innerName, func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
-					alone := newWorld(t)
-					var want found
-					if err := run(t.Context(), alone.engine, func(ctx context.Context) { want = look(ctx, alone.engine) }); err != nil {
+					alone := newFixture(t)
+					var want contextValues
+					if err := run(t.Context(), alone.engine, func(ctx context.Context) { want = readContext(ctx, alone.engine) }); err != nil {
 						t.Fatal(err)
 					}
-					w := newWorld(t)
+					w := newFixture(t)
 					outer := semel.Define("outer", by.plan).Call(caller, "outer", "in")
 					err := by.run(t.Context(), w, outer, func(ctx context.Context, _ func()) error {
 						_, inTx := semel.TxOf(ctx, w.engine)
 						if inTx && innerName != "Do" {
-							return nil // a second transaction of the engine is refused
+							return nil // a second transaction of the engine is rejected
 						}
-						var got, foreign found
-						err := run(ctx, w.engine, func(ctx context.Context) { got = look(ctx, w.engine) })
+						var got, foreign contextValues
+						err := run(ctx, w.engine, func(ctx context.Context) { got = readContext(ctx, w.engine) })
 						if got != want {
 							t.Errorf("in the inner operation the context has %+v, want %+v", got, want)
 						}
-						other := newWorld(t)
-						_ = run(ctx, other.engine, func(ctx context.Context) { foreign = look(ctx, w.engine) })
+						other := newFixture(t)
+						_ = run(ctx, other.engine, func(ctx context.Context) { foreign = readContext(ctx, w.engine) })
 						if foreign.tx {
 							t.Error("an inner operation of another engine finds the outer transaction")
 						}
@@ -99,10 +100,10 @@ func TestContextIsOfTheInnermostOperation(t *testing.T) {
 // is between the two.
 func TestTransactionAroundAnInnerOperationIsStillSeen(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		op := func(name string) semel.Call { return semel.Define(name, plan{}).Call(caller, "k", "in") }
 		_, _, err := semel.DoTx(t.Context(), w.engine, op("outer"), func(ctx context.Context, _ *memory.Tx) (string, error) {
-			return "", innerWays()["Do"](ctx, w.engine, func(ctx context.Context) {
+			return "", innerModes()["Do"](ctx, w.engine, func(ctx context.Context) {
 				_, _, err := semel.DoTx(ctx, w.engine, op("innermost"), func(context.Context, *memory.Tx) (string, error) {
 					t.Error("the innermost operation ran")
 					return "", nil
@@ -121,11 +122,11 @@ func TestTransactionAroundAnInnerOperationIsStillSeen(t *testing.T) {
 // TestInTxOfTheInnermostAttempt: InTx in an inner operation never ends the outer attempt.
 func TestInTxOfTheInnermostAttempt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		w, other := newWorld(t), newWorld(t)
+		w, other := newFixture(t), newFixture(t)
 		errOuter := errors.New("the outer function's own error")
 		outer := semel.Define("outer", plan{Policy: semel.Atomic()}).Call(caller, "outer", "in")
 		_, _, err := semel.Do(t.Context(), w, outer, func(ctx context.Context) (string, error) {
-			err := innerWays()["DoTx"](ctx, other.engine, func(ctx context.Context) {
+			err := innerModes()["DoTx"](ctx, other.engine, func(ctx context.Context) {
 				_, err := semel.InTx(ctx, w.engine, func(context.Context, *memory.Tx) (string, error) { return "", nil })
 				if !errors.Is(err, semel.ErrInvalid) {
 					t.Errorf("InTx in an inner operation = %v, want ErrInvalid", err)
@@ -144,16 +145,16 @@ func TestInTxOfTheInnermostAttempt(t *testing.T) {
 // for a connection after its function has built it, and is then not sent.
 func TestWaitLimitIsOfTheInnermostOperation(t *testing.T) {
 	t.Parallel()
-	for name, by := range engineWays() {
+	for name, by := range engineModes() {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				w := newWorld(t)
+				w := newFixture(t)
 				patience, hangUp := context.WithCancel(t.Context())
 				outer := semel.Define("outer", by.plan).Call(caller, "outer", "in")
 				err := by.run(semel.WithWaitContext(t.Context(), patience), w, outer, func(ctx context.Context, _ func()) error {
 					hangUp()
-					synctest.Wait() // what the hang-up ends has ended
-					inner := innerWays()["Do"](ctx, w.engine, func(context.Context) {})
+					synctest.Wait() // goroutines that the canceled caller started have ended
+					inner := innerModes()["Do"](ctx, w.engine, func(context.Context) {})
 					if inner != nil {
 						t.Errorf("the inner call: %v", inner)
 					}
@@ -174,7 +175,7 @@ func TestCancellationIsOfOneAttempt(t *testing.T) {
 	for name, retries := range map[string]*semel.Retry{"a caller's key": nil, "a task's key": retry(semel.Retry{MaxErrors: 1})} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				w := newWorld(t)
+				w := newFixture(t)
 				outerOp := semel.Define("outer", plan{Retry: &semel.Retry{}})
 				worker := w.process(t, w.mem, outerOp)
 				outer := outerOp.Call(caller, "outer", "in")
@@ -210,7 +211,7 @@ func TestCancellationIsOfOneAttempt(t *testing.T) {
 // lost is interrupted, which its Retry does not count as an error of its own.
 func TestLostLeaseIsOfOneAttempt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		outer := semel.Define("outer", plan{MaxRun: time.Second}).Call(caller, "outer", "in")
 		inner := semel.Define("inner", plan{Retry: retry(semel.Retry{MaxErrors: 1})}).Call(caller, "inner", "in")
 		_, _, err := semel.Do(t.Context(), w, outer, func(ctx context.Context) (string, error) {

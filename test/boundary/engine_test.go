@@ -13,36 +13,36 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// way is one way to run the outer operation.
-type way struct {
+// outerMode is one way to run the outer operation.
+type outerMode struct {
 	plan plan
-	// run calls the outer operation once. body is its function, which is given what makes
-	// one effect of this way.
-	run func(ctx context.Context, w *world, c semel.Call, body body) error
-	// fails is what must become of an outer operation whose function returns an error,
-	// and panics of one whose function panics.
-	fails, panics after
+	// run calls the outer operation once. body is its function; it receives a
+	// function that makes one effect in this mode.
+	run func(ctx context.Context, w *fixture, c semel.Call, body body) error
+	// fails is the expected outcome if the function returns an error, and panics if
+	// it panics.
+	fails, panics outcome
 	// ofContext is fails for the error of a context. Nil: the same.
-	ofContext *after
-	// succeeds is what becomes of an outer operation whose function returns success, if
-	// that is an error. Nil: it succeeds.
-	succeeds *after
+	ofContext *outcome
+	// succeeds is the expected outcome of a success if that is an error. Nil: no
+	// error.
+	succeeds *outcome
 }
 
-// after is what an outer operation that did not succeed left.
-type after struct {
+// outcome is what an outer operation that did not succeed leaves.
+type outcome struct {
 	state   store.State
 	verdict store.Verdict
-	// effects is how many effects there are once the same call was made twice.
+	// effects is the number of effects after the same call was made twice.
 	effects int
 }
 
-func runDo(ctx context.Context, w *world, c semel.Call, body body) error {
+func runDo(ctx context.Context, w *fixture, c semel.Call, body body) error {
 	_, _, err := semel.Do(ctx, w, c, func(ctx context.Context) (string, error) { return "done", body(ctx, w.effect) })
 	return err
 }
 
-func runInTx(ctx context.Context, w *world, c semel.Call, body body) error {
+func runInTx(ctx context.Context, w *fixture, c semel.Call, body body) error {
 	_, _, err := semel.Do(ctx, w, c, func(ctx context.Context) (string, error) {
 		return semel.InTx(ctx, w.engine, func(ctx context.Context, tx *memory.Tx) (string, error) {
 			return "done", body(ctx, w.effectIn(tx))
@@ -51,14 +51,14 @@ func runInTx(ctx context.Context, w *world, c semel.Call, body body) error {
 	return err
 }
 
-func runDoTx(ctx context.Context, w *world, c semel.Call, body body) error {
+func runDoTx(ctx context.Context, w *fixture, c semel.Call, body body) error {
 	_, _, err := semel.DoTx(ctx, w.engine, c, func(ctx context.Context, tx *memory.Tx) (string, error) {
 		return "done", body(ctx, w.effectIn(tx))
 	})
 	return err
 }
 
-func runDoBatch(ctx context.Context, w *world, c semel.Call, body body) error {
+func runDoBatch(ctx context.Context, w *fixture, c semel.Call, body body) error {
 	_, _, err := semel.DoBatch(ctx, w.engine, c, func(ctx context.Context) (string, memory.Batch, error) {
 		var batch memory.Batch
 		err := body(ctx, func() {
@@ -77,23 +77,23 @@ func nothingFound(context.Context, semel.Scope, string) (any, bool, error) { ret
 // raised raises a fence.
 func raised(context.Context, semel.Scope, string, uint32) error { return nil }
 
-// engineWays are the ways to run an operation by package semel alone.
-func engineWays() map[string]way {
-	inDoubt := after{store.InDoubt, store.Unknown, 1}
-	again := after{store.Pending, store.Unknown, 2}
-	released := after{store.Pending, store.NotCommitted, 0}
-	gone := after{store.Absent, store.NotCommitted, 0}
-	kept := after{store.Failed, store.NotCommitted, 0}
+// engineModes are the ways to run an operation with package semel alone.
+func engineModes() map[string]outerMode {
+	inDoubt := outcome{store.InDoubt, store.Unknown, 1}
+	secondCall := outcome{store.Pending, store.Unknown, 2}
+	released := outcome{store.Pending, store.NotCommitted, 0}
+	gone := outcome{store.Absent, store.NotCommitted, 0}
+	kept := outcome{store.Failed, store.NotCommitted, 0}
 	every5 := &semel.Retry{Redelivered: true, Delay: func(int) time.Duration { return 5 * time.Second }}
-	return map[string]way{
+	return map[string]outerMode{
 		"Do":                  {run: runDo, fails: inDoubt, panics: inDoubt},
 		"Do, Hold, Keep":      {plan: plan{Policy: semel.Hold(), OnError: semel.Keep}, run: runDo, fails: inDoubt, panics: inDoubt},
 		"Do, Heal":            {plan: plan{Policy: semel.Heal(nothingFound)}, run: runDo, fails: inDoubt, panics: inDoubt},
-		"Do, Fenced":          {plan: plan{Policy: semel.Fenced(raised, nothingFound)}, run: runDo, fails: again, panics: again},
-		"Do, Keyed":           {plan: plan{Policy: semel.Keyed(), OnError: semel.Keep}, run: runDo, fails: again, panics: again},
-		"Do, AtLeastOnce":     {plan: plan{Policy: semel.AtLeastOnce()}, run: runDo, fails: again, panics: again},
+		"Do, Fenced":          {plan: plan{Policy: semel.Fenced(raised, nothingFound)}, run: runDo, fails: secondCall, panics: secondCall},
+		"Do, Keyed":           {plan: plan{Policy: semel.Keyed(), OnError: semel.Keep}, run: runDo, fails: secondCall, panics: secondCall},
+		"Do, AtLeastOnce":     {plan: plan{Policy: semel.AtLeastOnce()}, run: runDo, fails: secondCall, panics: secondCall},
 		"Do, Retry":           {plan: plan{Retry: every5}, run: runDo, fails: inDoubt, panics: inDoubt},
-		"Do, Retry, repeated": {plan: plan{Policy: semel.AtLeastOnce(), Retry: every5}, run: runDo, fails: again, panics: again},
+		"Do, Retry, repeated": {plan: plan{Policy: semel.AtLeastOnce(), Retry: every5}, run: runDo, fails: secondCall, panics: secondCall},
 		"InTx":                {plan: plan{Policy: semel.Atomic()}, run: runInTx, fails: released, panics: released},
 		"InTx, Keep":          {plan: plan{Policy: semel.Atomic(), OnError: semel.Keep}, run: runInTx, fails: kept, panics: released, ofContext: &released},
 		"InTx, Retry":         {plan: plan{Policy: semel.Atomic(), Retry: every5}, run: runInTx, fails: released, panics: released},
@@ -113,21 +113,21 @@ func engineWays() map[string]way {
 
 // withoutInTx are ways to run an operation with policy Atomic whose function never calls
 // InTx. Its errors prove nothing, and its success is a programming error.
-func withoutInTx() map[string]way {
-	inDoubt := after{store.InDoubt, store.Unknown, 1}
-	again := after{store.Pending, store.Unknown, 2}
+func withoutInTx() map[string]outerMode {
+	inDoubt := outcome{store.InDoubt, store.Unknown, 1}
+	secondCall := outcome{store.Pending, store.Unknown, 2}
 	every5 := &semel.Retry{Redelivered: true, Delay: func(int) time.Duration { return 5 * time.Second }}
-	atomically := way{run: runDo, fails: again, panics: again, succeeds: &inDoubt}
+	atomically := outerMode{run: runDo, fails: secondCall, panics: secondCall, succeeds: &inDoubt}
 	kept, retried := atomically, atomically
 	atomically.plan = plan{Policy: semel.Atomic()}
 	kept.plan = plan{Policy: semel.Atomic(), OnError: semel.Keep}
 	retried.plan = plan{Policy: semel.Atomic(), Retry: every5}
-	return map[string]way{"Do, Atomic": atomically, "Do, Atomic, Keep": kept, "Do, Atomic, Retry": retried}
+	return map[string]outerMode{"Do, Atomic": atomically, "Do, Atomic, Keep": kept, "Do, Atomic, Retry": retried}
 }
 
-// allWays are the ways in which an outer operation can end.
-func allWays() map[string]way {
-	all := engineWays()
+// outerModes are all ways to run an outer operation.
+func outerModes() map[string]outerMode {
+	all := engineModes()
 	maps.Copy(all, withoutInTx())
 	return all
 }
@@ -136,23 +136,23 @@ func allWays() map[string]way {
 // ends as with any other error of its function.
 func TestRule14InnerEndingDecidesNothing(t *testing.T) {
 	t.Parallel()
-	for wayName, by := range allWays() {
-		for endingName, end := range endings() {
-			for shapeName, shape := range shapes() {
+	for wayName, by := range outerModes() {
+		for endingName, end := range innerCalls() {
+			for shapeName, shape := range errorForms() {
 				t.Run(fmt.Sprintf("%s/%s/%s", wayName, endingName, shapeName), func(t *testing.T) {
-					bubble(t, func(t *testing.T) { testEnding(t, by, end, shape) })
+					bubble(t, func(t *testing.T) { testInnerCall(t, by, end, shape) })
 				})
 			}
 		}
 	}
 }
 
-// body is the function of an outer operation that makes one effect, and then the inner
-// call, whose error it hands on.
+// body is the function of an outer operation. It makes one effect and then the
+// inner call, and returns the inner call's error.
 type body = func(ctx context.Context, effect func()) error
 
 // body returns the function whose inner call ends like that in w.
-func (e ending) body(t *testing.T, w *world, shape func(error) error) body {
+func (e innerCall) body(t *testing.T, w *fixture, shape func(error) error) body {
 	t.Helper()
 	inner, called := e.prepare(t, w), false
 	return func(ctx context.Context, effect func()) error {
@@ -161,7 +161,7 @@ func (e ending) body(t *testing.T, w *world, shape func(error) error) body {
 		called = true
 		err := inner(ctx)
 		if isFirst {
-			e.wantSeen(t, err)
+			e.wantInspectable(t, err)
 		}
 		if err != nil {
 			return shape(err)
@@ -170,9 +170,9 @@ func (e ending) body(t *testing.T, w *world, shape func(error) error) body {
 	}
 }
 
-func testEnding(t *testing.T, by way, end ending, shape func(error) error) {
+func testInnerCall(t *testing.T, by outerMode, end innerCall, shape func(error) error) {
 	t.Helper()
-	w := newWorld(t)
+	w := newFixture(t)
 	body := end.body(t, w, shape)
 	outer := semel.Define("outer", by.plan).Call(caller, "outer", "in")
 	call := func() (err error, panicked bool) {
@@ -186,7 +186,7 @@ func testEnding(t *testing.T, by way, end ending, shape func(error) error) {
 	if panicked != end.panics {
 		t.Fatalf("panicked: %v, want %v", panicked, end.panics)
 	}
-	isSuccess := end.sees == nil && !end.panics
+	isSuccess := end.wantError == nil && !end.panics
 	if isSuccess && by.succeeds == nil {
 		if err != nil || by.plan.Generation == 0 && state != store.Succeeded {
 			t.Errorf("the outer call ended with %v, and its record is %v", err, state)
@@ -211,15 +211,15 @@ func testEnding(t *testing.T, by way, end ending, shape func(error) error) {
 	if by.plan.Retry != nil && want.state == store.Pending && (progress.Errors != 1 || progress.Snoozes != 0) {
 		t.Errorf("the outer record counts %+v, want one error", progress)
 	}
-	w.skip.Add(int64(5 * time.Second))
+	w.ahead.Add(int64(5 * time.Second))
 	_, _ = call()
 	if got := w.effects(); got != want.effects {
 		t.Errorf("after two calls there are %d effects, want %d", got, want.effects)
 	}
 }
 
-// wantAnswer checks what the caller of the outer operation is told.
-func wantAnswer(t *testing.T, err error, by way, want after, end ending) {
+// wantAnswer checks the answer to the caller of the outer operation.
+func wantAnswer(t *testing.T, err error, by outerMode, want outcome, end innerCall) {
 	t.Helper()
 	if got := semel.VerdictOf(err); got != want.verdict {
 		t.Errorf("VerdictOf(%v) = %v, want %v", err, got, want.verdict)
@@ -231,15 +231,15 @@ func wantAnswer(t *testing.T, err error, by way, want after, end ending) {
 	if semel.Replayed(err) {
 		t.Errorf("Replayed(%v) = true, want false: it is the first call", err)
 	}
-	var after time.Duration
+	var outcome time.Duration
 	switch {
 	case by.plan.Retry != nil && want.state == store.Pending:
-		after = 5 * time.Second
+		outcome = 5 * time.Second
 	case want.verdict == store.Unknown:
-		after = time.Second
+		outcome = time.Second
 	}
-	if got := semel.RetryAfter(err); got != after {
-		t.Errorf("RetryAfter(%v) = %v, want %v", err, got, after)
+	if got := semel.RetryAfter(err); got != outcome {
+		t.Errorf("RetryAfter(%v) = %v, want %v", err, got, outcome)
 	}
 	if isFailure {
 		return
@@ -249,7 +249,7 @@ func wantAnswer(t *testing.T, err error, by way, want after, end ending) {
 		t.Errorf("got %#v, want an AttemptError of the outer operation with state %v", attempt, want.state)
 	}
 	wantNoSentinel(t, err, want)
-	if end.own && !errors.Is(err, errInner) {
+	if end.wrapsErrInner && !errors.Is(err, errInner) {
 		t.Errorf("%v does not contain the user's own error", err)
 	}
 	if end.ofContext && !errors.Is(err, context.Canceled) {
@@ -259,7 +259,7 @@ func wantAnswer(t *testing.T, err error, by way, want after, end ending) {
 
 // wantNoSentinel checks that the error of the outer operation does not answer for the
 // inner one.
-func wantNoSentinel(t *testing.T, err error, want after) {
+func wantNoSentinel(t *testing.T, err error, want outcome) {
 	t.Helper()
 	for _, sentinel := range []error{
 		semel.ErrInvalid, semel.ErrInProgress, semel.ErrInDoubt, semel.ErrMismatch, semel.ErrKeyExpired,

@@ -42,13 +42,13 @@ func codeOf(t *testing.T, answer *httptest.ResponseRecorder) string {
 	return p.Code
 }
 
-// TestInnerEndingDecidesNothingForEndpoints: however an inner call ends, the client of an
-// endpoint is told what became of the outer operation.
+// TestInnerEndingDecidesNothingForEndpoints: however an inner call ends, the client
+// of an endpoint gets the outcome of the outer operation.
 func TestInnerEndingDecidesNothingForEndpoints(t *testing.T) {
 	t.Parallel()
-	for wayName, by := range allWays() {
-		for endingName, end := range endings() {
-			for shapeName, shape := range shapes() {
+	for wayName, by := range outerModes() {
+		for endingName, end := range innerCalls() {
+			for shapeName, shape := range errorForms() {
 				t.Run(fmt.Sprintf("%s/%s/%s", wayName, endingName, shapeName), func(t *testing.T) {
 					bubble(t, func(t *testing.T) { testEndpoint(t, by, end, shape) })
 				})
@@ -57,9 +57,9 @@ func TestInnerEndingDecidesNothingForEndpoints(t *testing.T) {
 	}
 }
 
-func testEndpoint(t *testing.T, by way, end ending, shape func(error) error) {
+func testEndpoint(t *testing.T, by outerMode, end innerCall, shape func(error) error) {
 	t.Helper()
-	w := newWorld(t)
+	w := newFixture(t)
 	body := end.body(t, w, shape)
 	op := semel.Define("outer", by.plan)
 	h, err := semelhttp.Handle(semelhttp.Endpoint[string, string]{
@@ -79,9 +79,9 @@ func testEndpoint(t *testing.T, by way, end ending, shape func(error) error) {
 		want = by.panics
 	case end.ofContext && by.ofContext != nil:
 		want = *by.ofContext
-	case end.sees == nil && by.succeeds != nil:
+	case end.wantError == nil && by.succeeds != nil:
 		want = *by.succeeds
-	case end.sees == nil:
+	case end.wantError == nil:
 		if answer.Code != http.StatusOK {
 			t.Errorf("got %d %s, want 200", answer.Code, answer.Body)
 		}
@@ -97,15 +97,15 @@ func testEndpoint(t *testing.T, by way, end ending, shape func(error) error) {
 	if state := w.record(t, call).State; by.plan.Generation == 0 && state != want.state {
 		t.Errorf("the record is %v, want %v", state, want.state)
 	}
-	w.skip.Add(int64(5 * time.Second))
+	w.ahead.Add(int64(5 * time.Second))
 	_, _ = post(t, h)
 	if got := w.effects(); got != want.effects {
 		t.Errorf("after two requests there are %d effects, want %d", got, want.effects)
 	}
 }
 
-// wantProblem checks the problem that the client of an endpoint is told.
-func wantProblem(t *testing.T, answer *httptest.ResponseRecorder, want after, end ending) {
+// wantProblem checks the problem in the response of an endpoint.
+func wantProblem(t *testing.T, answer *httptest.ResponseRecorder, want outcome, end innerCall) {
 	t.Helper()
 	status, code := http.StatusInternalServerError, "internal"
 	switch {
@@ -124,48 +124,48 @@ func wantProblem(t *testing.T, answer *httptest.ResponseRecorder, want after, en
 // middleware is one way to put a handler behind package semelhttp.
 type middleware struct {
 	plan  semel.OperationOptions[semelhttp.Request]
-	wrap  func(w *world, op *semel.Operation[semelhttp.Request]) (func(http.Handler) http.Handler, error)
-	tx    func(ctx context.Context, w *world, body body) error // how the handler runs body
-	fails after
+	wrap  func(w *fixture, op *semel.Operation[semelhttp.Request]) (func(http.Handler) http.Handler, error)
+	tx    func(ctx context.Context, w *fixture, body body) error // how the handler runs body
+	fails outcome
 	code  int // of the answer to a handler that answers 500
 }
 
-func direct(ctx context.Context, w *world, body body) error { return body(ctx, w.effect) }
+func direct(ctx context.Context, w *fixture, body body) error { return body(ctx, w.effect) }
 
-func ofContext(ctx context.Context, w *world, body body) error {
+func ofContext(ctx context.Context, w *fixture, body body) error {
 	tx, _ := semel.TxOf(ctx, w.engine)
 	return body(ctx, w.effectIn(tx))
 }
 
-func claimed(w *world, op *semel.Operation[semelhttp.Request]) (func(http.Handler) http.Handler, error) {
+func claimedByMiddleware(w *fixture, op *semel.Operation[semelhttp.Request]) (func(http.Handler) http.Handler, error) {
 	return semelhttp.Middleware(w, op, httpOptions)
 }
 
-func inOneTx(w *world, op *semel.Operation[semelhttp.Request]) (func(http.Handler) http.Handler, error) {
+func inOneTx(w *fixture, op *semel.Operation[semelhttp.Request]) (func(http.Handler) http.Handler, error) {
 	return semelhttp.Atomic(w.engine, op, httpOptions)
 }
 
 func middlewares() map[string]middleware {
 	type options = semel.OperationOptions[semelhttp.Request]
-	inDoubt := after{store.InDoubt, store.Unknown, 1}
-	again := after{store.Pending, store.Unknown, 2}
-	gone := after{store.Absent, store.NotCommitted, 0}
+	inDoubt := outcome{store.InDoubt, store.Unknown, 1}
+	secondCall := outcome{store.Pending, store.Unknown, 2}
+	gone := outcome{store.Absent, store.NotCommitted, 0}
 	return map[string]middleware{
-		"Middleware":              {wrap: claimed, tx: direct, fails: inDoubt, code: 503},
-		"Middleware, AtLeastOnce": {plan: options{Policy: semel.AtLeastOnce()}, wrap: claimed, tx: direct, fails: again, code: 503},
+		"Middleware":              {wrap: claimedByMiddleware, tx: direct, fails: inDoubt, code: 503},
+		"Middleware, AtLeastOnce": {plan: options{Policy: semel.AtLeastOnce()}, wrap: claimedByMiddleware, tx: direct, fails: secondCall, code: 503},
 		"Atomic":                  {wrap: inOneTx, tx: ofContext, fails: gone, code: 500},
 		"Atomic, Keep":            {plan: options{OnError: semel.Keep}, wrap: inOneTx, tx: ofContext, fails: gone, code: 500},
 		"Atomic, leased": {
 			plan: options{Policy: semel.Atomic(), Lease: lease}, wrap: inOneTx, tx: ofContext,
-			fails: after{store.Pending, store.NotCommitted, 0}, code: 500,
+			fails: outcome{store.Pending, store.NotCommitted, 0}, code: 500,
 		},
 		"InTx": {
-			plan: options{Policy: semel.Atomic()}, wrap: claimed,
-			tx: func(ctx context.Context, w *world, body body) error {
+			plan: options{Policy: semel.Atomic()}, wrap: claimedByMiddleware,
+			tx: func(ctx context.Context, w *fixture, body body) error {
 				_, err := semel.InTx(ctx, w.engine, func(ctx context.Context, tx *memory.Tx) (string, error) { return "", body(ctx, w.effectIn(tx)) })
 				return err
 			},
-			fails: after{store.Pending, store.NotCommitted, 0}, code: 500,
+			fails: outcome{store.Pending, store.NotCommitted, 0}, code: 500,
 		},
 	}
 }
@@ -175,8 +175,8 @@ func middlewares() map[string]middleware {
 func TestInnerEndingDecidesNothingForMiddleware(t *testing.T) {
 	t.Parallel()
 	for middlewareName, by := range middlewares() {
-		for endingName, end := range endings() {
-			for shapeName, shape := range shapes() {
+		for endingName, end := range innerCalls() {
+			for shapeName, shape := range errorForms() {
 				t.Run(fmt.Sprintf("%s/%s/%s", middlewareName, endingName, shapeName), func(t *testing.T) {
 					bubble(t, func(t *testing.T) { testMiddleware(t, by, end, shape) })
 				})
@@ -185,9 +185,9 @@ func TestInnerEndingDecidesNothingForMiddleware(t *testing.T) {
 	}
 }
 
-func testMiddleware(t *testing.T, by middleware, end ending, shape func(error) error) {
+func testMiddleware(t *testing.T, by middleware, end innerCall, shape func(error) error) {
 	t.Helper()
-	w := newWorld(t)
+	w := newFixture(t)
 	body := end.body(t, w, shape)
 	op := semel.Define("outer", by.plan)
 	wrap, err := by.wrap(w, op)
@@ -210,7 +210,7 @@ func testMiddleware(t *testing.T, by middleware, end ending, shape func(error) e
 	if panicked != end.panics {
 		t.Fatalf("panicked: %v, want %v", panicked, end.panics)
 	}
-	if end.sees == nil && !end.panics {
+	if end.wantError == nil && !end.panics {
 		if answer.Code != http.StatusCreated {
 			t.Errorf("got %d %s, want 201", answer.Code, answer.Body)
 		}
@@ -222,7 +222,7 @@ func testMiddleware(t *testing.T, by middleware, end ending, shape func(error) e
 	if !end.panics && answer.Code != by.code {
 		t.Errorf("got %d %s, want %d", answer.Code, answer.Body, by.code)
 	}
-	w.skip.Add(int64(5 * time.Second))
+	w.ahead.Add(int64(5 * time.Second))
 	_, _ = post(t, h)
 	if got := w.effects(); got != by.fails.effects {
 		t.Errorf("after two requests there are %d effects, want %d", got, by.fails.effects)

@@ -16,11 +16,11 @@ import (
 type delivery struct {
 	options inbox.Options[string]
 	inTx    bool
-	// decision, inDoubt and state are what must become of a message whose handler fails.
+	// decision, inDoubt and state are expected for a message whose handler fails.
 	decision inbox.Decision
 	inDoubt  bool
 	state    store.State
-	effects  int // once the message was delivered twice
+	effects  int // after two deliveries
 }
 
 func deliveries() map[string]delivery {
@@ -59,8 +59,8 @@ func deliveries() map[string]delivery {
 func TestInnerEndingDecidesNothingForMessages(t *testing.T) {
 	t.Parallel()
 	for deliveryName, by := range deliveries() {
-		for endingName, end := range endings() {
-			for shapeName, shape := range shapes() {
+		for endingName, end := range innerCalls() {
+			for shapeName, shape := range errorForms() {
 				t.Run(fmt.Sprintf("%s/%s/%s", deliveryName, endingName, shapeName), func(t *testing.T) {
 					bubble(t, func(t *testing.T) { testDelivery(t, by, end, shape) })
 				})
@@ -69,7 +69,7 @@ func TestInnerEndingDecidesNothingForMessages(t *testing.T) {
 	}
 }
 
-func testDelivery(t *testing.T, by delivery, end ending, shape func(error) error) {
+func testDelivery(t *testing.T, by delivery, end innerCall, shape func(error) error) {
 	t.Helper()
 	by.options.Group = "group"
 	by.options.Retry.Delay = func(int) time.Duration { return 5 * time.Second }
@@ -77,7 +77,7 @@ func testDelivery(t *testing.T, by delivery, end ending, shape func(error) error
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t)
+	w := newFixture(t)
 	body := end.body(t, w, shape)
 	m := inbox.Message[string]{Producer: "producer", ID: "1", Payload: "in"}
 	deliver := func() (r inbox.Result, panicked bool) {
@@ -93,7 +93,7 @@ func testDelivery(t *testing.T, by delivery, end ending, shape func(error) error
 	if panicked != end.panics {
 		t.Fatalf("panicked: %v, want %v", panicked, end.panics)
 	}
-	if end.sees == nil && !end.panics {
+	if end.wantError == nil && !end.panics {
 		if r.Decision != inbox.Ack || r.Err != nil {
 			t.Errorf("got %+v, want Ack", r)
 		}
@@ -112,7 +112,7 @@ func testDelivery(t *testing.T, by delivery, end ending, shape func(error) error
 	if state := w.record(t, c).State; state != by.state {
 		t.Errorf("the record is %v, want %v", state, by.state)
 	}
-	w.skip.Add(int64(5 * time.Second))
+	w.ahead.Add(int64(5 * time.Second))
 	_, _ = deliver()
 	if got := w.effects(); got != by.effects {
 		t.Errorf("after two deliveries there are %d effects, want %d", got, by.effects)

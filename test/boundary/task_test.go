@@ -12,36 +12,36 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// work is one way to run a task.
-type work struct {
+// taskMode is one way to run a task.
+type taskMode struct {
 	policy semel.Policy
-	handle func(t *testing.T, w *world, worker *task.Worker[*memory.Tx], op *semel.Operation[string], body body) error
-	// state and effects are what must be there once the task has failed twice, which is as
-	// often as its Retry lets it.
+	handle func(t *testing.T, w *fixture, worker *task.Worker[*memory.Tx], op *semel.Operation[string], body body) error
+	// state and effects are expected after the task has failed twice, which is the
+	// limit of its Retry.
 	state   store.State
 	effects int
-	// succeeds is what becomes of a task whose function returns success.
+	// succeeds is the state of a task whose function returns success.
 	succeeds store.State
 }
 
-func handle(_ *testing.T, w *world, worker *task.Worker[*memory.Tx], op *semel.Operation[string], body body) error {
+func handle(_ *testing.T, w *fixture, worker *task.Worker[*memory.Tx], op *semel.Operation[string], body body) error {
 	return task.Handle(worker, op, func(ctx context.Context, _ string) (string, error) { return "", body(ctx, w.effect) }, task.HandlerOptions{})
 }
 
-func handleTx(_ *testing.T, w *world, worker *task.Worker[*memory.Tx], op *semel.Operation[string], body body) error {
+func handleTx(_ *testing.T, w *fixture, worker *task.Worker[*memory.Tx], op *semel.Operation[string], body body) error {
 	return task.HandleTx(worker, op, func(ctx context.Context, tx *memory.Tx, _ string) (string, error) {
 		return "", body(ctx, w.effectIn(tx))
 	}, task.HandlerOptions{})
 }
 
-func handleInTx(_ *testing.T, w *world, worker *task.Worker[*memory.Tx], op *semel.Operation[string], body body) error {
+func handleInTx(_ *testing.T, w *fixture, worker *task.Worker[*memory.Tx], op *semel.Operation[string], body body) error {
 	return task.Handle(worker, op, func(ctx context.Context, _ string) (string, error) {
 		return semel.InTx(ctx, w.engine, func(ctx context.Context, tx *memory.Tx) (string, error) { return "", body(ctx, w.effectIn(tx)) })
 	}, task.HandlerOptions{})
 }
 
-func works() map[string]work {
-	return map[string]work{
+func taskModes() map[string]taskMode {
+	return map[string]taskMode{
 		"Hold":                  {semel.Hold(), handle, store.InDoubt, 1, store.Succeeded},
 		"Heal":                  {semel.Heal(nothingFound), handle, store.InDoubt, 1, store.Succeeded},
 		"Fenced":                {semel.Fenced(raised, nothingFound), handle, store.InDoubt, 2, store.Succeeded},
@@ -57,9 +57,9 @@ func works() map[string]work {
 // again as after any other error of its function, and counts it.
 func TestInnerEndingDecidesNothingForTasks(t *testing.T) {
 	t.Parallel()
-	for workName, by := range works() {
-		for endingName, end := range endings() {
-			for shapeName, shape := range shapes() {
+	for workName, by := range taskModes() {
+		for endingName, end := range innerCalls() {
+			for shapeName, shape := range errorForms() {
 				t.Run(fmt.Sprintf("%s/%s/%s", workName, endingName, shapeName), func(t *testing.T) {
 					bubble(t, func(t *testing.T) { testTask(t, by, end, shape) })
 				})
@@ -68,13 +68,13 @@ func TestInnerEndingDecidesNothingForTasks(t *testing.T) {
 	}
 }
 
-func testTask(t *testing.T, by work, end ending, shape func(error) error) {
+func testTask(t *testing.T, by taskMode, end innerCall, shape func(error) error) {
 	t.Helper()
 	op := semel.Define("outer", plan{
 		Policy: by.policy, Lease: 12 * time.Hour,
 		Retry: &semel.Retry{MaxErrors: 2, Delay: func(int) time.Duration { return 5 * time.Second }},
 	})
-	w := newWorld(t, op)
+	w := newFixture(t, op)
 	worker, err := task.New(w.engine, task.Options{NoSweeper: true})
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func testTask(t *testing.T, by work, end ending, shape func(error) error) {
 		t.Errorf("Run: %v", err)
 	}
 	r := w.record(t, call)
-	if end.sees == nil && !end.panics {
+	if end.wantError == nil && !end.panics {
 		if r.State != by.succeeds {
 			t.Errorf("the task is %v, want %v", r.State, by.succeeds)
 		}

@@ -2,30 +2,30 @@ package failures_test
 
 import "testing"
 
-// class is one way in which such services are known to fail.
-type class[Tx any] struct {
+// failureClass is one way in which such services are known to fail.
+type failureClass[Tx any] struct {
 	name string
-	run  func(t *testing.T, w *world[Tx], by way)
+	run  func(t *testing.T, w *fixture[Tx], by handlerMode)
 }
 
-// classes shows each class in h, under names of its own.
-func classes[Tx any](t *testing.T, h home[Tx]) {
+// failureClasses runs each class on h.
+func failureClasses[Tx any](t *testing.T, h database[Tx]) {
 	t.Helper()
 	for _, c := range all[Tx]() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			for _, by := range ways() {
+			for _, by := range handlerModes() {
 				t.Run(string(by), func(t *testing.T) {
 					t.Parallel()
-					c.run(t, newWorld(t, h, c.name+"-"+string(by)), by)
+					c.run(t, newFixture(t, h, c.name+"-"+string(by)), by)
 				})
 			}
 		})
 	}
 }
 
-func all[Tx any]() []class[Tx] {
-	return []class[Tx]{
+func all[Tx any]() []failureClass[Tx] {
+	return []failureClass[Tx]{
 		{"Unmarshalable", unmarshalable[Tx]},
 		{"Cookies", cookies[Tx]},
 		{"OtherUsers", otherUsers[Tx]},
@@ -34,7 +34,7 @@ func all[Tx any]() []class[Tx] {
 		{"Head", headRequests[Tx]},
 		{"Trailers", trailers[Tx]},
 		{"HTTP2", http2[Tx]},
-		{"Zombie", zombies[Tx]},
+		{"Zombie", lateLeader[Tx]},
 		{"SweepAgainstClaim", sweepAgainstClaim[Tx]},
 		{"EqualAnswers", equalAnswers[Tx]},
 		{"WithoutInTx", withoutInTx[Tx]},

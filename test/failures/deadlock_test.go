@@ -14,22 +14,22 @@ import (
 	"github.com/semelgo/semel/internal/realtest"
 )
 
-// TestDeadlockedHandlersBothAnswer: of two handlers that wait for each other the
-// database gives one up. It is run again, with its whole request, and its client
-// never learns of it.
+// TestDeadlockedHandlersBothAnswer: the database aborts one of two handlers that
+// wait for each other. The handler runs again with its complete request, and its
+// client does not notice.
 func TestDeadlockedHandlersBothAnswer(t *testing.T) {
 	t.Parallel()
 	t.Attr("engine", "postgres")
-	for _, by := range ways() {
+	for _, by := range handlerModes() {
 		t.Run(string(by), func(t *testing.T) {
 			t.Parallel()
 			url := realtest.Postgres(t).Database(t)
-			w := newWorld(t, inPostgres(t, url, url), "deadlock")
+			w := newFixture(t, inPostgres(t, url, url), "deadlock")
 			if _, err := pool(t, url).Exec(t.Context(), `
 create table accounts (name text primary key, n int not null); insert into accounts values ('a', 0), ('b', 0)`); err != nil {
 				t.Fatal(err)
 			}
-			var met sync.WaitGroup // both have their first row before one asks for its second
+			var met sync.WaitGroup // both have locked their first row before one locks its second
 			met.Add(2)
 			arrive := map[string]*sync.Once{"ab": new(sync.Once), "ba": new(sync.Once)}
 			base := serve(t, w.protect(t, w.engine, by, w.handler(w.engine, by,

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestEvidence holds docs/evidence.md to the tests: each test that it names is
-// there, each class of this package is in it, and no cell is empty.
+// TestEvidence compares docs/evidence.md with the tests: each test that it names
+// exists, each class of this package is on the page, and no cell is empty.
 func TestEvidence(t *testing.T) {
 	t.Parallel()
 	page := readFile(t, "docs/evidence.md")
@@ -51,17 +51,17 @@ func exists(t *testing.T, where, name, check string) bool {
 	t.Helper()
 	switch {
 	case where == "semeltest":
-		text := sources(t, "semeltest", "*.go")
+		text := readSources(t, "semeltest", "*.go")
 		return strings.Contains(text, `"`+name+`"`) && strings.Contains(text, `"`+check+`"`) || check == "" && strings.Contains(text, `"`+name+`"`)
 	case where == "failures" && !strings.HasPrefix(name, "Test"):
-		return strings.Contains(sources(t, "test/failures", "classes_test.go"), `{"`+name+`", `)
+		return strings.Contains(readSources(t, "test/failures", "classes_test.go"), `{"`+name+`", `)
 	case where == "failures":
 		where = "test/failures"
 	}
-	return strings.Contains(sources(t, where, "*_test.go"), "func "+name+"(")
+	return strings.Contains(readSources(t, where, "*_test.go"), "func "+name+"(")
 }
 
-func sources(t *testing.T, dir, pattern string) string {
+func readSources(t *testing.T, dir, pattern string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", dir, pattern))
 	if err != nil || len(files) == 0 {

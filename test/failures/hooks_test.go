@@ -7,8 +7,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// hooks is a store with places where something can happen: a change, or the end
-// of the next transaction's function.
+// hooks is a store that can run a function at a change, or at the end of the next
+// transaction's function.
 type hooks[Tx any] struct {
 	store.TxStore[Tx]
 
@@ -17,22 +17,22 @@ type hooks[Tx any] struct {
 	swaps func([]store.Change) error
 }
 
-// onEnd has fn called when the next transaction is about to commit.
+// onEnd calls fn when the next transaction is about to commit.
 func (h *hooks[Tx]) onEnd(fn func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.end = fn
 }
 
-// refuse has every Swap asked whether it may be made; nil ends it.
+// refuse calls may before every Swap, which then may fail; nil removes the hook.
 func (h *hooks[Tx]) refuse(fn func([]store.Change) error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.swaps = fn
 }
 
-// ends empties the hook and runs what was in it.
-func (h *hooks[Tx]) ends() {
+// takeEnd removes the hook and runs it.
+func (h *hooks[Tx]) takeEnd() {
 	h.mu.Lock()
 	fn := h.end
 	h.end = nil
@@ -60,7 +60,7 @@ func (h *hooks[Tx]) Atomic(ctx context.Context, id store.ID, hold bool,
 	return h.TxStore.Atomic(ctx, id, hold, func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error) {
 		c, err := run(ctx, tx, stands)
 		if c != nil {
-			h.ends()
+			h.takeEnd()
 		}
 		return c, err
 	})

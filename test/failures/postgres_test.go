@@ -18,12 +18,12 @@ func TestPostgres(t *testing.T) {
 	t.Parallel()
 	t.Attr("engine", "postgres")
 	url := realtest.Postgres(t).Database(t)
-	classes(t, inPostgres(t, url, url))
+	failureClasses(t, inPostgres(t, url, url))
 }
 
-// inPostgres is a new home in the database at url, reached by way of another
+// inPostgres returns a new database at url, which the engine reaches by another
 // address; effects are counted directly.
-func inPostgres(t testing.TB, url, by string) home[pgx.Tx] {
+func inPostgres(t testing.TB, url, by string) database[pgx.Tx] {
 	t.Helper()
 	direct := pool(t, url)
 	if err := migrate.Postgres(t.Context(), direct); err != nil {
@@ -36,7 +36,7 @@ func inPostgres(t testing.TB, url, by string) home[pgx.Tx] {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return home[pgx.Tx]{
+	return database[pgx.Tx]{
 		Subject: semeltest.Subject[pgx.Tx]{
 			Store: s,
 			Effect: func(ctx context.Context, tx pgx.Tx, key string) error {

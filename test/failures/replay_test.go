@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// once has its effect and answers 201.
-func once(w http.ResponseWriter, _ *http.Request, effect func() error) error {
+// createdHandler has its effect and answers 201.
+func createdHandler(w http.ResponseWriter, _ *http.Request, effect func() error) error {
 	if err := effect(); err != nil {
 		return err
 	}
@@ -20,20 +20,20 @@ func once(w http.ResponseWriter, _ *http.Request, effect func() error) error {
 	return nil
 }
 
-// twice asks for a key two times and returns both answers.
-func twice(t *testing.T, base, key string) (first, second answer) {
+// callTwice sends a key two times and returns both answers.
+func callTwice(t *testing.T, base, key string) (first, second answer) {
 	t.Helper()
-	return ask(t, base, "ann", key), ask(t, base, "ann", key)
+	return request(t, base, "ann", key), request(t, base, "ann", key)
 }
 
-// A cookie is its first client's alone.
-func cookies[Tx any](t *testing.T, w *world[Tx], by way) {
+// A cookie is sent to its first client only.
+func cookies[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 	base := w.serve(t, by, func(rw http.ResponseWriter, r *http.Request, effect func() error) error {
 		http.SetCookie(rw, &http.Cookie{Name: "session", Value: "secret"})
 		rw.Header().Set("Location", "/things/1")
-		return once(rw, r, effect)
+		return createdHandler(rw, r, effect)
 	})
-	first, second := twice(t, base, "k")
+	first, second := callTwice(t, base, "k")
 	wantReplay(t, second, first)
 	if first.header.Get("Set-Cookie") == "" || second.header.Get("Set-Cookie") != "" {
 		t.Errorf("cookies %q, then %q, want one for the first client only",
@@ -45,7 +45,7 @@ func cookies[Tx any](t *testing.T, w *world[Tx], by way) {
 }
 
 // Another user's key is another key, even with the same text.
-func otherUsers[Tx any](t *testing.T, w *world[Tx], by way) {
+func otherUsers[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 	base := w.serve(t, by, func(rw http.ResponseWriter, r *http.Request, effect func() error) error {
 		if err := effect(); err != nil {
 			return err
@@ -54,16 +54,16 @@ func otherUsers[Tx any](t *testing.T, w *world[Tx], by way) {
 		return err
 	})
 	for _, user := range []string{"ann", "ann:k", "mallory"} {
-		if a := ask(t, base, user, "k"); a.replayed || a.body != "for "+user {
+		if a := request(t, base, user, "k"); a.replayed || a.body != "for "+user {
 			t.Errorf("%s got %d %q, replayed %v", user, a.status, a.body, a.replayed)
 		}
 		w.wantEffects(t, user+"/k", 1)
 	}
 }
 
-// A body that is copied in, as proxies and file servers do, is kept whole, and
-// so is its status.
-func copiedBody[Tx any](t *testing.T, w *world[Tx], by way) {
+// A body that is copied in, as proxies and file servers do, is stored completely,
+// with its status.
+func copiedBody[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 	base := w.serve(t, by, func(rw http.ResponseWriter, _ *http.Request, effect func() error) error {
 		if err := effect(); err != nil {
 			return err
@@ -72,7 +72,7 @@ func copiedBody[Tx any](t *testing.T, w *world[Tx], by way) {
 		_, err := io.Copy(rw, strings.NewReader("copied"))
 		return err
 	})
-	first, second := twice(t, base, "k")
+	first, second := callTwice(t, base, "k")
 	if first.status != http.StatusAccepted || first.body != "copied" {
 		t.Errorf("the first client got %d %q", first.status, first.body)
 	}
@@ -80,19 +80,19 @@ func copiedBody[Tx any](t *testing.T, w *world[Tx], by way) {
 	w.wantEffects(t, "ann/k", 1)
 }
 
-// An answer without a body is an answer.
-func emptyAnswers[Tx any](t *testing.T, w *world[Tx], by way) {
+// A response without a body is replayed too.
+func emptyAnswers[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 	for _, status := range []int{http.StatusOK, http.StatusNoContent, http.StatusSeeOther} {
 		key := http.StatusText(status)
 		base := w.serve(t, by, func(rw http.ResponseWriter, _ *http.Request, effect func() error) error {
 			if status != http.StatusOK {
 				rw.WriteHeader(status)
-			} else if _, err := rw.Write(nil); err != nil { // 200 by writing nothing
+			} else if _, err := rw.Write(nil); err != nil { // 200 without a write
 				return err
 			}
 			return effect()
 		})
-		first, second := twice(t, base, key)
+		first, second := callTwice(t, base, key)
 		if first.status != status || first.body != "" {
 			t.Errorf("%d: the first client got %d %q", status, first.status, first.body)
 		}
@@ -101,8 +101,8 @@ func emptyAnswers[Tx any](t *testing.T, w *world[Tx], by way) {
 	}
 }
 
-// A HEAD has no effect by definition: it reaches the handler, and costs no key.
-func headRequests[Tx any](t *testing.T, w *world[Tx], by way) {
+// A HEAD has no effect by definition: it reaches the handler and uses no key.
+func headRequests[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 	n := 0
 	base := serve(t, w.protect(t, w.engine, by, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 		n++
@@ -127,14 +127,14 @@ func headRequests[Tx any](t *testing.T, w *world[Tx], by way) {
 }
 
 // Trailers belong to one exchange: they are never half of a replay.
-func trailers[Tx any](t *testing.T, w *world[Tx], by way) {
+func trailers[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 	base := w.serve(t, by, func(rw http.ResponseWriter, r *http.Request, effect func() error) error {
 		rw.Header().Set("Trailer", "X-Sum")
-		err := once(rw, r, effect)
+		err := createdHandler(rw, r, effect)
 		rw.Header().Set("X-Sum", "42")
 		return err
 	})
-	first, second := twice(t, base, "k")
+	first, second := callTwice(t, base, "k")
 	if first.body != "made" {
 		t.Errorf("the first client got %d %q", first.status, first.body)
 	}
@@ -150,8 +150,8 @@ func trailers[Tx any](t *testing.T, w *world[Tx], by way) {
 }
 
 // HTTP/2 changes nothing: many streams of one connection, one effect.
-func http2[Tx any](t *testing.T, w *world[Tx], by way) {
-	srv := httptest.NewUnstartedServer(w.protect(t, w.engine, by, w.handler(w.engine, by, once)))
+func http2[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
+	srv := httptest.NewUnstartedServer(w.protect(t, w.engine, by, w.handler(w.engine, by, createdHandler)))
 	srv.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	srv.EnableHTTP2 = true
 	srv.StartTLS()
@@ -182,7 +182,7 @@ func http2[Tx any](t *testing.T, w *world[Tx], by way) {
 	w.wantEffects(t, "ann/k", 1)
 }
 
-// sendUntilSettled asks again as long as the key is in progress.
+// sendUntilSettled retries while the key is in progress.
 func sendUntilSettled(ctx context.Context, c *http.Client, base, user, key string) (answer, error) {
 	for {
 		a, err := send(ctx, c, base, user, key)

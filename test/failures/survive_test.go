@@ -16,10 +16,10 @@ import (
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// lossy is a setting with which a killed PostgreSQL loses records.
-type lossy struct {
+// lossySetting is a setting with which a killed PostgreSQL loses records.
+type lossySetting struct {
 	name, set, reset string
-	because          string // what New says
+	because          string // part of New's error
 }
 
 // TestRule17KilledServerLosesRecords kills PostgreSQL servers with SIGKILL. New rejects
@@ -28,7 +28,7 @@ type lossy struct {
 // the store, and after the kill the retry is answered from the record.
 func TestRule17KilledServerLosesRecords(t *testing.T) {
 	t.Parallel()
-	for _, l := range []lossy{
+	for _, l := range []lossySetting{
 		{
 			"UnloggedTable", `ALTER TABLE semel_records SET UNLOGGED`, `ALTER TABLE semel_records SET LOGGED`,
 			"table semel_records is unlogged",
@@ -46,9 +46,9 @@ func TestRule17KilledServerLosesRecords(t *testing.T) {
 	}
 }
 
-func killedServer(t *testing.T, l lossy) {
+func killedServer(t *testing.T, l lossySetting) {
 	t.Helper()
-	// The delay is that of the process that writes commits which did not wait; the
+	// The delay is that of the process that flushes asynchronous commits; the
 	// longest delay leaves the most time for the kill.
 	server := realtest.OwnPostgres(t, "fsync=on", "full_page_writes=on", "synchronous_commit=on", "wal_writer_delay=10s")
 	p := pool(t, server.Database(t))
@@ -62,7 +62,7 @@ func killedServer(t *testing.T, l lossy) {
 		t.Fatalf("New: %v, want it to reject the store: %s", err, l.because)
 	}
 
-	// What a server has not yet written when it is killed depends on when that is.
+	// It depends on the moment of the kill what the server has not yet flushed.
 	lost := false
 	for round := 0; !lost && round < 10; round++ {
 		alarm := new(seen)

@@ -18,7 +18,7 @@ import (
 	"github.com/semelgo/semel/store/sqlite"
 )
 
-// TestUnreachablePostgres: what a call says of a database that is gone.
+// TestUnreachablePostgres checks the errors of calls while the database is down.
 func TestUnreachablePostgres(t *testing.T) {
 	t.Parallel()
 	t.Attr("engine", "postgres")
@@ -71,7 +71,7 @@ func TestNoConnectionIsFree(t *testing.T) {
 	})
 }
 
-// TestUnreachableSQLite likewise.
+// TestUnreachableSQLite does the same for SQLite.
 func TestUnreachableSQLite(t *testing.T) {
 	t.Parallel()
 	t.Attr("engine", "sqlite")
@@ -92,7 +92,8 @@ func TestUnreachableSQLite(t *testing.T) {
 	unreachable(t, sqlite.New(db), tx, func() { _ = db.Close() })
 }
 
-// TestNoSQLiteConnectionIsFree: likewise where SetMaxOpenConns allows no other connection.
+// TestNoSQLiteConnectionIsFree does the same where SetMaxOpenConns allows no other
+// connection.
 func TestNoSQLiteConnectionIsFree(t *testing.T) {
 	t.Parallel()
 	t.Attr("engine", "sqlite")
@@ -177,15 +178,16 @@ func unreachable[Tx any](t *testing.T, s store.TxStore[Tx], ended Tx, closes fun
 		},
 	}
 	var all sync.WaitGroup
-	for name, ask := range calls {
+	for name, request := range calls {
 		all.Go(func() {
-			if err := ask(); !errors.Is(err, semel.ErrUnavailable) {
+			if err := request(); !errors.Is(err, semel.ErrUnavailable) {
 				t.Errorf("%s = %v, want ErrUnavailable", name, err)
 			}
 		})
 	}
 	all.Wait()
-	// A claim without an answer may have been granted, and is given back until Close gives up.
+	// A claim without an answer may have been applied. It is released until Close
+	// gives up.
 	closed, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	_ = e.Close(closed)

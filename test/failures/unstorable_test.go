@@ -8,8 +8,8 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// A value that cannot be written down is a success all the same.
-func unmarshalable[Tx any](t *testing.T, w *world[Tx], by way) {
+// A result that cannot be encoded is a success all the same.
+func unmarshalable[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 	o := semel.OperationOptions[string]{}
 	if by == leased {
 		o.Policy, o.Lease = semel.Atomic(), w.Lease

@@ -17,32 +17,32 @@ import (
 // rounds is how often each reply is lost.
 const rounds = 20
 
-// wired is a world whose store is reached through a proxy.
-type wired struct {
-	*world[pgx.Tx]
+// proxiedFixture is a fixture whose store is reached through a proxy.
+type proxiedFixture struct {
+	*fixture[pgx.Tx]
 
 	proxy  *realtest.Proxy
-	direct *pgxpool.Pool // past the proxy
+	direct *pgxpool.Pool // not through the proxy
 }
 
-// past runs a statement past the proxy.
-func (w *wired) past(ctx context.Context, statement string, args ...any) error {
+// execDirect runs a statement without the proxy.
+func (w *proxiedFixture) execDirect(ctx context.Context, statement string, args ...any) error {
 	_, err := w.direct.Exec(ctx, statement, args...)
 	return err
 }
 
-func newWired(t *testing.T) *wired {
+func newProxiedFixture(t *testing.T) *proxiedFixture {
 	t.Helper()
 	t.Attr("engine", "postgres")
 	server := realtest.Postgres(t)
 	url := server.Database(t)
 	proxy := realtest.NewProxy(t, server.Addr())
-	w := newWorld(t, inPostgres(t, url, proxy.URL(url)), "wire")
-	return &wired{world: w, proxy: proxy, direct: pool(t, url)}
+	w := newFixture(t, inPostgres(t, url, proxy.URL(url)), "wire")
+	return &proxiedFixture{fixture: w, proxy: proxy, direct: pool(t, url)}
 }
 
 // inTx runs one operation whose effect is in the record's database.
-func (w *wired) inTx(ctx context.Context, by way, key string) (string, bool, error) {
+func (w *proxiedFixture) inTx(ctx context.Context, by handlerMode, key string) (string, bool, error) {
 	o := semel.OperationOptions[string]{}
 	if by == leased {
 		o.Policy, o.Lease = semel.Atomic(), w.Lease*100
@@ -53,20 +53,20 @@ func (w *wired) inTx(ctx context.Context, by way, key string) (string, bool, err
 	})
 }
 
-// outside runs one whose effect is elsewhere, and which is never run again by
-// itself.
-func (w *wired) outside(ctx context.Context, key string) (string, bool, error) {
+// outside runs an operation whose effect is elsewhere, and which is never run again
+// automatically.
+func (w *proxiedFixture) outside(ctx context.Context, key string) (string, bool, error) {
 	call := semel.Define(w.op("outside"), semel.OperationOptions[string]{}).Call(semel.ScopeOf("ann"), key, "in")
 	return semel.Do(ctx, w.engine, call, func(ctx context.Context) (string, error) {
-		return "done " + key, w.past(ctx, `insert into effects (key) values ($1)`, w.op(key))
+		return "done " + key, w.execDirect(ctx, `insert into effects (key) values ($1)`, w.op(key))
 	})
 }
 
-// wantDone requires that the call is told its own success, and a repeat the
-// same, with one effect.
-func (w *wired) wantDone(t *testing.T, key string, once func() (string, bool, error)) {
+// wantSuccess requires that the call returns its own success, and a retry its
+// replay, with one effect.
+func (w *proxiedFixture) wantSuccess(t *testing.T, key string, createdHandler func() (string, bool, error)) {
 	t.Helper()
-	run := func() (string, bool, error) { return patiently(once) }
+	run := func() (string, bool, error) { return retryWhileBusy(createdHandler) }
 	if v, replayed, err := run(); v != "done "+key || replayed || err != nil {
 		t.Errorf("%s: %q, replayed %v, %v, want its own success", key, v, replayed, err)
 	}
@@ -76,20 +76,20 @@ func (w *wired) wantDone(t *testing.T, key string, once func() (string, bool, er
 	w.wantEffects(t, key, 1)
 }
 
-// patiently retries while the record is busy: the server may not have noticed yet
-// that a connection is lost.
-func patiently(ask func() (string, bool, error)) (v string, replayed bool, err error) {
+// retryWhileBusy retries while the record is busy: the server may not have noticed
+// yet that a connection is lost.
+func retryWhileBusy(request func() (string, bool, error)) (v string, replayed bool, err error) {
 	for {
-		if v, replayed, err = ask(); !errors.Is(err, semel.ErrInProgress) {
+		if v, replayed, err = request(); !errors.Is(err, semel.ErrInProgress) {
 			return v, replayed, err
 		}
 	}
 }
 
-// Whose reply to the claim is lost is the leader all the same.
+// A caller that loses the reply to its claim is still the leader.
 func TestReplyToTheClaimIsLost(t *testing.T) {
 	t.Parallel()
-	w := newWired(t)
+	w := newProxiedFixture(t)
 	for i := range rounds {
 		for name, run := range map[string]func(key string) (string, bool, error){
 			"leased":  func(key string) (string, bool, error) { return w.inTx(t.Context(), leased, key) },
@@ -97,7 +97,7 @@ func TestReplyToTheClaimIsLost(t *testing.T) {
 		} {
 			key := fmt.Sprint(name, i)
 			fault := w.proxy.EatReply(realtest.SQL(`INSERT INTO "public".semel_records`))
-			w.wantDone(t, key, func() (string, bool, error) { return run(key) })
+			w.wantSuccess(t, key, func() (string, bool, error) { return run(key) })
 			fault.Wait(t)
 		}
 	}
@@ -106,15 +106,15 @@ func TestReplyToTheClaimIsLost(t *testing.T) {
 	}
 }
 
-// Whose reply to the COMMIT is lost finds out that it has committed.
+// A caller that loses the reply to its COMMIT finds out that it has committed.
 func TestReplyToTheCommitIsLost(t *testing.T) {
 	t.Parallel()
-	w := newWired(t)
+	w := newProxiedFixture(t)
 	for i := range rounds {
-		for _, by := range ways() {
+		for _, by := range handlerModes() {
 			key := fmt.Sprint(by, i)
 			fault := w.proxy.EatReply(realtest.Commit())
-			w.wantDone(t, key, func() (string, bool, error) { return w.inTx(t.Context(), by, key) })
+			w.wantSuccess(t, key, func() (string, bool, error) { return w.inTx(t.Context(), by, key) })
 			fault.Wait(t)
 		}
 	}
@@ -123,12 +123,13 @@ func TestReplyToTheCommitIsLost(t *testing.T) {
 	}
 }
 
-// Whose COMMIT never arrived finds out that it has not, and only then says so.
+// A caller whose COMMIT never arrived finds out that it has not committed, and only
+// then returns this.
 func TestCommitIsLost(t *testing.T) {
 	t.Parallel()
-	w := newWired(t)
+	w := newProxiedFixture(t)
 	for i := range rounds {
-		for _, by := range ways() {
+		for _, by := range handlerModes() {
 			key := fmt.Sprint(by, i)
 			fault := w.proxy.CutBefore(realtest.Commit())
 			_, _, err := w.inTx(t.Context(), by, key)
@@ -137,7 +138,7 @@ func TestCommitIsLost(t *testing.T) {
 				t.Errorf("%s: %v, want that it is proven not to have committed", key, err)
 			}
 			w.wantEffects(t, key, 0)
-			w.wantDone(t, key, func() (string, bool, error) { return w.inTx(t.Context(), by, key) })
+			w.wantSuccess(t, key, func() (string, bool, error) { return w.inTx(t.Context(), by, key) })
 		}
 	}
 	if n := w.seen.count(semel.EventAmbiguousNo); n != 2*rounds {
@@ -145,19 +146,19 @@ func TestCommitIsLost(t *testing.T) {
 	}
 }
 
-// A commit that is still at work when its connection breaks is waited for: what
-// stands then is the truth, and what is told.
+// A commit that is still running when its connection breaks is waited for: the
+// record then decides the answer.
 func TestSlowCommitIsCutOff(t *testing.T) {
 	t.Parallel()
-	w := newWired(t)
-	if err := w.past(t.Context(), `
+	w := newProxiedFixture(t)
+	if err := w.execDirect(t.Context(), `
 create function slowly() returns trigger language plpgsql as $$ begin perform pg_sleep(0.3); return null; end $$;
 create constraint trigger slow after insert on effects deferrable initially deferred
 for each row execute function slowly()`); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 4 {
-		for _, by := range ways() {
+		for _, by := range handlerModes() {
 			key := fmt.Sprint(by, i)
 			fault := w.proxy.CutAfter(realtest.Commit())
 			_, _, err := w.inTx(t.Context(), by, key)
@@ -166,7 +167,7 @@ for each row execute function slowly()`); err != nil {
 				t.Errorf("%s: %v, want its success, or that the proof came before the commit", key, err)
 			}
 			w.wantEffects(t, key, map[bool]int{true: 1, false: 0}[err == nil])
-			v, replayed, again := patiently(func() (string, bool, error) { return w.inTx(t.Context(), by, key) })
+			v, replayed, again := retryWhileBusy(func() (string, bool, error) { return w.inTx(t.Context(), by, key) })
 			if v != "done "+key || replayed != (err == nil) || again != nil {
 				t.Errorf("%s again: %q, replayed %v, %v", key, v, replayed, again)
 			}
@@ -178,25 +179,25 @@ for each row execute function slowly()`); err != nil {
 	}
 }
 
-// A success whose record's reply is lost is told as the success it is, and its
-// record stands.
+// A success whose recording lost its reply is returned as a success, and its record
+// stays.
 func TestReplyToTheOutcomeIsLost(t *testing.T) {
 	t.Parallel()
-	w := newWired(t)
+	w := newProxiedFixture(t)
 	for i := range rounds {
 		key := fmt.Sprint("outside", i)
 		fault := w.proxy.EatReply(realtest.SQL(`UPDATE "public".semel_records`))
-		w.wantDone(t, key, func() (string, bool, error) { return w.outside(t.Context(), key) })
+		w.wantSuccess(t, key, func() (string, bool, error) { return w.outside(t.Context(), key) })
 		fault.Wait(t)
 	}
 }
 
-// A caller that gives up during its COMMIT learns the truth from its next call.
+// A caller that cancels during its COMMIT learns the outcome with its next call.
 func TestCallerGivesUpInTheCommit(t *testing.T) {
 	t.Parallel()
-	w := newWired(t)
+	w := newProxiedFixture(t)
 	for i := range 6 {
-		for _, by := range ways() {
+		for _, by := range handlerModes() {
 			key := fmt.Sprint(by, i)
 			ctx, giveUp := context.WithCancel(t.Context())
 			w.hooks.onEnd(giveUp)
@@ -205,7 +206,7 @@ func TestCallerGivesUpInTheCommit(t *testing.T) {
 			if err != nil && !errors.Is(err, context.Canceled) {
 				t.Errorf("%s: %v", key, err)
 			}
-			v, _, err := patiently(func() (string, bool, error) { return w.inTx(t.Context(), by, key) })
+			v, _, err := retryWhileBusy(func() (string, bool, error) { return w.inTx(t.Context(), by, key) })
 			if v != "done "+key || err != nil {
 				t.Errorf("%s again: %q, %v", key, v, err)
 			}

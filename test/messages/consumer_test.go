@@ -31,15 +31,15 @@ import (
 const (
 	plain  = "plain"     // with a function of package inbox
 	router = "watermill" // with a Watermill router
-	sketch = "sketch"    // by inserting its id first, and handling it then
+	naive  = "sketch"    // by inserting its ID first and handling it afterwards
 )
 
 // The points at which a consumer may kill itself.
 const (
 	before  = "before"  // it has the message, and has done nothing
-	between = "between" // what marks the message is begun, its effect is not
+	between = "between" // the mark of the message is written, its effect is not
 	acted   = "acted"   // the effect is begun
-	after   = "after"   // all is done but the acknowledgement
+	after   = "after"   // all but the acknowledgement
 )
 
 // consumer is a process that handles messages.
@@ -48,13 +48,13 @@ type consumer struct {
 	Way                   string
 	Mode                  inbox.Mode
 	Keyed                 bool // in the mode Leased; else Hold
-	Kill                  bool // itself, at the point a message's id ends with, the first time it comes
+	Kill                  bool // kills itself at the point that the message's ID ends with, the first time
 	Failing               float64
 
 	pool   *pgxpool.Pool
 	engine *semel.Engine[pgx.Tx]
 	orders *inbox.Inbox[semel.Raw]
-	point  atomic.Value // where the message that is being handled kills it
+	point  atomic.Value // the point at which the current message kills the process
 }
 
 // run consumes until its parent closes its input.
@@ -68,7 +68,7 @@ func (c *consumer) run() error {
 		return err
 	}
 	defer c.pool.Close()
-	tell("consuming")
+	report("consuming")
 	if c.Way == router {
 		return c.route(ctx)
 	}
@@ -106,12 +106,13 @@ func (c *consumer) open() (err error) {
 
 // handle handles one delivery without a router.
 func (c *consumer) handle(ctx context.Context, d amqp.Delivery) {
-	c.meet(d.MessageId, d.Redelivered)
-	c.pass(before)
+	c.begin(d.MessageId, d.Redelivered)
+	c.killAt(before)
 	r := c.once(ctx, d)
-	c.pass(after)
-	tellResult(r.Decision, r.Duplicate, d.Redelivered)
-	// An error is the connection's: the broker then delivers it again.
+	c.killAt(after)
+	reportResult(r.Decision, r.Duplicate, d.Redelivered)
+	// An error belongs to the connection: the broker then delivers the message
+	// again.
 	switch r.Decision {
 	case inbox.Ack:
 		_ = d.Ack(false)
@@ -126,8 +127,8 @@ func (c *consumer) handle(ctx context.Context, d amqp.Delivery) {
 func (c *consumer) once(ctx context.Context, d amqp.Delivery) inbox.Result {
 	m := inbox.Message[semel.Raw]{Producer: d.AppId, ID: d.MessageId, Payload: d.Body}
 	switch {
-	case c.Way == sketch:
-		return c.sketch(ctx, d)
+	case c.Way == naive:
+		return c.naive(ctx, d)
 	case c.orders.Transactional():
 		return inbox.HandleTx(ctx, c.orders, c.engine, m, func(ctx context.Context, tx pgx.Tx, _ semel.Raw) error {
 			return c.ship(ctx, tx, d.MessageId)
@@ -166,19 +167,19 @@ func (c *consumer) route(ctx context.Context) error {
 	return router.Run(ctx)
 }
 
-// watch is around the inbox, and tells what it sees of it.
+// watch wraps the inbox and reports what it does.
 func (c *consumer) watch(next message.HandlerFunc) message.HandlerFunc {
 	return func(msg *message.Message) ([]*message.Message, error) {
 		redelivered := msg.Metadata.Get("redelivered") == "true"
-		c.meet(msg.Metadata.Get("id"), redelivered)
-		c.pass(before)
+		c.begin(msg.Metadata.Get("id"), redelivered)
+		c.killAt(before)
 		out, err := next(msg)
-		c.pass(after)
+		c.killAt(after)
 		d := inbox.Ack
 		if err != nil || nacked(msg) {
 			d = inbox.Redeliver
 		}
-		tellResult(d, d == inbox.Ack && msg.Metadata.Get("ran") == "", redelivered)
+		reportResult(d, d == inbox.Ack && msg.Metadata.Get("ran") == "", redelivered)
 		return out, err
 	}
 }
@@ -193,23 +194,22 @@ func nacked(msg *message.Message) bool {
 	}
 }
 
-// ship is what is to happen once, in the record's transaction.
+// ship is the effect in the record's transaction.
 func (c *consumer) ship(ctx context.Context, tx pgx.Tx, id string) error {
-	c.pass(between)
+	c.killAt(between)
 	if _, err := tx.Exec(ctx, `insert into effects values ($1)`, id); err != nil {
 		return fmt.Errorf("ship %s: %w", id, err)
 	}
-	c.pass(acted)
+	c.killAt(acted)
 	if rand.Float64() < c.Failing {
 		return errors.New("the parcel is too heavy")
 	}
 	return nil
 }
 
-// charge is what is to happen once, elsewhere: at a receiver that does the same
-// thing once for each key.
+// charge is the effect elsewhere: at a receiver that deduplicates by key.
 func (c *consumer) charge(ctx context.Context, id string) error {
-	c.pass(between)
+	c.killAt(between)
 	key, err := semel.ChildKey(ctx, "charge")
 	if err != nil {
 		return fmt.Errorf("name the charge: %w", err)
@@ -217,12 +217,12 @@ func (c *consumer) charge(ctx context.Context, id string) error {
 	if _, err := c.pool.Exec(ctx, `insert into charges values ($1, $2) on conflict do nothing`, key, id); err != nil {
 		return fmt.Errorf("charge: %w", err)
 	}
-	c.pass(acted)
+	c.killAt(acted)
 	return nil
 }
 
-// sketch marks the message as processed, and then handles it.
-func (c *consumer) sketch(ctx context.Context, d amqp.Delivery) inbox.Result {
+// naive marks the message as processed, and then handles it.
+func (c *consumer) naive(ctx context.Context, d amqp.Delivery) inbox.Result {
 	tag, err := c.pool.Exec(ctx, `insert into processed_messages values ($1) on conflict do nothing`, d.MessageId)
 	switch {
 	case err != nil:
@@ -237,7 +237,7 @@ func (c *consumer) sketch(ctx context.Context, d amqp.Delivery) inbox.Result {
 	return inbox.Result{Decision: inbox.Ack}
 }
 
-// prefetch is how many deliveries it has at a time.
+// prefetch is the number of unacknowledged deliveries.
 func (c *consumer) prefetch() int {
 	if c.Kill {
 		return 1
@@ -245,8 +245,8 @@ func (c *consumer) prefetch() int {
 	return 16
 }
 
-// meet begins with a message.
-func (c *consumer) meet(id string, redelivered bool) {
+// begin starts to handle a message.
+func (c *consumer) begin(id string, redelivered bool) {
 	_, point, _ := strings.Cut(id, " ")
 	if redelivered {
 		point = ""
@@ -254,22 +254,22 @@ func (c *consumer) meet(id string, redelivered bool) {
 	c.point.Store(point)
 }
 
-// pass kills the process at its point.
-func (c *consumer) pass(point string) {
+// killAt kills the process at its point.
+func (c *consumer) killAt(point string) {
 	if !c.Kill || c.point.Load() != point {
 		return
 	}
-	tell("reached " + point)
+	report("reached " + point)
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	select {}
 }
 
-// tell writes a line to the parent, at once and whole.
-func tell(words ...string) {
+// report writes a whole line to the parent at once.
+func report(words ...string) {
 	_, _ = os.Stdout.WriteString(strings.Join(words, " ") + "\n")
 }
 
-func tellResult(d inbox.Decision, duplicate, redelivered bool) {
+func reportResult(d inbox.Decision, duplicate, redelivered bool) {
 	words := []string{d.String()}
 	if duplicate {
 		words = append(words, "duplicate")
@@ -277,5 +277,5 @@ func tellResult(d inbox.Decision, duplicate, redelivered bool) {
 	if redelivered {
 		words = append(words, "redelivered")
 	}
-	tell(words...)
+	report(words...)
 }

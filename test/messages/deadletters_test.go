@@ -64,9 +64,10 @@ func publishRouted(ctx context.Context, ch *amqp.Channel, queue string, msg *mes
 	}
 }
 
-// TestPoisonIsNotAcknowledgedUntilAQueueHasIt: while the queue of the dead letters is
-// missing, the message is not acknowledged; when it is declared, it has the message.
-func TestPoisonIsNotAcknowledgedUntilAQueueHasIt(t *testing.T) {
+// TestPoisonMessageIsAcknowledgedWithItsDeadLetter: the message is not acknowledged
+// while the dead-letter queue is missing; when the queue is declared, it receives
+// the message.
+func TestPoisonMessageIsAcknowledgedWithItsDeadLetter(t *testing.T) {
 	t.Parallel()
 	broker := realtest.RabbitMQ(t)
 	t.Attr("engine", "rabbitmq")
@@ -104,7 +105,7 @@ func TestPoisonIsNotAcknowledgedUntilAQueueHasIt(t *testing.T) {
 	if _, err := handler(message.NewMessageWithContext(t.Context(), "1", []byte("order 1"))); err != nil {
 		t.Errorf("the message is nacked with %v", err)
 	}
-	if n, err := waiting(broker.URL(), queue); n != 1 || err != nil {
+	if n, err := queueLength(broker.URL(), queue); n != 1 || err != nil {
 		t.Errorf("%d dead letters, %v, want 1", n, err)
 	}
 }

@@ -16,50 +16,50 @@ import (
 	"time"
 )
 
-// ceiling is how long a test waits for what is to happen.
+// ceiling is how long a test waits for an event.
 const ceiling = 2 * time.Minute
 
 // process is a consumer that runs as a child.
 type process struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
-	log   bytes.Buffer // its stderr; read once it has ended
+	log   bytes.Buffer // its stderr; read after its end
 	ended chan struct{}
-	seen  *marks
+	seen  *counters
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	lines []string
 }
 
-// marks counts what all consumers of a test have said.
-type marks struct {
-	mu   sync.Mutex
-	said map[string]int
+// counters counts the reports of all consumers of a test.
+type counters struct {
+	mu      sync.Mutex
+	hasSaid map[string]int
 }
 
-func (m *marks) add(line string) {
+func (m *counters) add(line string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.said == nil {
-		m.said = make(map[string]int)
+	if m.hasSaid == nil {
+		m.hasSaid = make(map[string]int)
 	}
 	words := strings.Fields(line)
 	for _, word := range words {
-		m.said[word]++
+		m.hasSaid[word]++
 	}
 	if words[0] == "Ack" && !strings.Contains(line, "duplicate") {
-		m.said["handled"]++
+		m.hasSaid["handled"]++
 	}
 }
 
-func (m *marks) count(word string) int {
+func (m *counters) count(word string) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.said[word]
+	return m.hasSaid[word]
 }
 
 // start runs a consumer. It is killed when the test ends.
-func start(t *testing.T, c consumer, seen *marks) *process {
+func start(t *testing.T, c consumer, seen *counters) *process {
 	t.Helper()
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -99,8 +99,8 @@ func (p *process) listen(lines *bufio.Scanner) {
 
 func (p *process) kill() { _ = p.cmd.Process.Kill() }
 
-// said tells whether a line begins so.
-func (p *process) said(prefix string) bool {
+// hasSaid reports whether a line has this prefix.
+func (p *process) hasSaid(prefix string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, line := range p.lines {
@@ -120,7 +120,7 @@ func (p *process) killedAt(t *testing.T, point string) {
 		t.Fatalf("it lives, and has said %q", p.lines)
 	}
 	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
-	if !ok || status.Signal() != syscall.SIGKILL || !p.said("reached "+point) {
+	if !ok || status.Signal() != syscall.SIGKILL || !p.hasSaid("reached "+point) {
 		t.Fatalf("it ended with %v, having said %q: %s", p.cmd.ProcessState, p.lines, &p.log)
 	}
 }
@@ -139,7 +139,7 @@ func (p *process) stop(t *testing.T) {
 	}
 }
 
-// until waits until something is so.
+// until polls until a condition holds.
 func until(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	for limit := time.After(ceiling); !so(); {

@@ -1,3 +1,3 @@
-// Package retention holds no code of its own. Its tests have keys asked for across
-// the bounds of generations, on each store, by processes whose clocks differ.
+// Package retention holds no code of its own. Its tests call keys across the bounds
+// of generations, on each store, from processes whose clocks differ.
 package retention

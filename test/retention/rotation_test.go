@@ -15,26 +15,26 @@ import (
 
 const generation = time.Hour
 
-// rotations shows that a key has one effect while time goes from one generation to
-// the next, and is run again only after the second. Optimistic transactions do not
-// take the right to a record, where the store lets them.
+// rotations shows that a key has one effect in its generation and the next, and
+// runs again only after that. Optimistic transactions do not lock the record, where
+// the store allows this.
 func rotations[Tx any](t *testing.T, s semeltest.Subject[Tx], optimistic bool) {
 	for name, o := range map[string]options{"by right": {Generation: generation}, "optimistic": {Generation: generation, Optimistic: true}} {
 		if o.Optimistic && !optimistic {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			t.Run("many keys at once", func(t *testing.T) { atTheBound(t, s, o) })
+			t.Run("many keys at once", func(t *testing.T) { acrossBoundary(t, s, o) })
 			t.Run("who is late", func(t *testing.T) { lateWriter(t, s, o, true) })
 			t.Run("who is late and fails", func(t *testing.T) { lateWriter(t, s, o, false) })
-			t.Run("who is between its two records", func(t *testing.T) { betweenRecords(t, s, o) })
-			t.Run("memory", func(t *testing.T) { memoryOf(t, s, o) })
+			t.Run("who is between its two records", func(t *testing.T) { rotationBetweenWrites(t, s, o) })
+			t.Run("memory", func(t *testing.T) { rememberedFor(t, s, o) })
 		})
 	}
 }
 
-// asker is one process, whose clock stands where it was set.
-type asker[Tx any] struct {
+// clockedProcess is one process, whose clock the test sets.
+type clockedProcess[Tx any] struct {
 	*semel.Engine[Tx]
 
 	s semeltest.Subject[Tx]
@@ -43,9 +43,9 @@ type asker[Tx any] struct {
 // start is the beginning of a generation.
 func start() time.Time { return time.UnixMilli(0).Add(500_000 * generation) }
 
-func newAsker[Tx any](t *testing.T, s semeltest.Subject[Tx], clock time.Duration) *asker[Tx] {
+func newClockedProcess[Tx any](t *testing.T, s semeltest.Subject[Tx], clock time.Duration) *clockedProcess[Tx] {
 	t.Helper()
-	a := &asker[Tx]{s: s}
+	a := &clockedProcess[Tx]{s: s}
 	var err error
 	a.Engine, err = semel.New(s.Store, semel.Options{
 		Survive: store.NoFailure,
@@ -64,8 +64,8 @@ func newAsker[Tx any](t *testing.T, s semeltest.Subject[Tx], clock time.Duration
 
 type options = semel.OperationOptions[int]
 
-// ask asks until the store is not in the way.
-func (a *asker[Tx]) ask(t *testing.T, op *semel.Operation[int], key string, v int, meanwhile func()) (got int, replayed bool) {
+// callUntilAnswered calls until the store is available.
+func (a *clockedProcess[Tx]) callUntilAnswered(t *testing.T, op *semel.Operation[int], key string, v int, meanwhile func()) (got int, replayed bool) {
 	t.Helper()
 	for {
 		got, replayed, err := semel.DoTx(t.Context(), a.Engine, op.Call(semel.Shared(), key, 0), func(ctx context.Context, tx Tx) (int, error) {
@@ -85,12 +85,12 @@ func (a *asker[Tx]) ask(t *testing.T, op *semel.Operation[int], key string, v in
 	}
 }
 
-// atTheBound asks for many keys from both sides of a bound at once.
-func atTheBound[Tx any](t *testing.T, s semeltest.Subject[Tx], o options) {
+// acrossBoundary calls many keys concurrently from both sides of a boundary.
+func acrossBoundary[Tx any](t *testing.T, s semeltest.Subject[Tx], o options) {
 	op := semel.Define(t.Name(), o)
-	askers := []*asker[Tx]{
-		newAsker(t, s, generation-time.Second), newAsker(t, s, generation+time.Second), newAsker(t, s, generation-2*time.Second),
-		newAsker(t, s, generation+generation/3),
+	askers := []*clockedProcess[Tx]{
+		newClockedProcess(t, s, generation-time.Second), newClockedProcess(t, s, generation+time.Second), newClockedProcess(t, s, generation-2*time.Second),
+		newClockedProcess(t, s, generation+generation/3),
 	}
 	const keys = 24
 	answers := make([][]int, keys)
@@ -99,7 +99,7 @@ func atTheBound[Tx any](t *testing.T, s semeltest.Subject[Tx], o options) {
 	for k := range keys {
 		for i, a := range askers {
 			all.Go(func() {
-				got, _ := a.ask(t, op, fmt.Sprint(k), i+1, func() {})
+				got, _ := a.callUntilAnswered(t, op, fmt.Sprint(k), i+1, func() {})
 				mu.Lock()
 				defer mu.Unlock()
 				answers[k] = append(answers[k], got)
@@ -120,11 +120,11 @@ func atTheBound[Tx any](t *testing.T, s semeltest.Subject[Tx], o options) {
 }
 
 // lateWriter is still in a transaction of the last generation when another process
-// works in the next one: where only the last one is looked into, both win. When it
-// fails, the other one has its effect.
+// works in the next one. If that process read only the last generation, both would
+// win. When lateWriter fails, the other process has its effect.
 func lateWriter[Tx any](t *testing.T, s semeltest.Subject[Tx], o options, commits bool) {
 	op := semel.Define(t.Name(), o)
-	late, next := newAsker(t, s, generation-time.Second), newAsker(t, s, generation+time.Second)
+	late, next := newClockedProcess(t, s, generation-time.Second), newClockedProcess(t, s, generation+time.Second)
 	inside, asked := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	errLate := errors.New("too late")
@@ -138,13 +138,13 @@ func lateWriter[Tx any](t *testing.T, s semeltest.Subject[Tx], o options, commit
 			}
 			return 1, err
 		})
-		if err != nil && (commits || !errors.Is(err, errLate)) { // or the answer of the one that was quicker
+		if err != nil && (commits || !errors.Is(err, errLate)) { // or the answer of the faster process
 			t.Errorf("the late writer got %v", err)
 		}
 	})
 	<-inside
-	all.Go(func() { next.ask(t, op, "k", 2, func() {}) })
-	// On stores with one writer at a time the other one waits for this one.
+	all.Go(func() { next.callUntilAnswered(t, op, "k", 2, func() {}) })
+	// On stores with a single writer the other process waits for this one.
 	for range 100 {
 		if s.Effects(op.Name()+"k") > 0 {
 			break
@@ -157,8 +157,8 @@ func lateWriter[Tx any](t *testing.T, s semeltest.Subject[Tx], o options, commit
 	}
 }
 
-// memoryOf asks for a key until it is forgotten.
-func memoryOf[Tx any](t *testing.T, s semeltest.Subject[Tx], o options) {
+// rememberedFor calls a key until its record is purged.
+func rememberedFor[Tx any](t *testing.T, s semeltest.Subject[Tx], o options) {
 	op := semel.Define(t.Name(), o)
 	for _, tt := range []struct {
 		clock    time.Duration
@@ -172,8 +172,8 @@ func memoryOf[Tx any](t *testing.T, s semeltest.Subject[Tx], o options) {
 		{2 * generation, 5, false},
 		{4*generation - 1, 5, true},
 	} {
-		a := newAsker(t, s, tt.clock)
-		if got, replayed := a.ask(t, op, "k", tt.value, func() {}); got != tt.value || replayed != tt.replayed {
+		a := newClockedProcess(t, s, tt.clock)
+		if got, replayed := a.callUntilAnswered(t, op, "k", tt.value, func() {}); got != tt.value || replayed != tt.replayed {
 			t.Errorf("at %v it is answered %d, replayed %v; want %d, %v", tt.clock, got, replayed, tt.value, tt.replayed)
 		}
 	}

@@ -11,23 +11,23 @@ import (
 	"strings"
 )
 
-// child is what one process of a test is told.
+// child is the configuration of one process of a test.
 type child struct {
-	Role       string // the name of what it does
-	Name       string // by which the tables know it
-	Place      place
-	Operations []string // the names of those that it knows
-	Slots      int      // how many tasks a worker runs at a time; zero: as many as it wants
+	Role       string // its role
+	Name       string // its name in the tables
+	Place      databaseAddress
+	Operations []string // the operations that it knows
+	Slots      int      // how many tasks a worker runs concurrently; zero: the default
 }
 
-// orders are the lines a process is told to do while it runs.
-type orders <-chan string
+// commands are the lines that the test sends to a running process.
+type commands <-chan string
 
-type ordersKey struct{}
+type commandsKey struct{}
 
-// beChild does what a process was started for, until it is told to stop, and
-// returns its exit code. A process whose test has gone ends at once.
-func beChild(text string) int {
+// runChild runs a process's role until it is told to stop, and returns its exit
+// code. A process whose test has ended ends at once.
+func runChild(text string) int {
 	var c child
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -47,7 +47,7 @@ func beChild(text string) int {
 		}
 	}()
 	done := make(chan error)
-	go func() { done <- visit(context.WithValue(ctx, ordersKey{}, orders(lines)), c) }()
+	go func() { done <- openDatabase(context.WithValue(ctx, commandsKey{}, commands(lines)), c) }()
 	select {
 	case err := <-done:
 		if err != nil {
@@ -60,26 +60,26 @@ func beChild(text string) int {
 	}
 }
 
-// say tells the test something, in one line.
-func say(words ...string) { fmt.Println(strings.Join(words, " ")) }
+// report sends one line to the test.
+func report(words ...string) { fmt.Println(strings.Join(words, " ")) }
 
-// ordersOf are the orders of the process that runs.
-func ordersOf(ctx context.Context) orders {
-	lines, _ := ctx.Value(ordersKey{}).(orders)
+// commandsOf are the commands to this process.
+func commandsOf(ctx context.Context) commands {
+	lines, _ := ctx.Value(commandsKey{}).(commands)
 	return lines
 }
 
-// role does what a process of that role does, until ctx ends.
-func role[Tx any](ctx context.Context, c child, s *site[Tx], m *marks) error {
+// role runs the role until ctx ends.
+func role[Tx any](ctx context.Context, c child, s *database[Tx], m *counters) error {
 	switch c.Role {
 	case "worker":
-		return beWorker(ctx, c, s, m)
+		return runWorker(ctx, c, s, m)
 	case "ticker":
-		return beTicker(ctx, c, s, m)
+		return runTicker(ctx, c, s, m)
 	case "sweeper":
-		return beSweeper(ctx, c, s, m)
+		return runSweeper(ctx, c, s, m)
 	case "hurried":
-		return beHurried(ctx, c, s, m)
+		return beShortLeaseLeader(ctx, c, s, m)
 	default:
 		return fmt.Errorf("there is no role %q", c.Role)
 	}

@@ -12,28 +12,28 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// lease is that of the tasks whose workers are killed and stopped.
+// lease is that of tasks whose workers are killed and stopped.
 const lease = 300 * time.Millisecond
 
 var (
 	// inTx has its effect in the record's own database.
 	inTx = semel.Define("in_tx", semel.OperationOptions[job]{Policy: semel.Atomic(), Lease: lease, Retry: patient()})
-	// outside has it elsewhere, once per attempt.
+	// outside has its effect elsewhere, once per attempt.
 	outside = semel.Define("outside", semel.OperationOptions[job]{Policy: semel.AtLeastOnce(), Lease: lease, Retry: patient()})
-	// hopeless never succeeds.
-	hopeless = semel.Define("hopeless", semel.OperationOptions[job]{
+	// alwaysFails never succeeds.
+	alwaysFails = semel.Define("hopeless", semel.OperationOptions[job]{
 		Policy: semel.Atomic(), Lease: lease,
 		Retry: &semel.Retry{MaxErrors: 3, MaxCrashes: 10_000, Delay: patient().Delay},
 	})
 )
 
-// job is what a task is to do.
+// job describes the work of a task.
 type job struct {
 	N     int
-	Seed  uint64        // of the errors of its attempts
-	Takes time.Duration // how long it is at it
-	Late  bool          // it writes first and is long about it then, with its transaction open
-	Deaf  bool          // it goes on when its context has ended
+	Seed  uint64        // of its attempts' errors
+	Takes time.Duration // how long it runs
+	Late  bool          // writes first, and then keeps its transaction open
+	Deaf  bool          // continues after its context has ended
 }
 
 // newJob draws the n-th job: 1 in 20 takes up to two leases.
@@ -46,17 +46,17 @@ func newJob(n int, seed uint64) job {
 	return j
 }
 
-// fate is what becomes of one attempt.
-type fate int
+// attemptEnd is how one attempt ends.
+type attemptEnd int
 
 const (
-	succeeds   fate = iota
-	errsBefore      // it writes
-	errsAfter       // it has written
+	succeeds   attemptEnd = iota
+	errsBefore            // before the write
+	errsAfter             // after the write
 )
 
-// fate draws what becomes of the job's attempt: 5 in 100 end in an error.
-func (j job) fate(attempt uint32) fate {
+// attemptEnd draws the end of the job's attempt: 5 in 100 end in an error.
+func (j job) attemptEnd(attempt uint32) attemptEnd {
 	draw := rand.New(rand.NewPCG(j.Seed, uint64(j.N)<<16|uint64(attempt)))
 	switch draw.IntN(40) {
 	case 0:
@@ -68,9 +68,9 @@ func (j job) fate(attempt uint32) fate {
 	}
 }
 
-var errMeant = errors.New("meant to be")
+var errIntended = errors.New("meant to be")
 
-// do has the job's effect by write, as its attempt is to.
+// do writes the job's effect, if its attempt succeeds or fails after the write.
 func (j job) do(ctx context.Context, process string, write func(context.Context, effect) error) (string, error) {
 	a, ok := semel.AttemptOf(ctx)
 	if !ok {
@@ -80,36 +80,36 @@ func (j job) do(ctx context.Context, process string, write func(context.Context,
 	if j.Deaf {
 		ctx = context.WithoutCancel(ctx)
 	}
-	fate := j.fate(e.attempt)
+	attemptEnd := j.attemptEnd(e.attempt)
 	if !j.Late {
-		if err := j.take(ctx); err != nil {
+		if err := j.simulateWork(ctx); err != nil {
 			return "", err
 		}
 	}
-	if fate == errsBefore {
-		return "", errMeant
+	if attemptEnd == errsBefore {
+		return "", errIntended
 	}
 	if err := write(ctx, e); err != nil {
 		return "", err
 	}
 	if j.Late {
-		if err := j.take(ctx); err != nil {
+		if err := j.simulateWork(ctx); err != nil {
 			return "", err
 		}
 	}
-	if fate == errsAfter {
-		return "", errMeant
+	if attemptEnd == errsAfter {
+		return "", errIntended
 	}
 	return e.result(), nil
 }
 
-// take lets pass what the job takes.
-func (j job) take(ctx context.Context) error {
+// simulateWork waits as long as the job takes.
+func (j job) simulateWork(ctx context.Context) error {
 	if j.Takes > 0 {
 		after(ctx, j.Takes)
 	}
 	return context.Cause(ctx)
 }
 
-// result is what the attempt that had the effect returns.
+// result is the result of the attempt that had the effect.
 func (e effect) result() string { return fmt.Sprintf("%s#%d", e.key, e.attempt) }

@@ -14,15 +14,15 @@ import (
 	"github.com/semelgo/semel/internal/realtest"
 )
 
-// childVariable tells the test binary to be one of a test's processes, and how.
+// childVariable tells the test binary to run as a child process, with its
+// configuration.
 const childVariable = "SEMEL_TASKS_CHILD"
 
-// TestMain lets more tests run at a time than there are processors, because most of
-// what they do is to wait for a lease. Nothing but what is named for it outlives
-// them.
+// TestMain runs more tests in parallel than there are processors, because they
+// mostly wait for leases. No process of a test outlives the tests.
 func TestMain(m *testing.M) {
 	if text := os.Getenv(childVariable); text != "" {
-		os.Exit(beChild(text))
+		os.Exit(runChild(text))
 	}
 	flag.Parse()
 	if err := flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0)))); err != nil {
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(realtest.Background))
 }
 
-// soaking tells whether tests take their time.
+// soaking reports whether the tests run for longer.
 func soaking() bool { return os.Getenv("SEMEL_SOAK") == "1" }
 
 // rounds is n, or ten times as many when soaking.

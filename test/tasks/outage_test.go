@@ -10,7 +10,7 @@ import (
 	"github.com/semelgo/semel/internal/realtest"
 )
 
-func TestWorkersOutliveCrashesOfTheirDatabase(t *testing.T) {
+func TestWorkersSurviveDatabaseCrashes(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("make test-full runs it")
@@ -23,7 +23,7 @@ func TestWorkersOutliveCrashesOfTheirDatabase(t *testing.T) {
 	for i := range 2 {
 		workers = append(workers, start(t, worker(at, fmt.Sprint("worker-", i), inTx)))
 	}
-	w := truth{s.tables}
+	w := groundTruth{s.tables}
 	const done = `select count(*) from semel_records where state = 4`
 	outages := 0
 	for _, part := range []int64{jobs / 5, jobs / 2} {
@@ -35,11 +35,11 @@ func TestWorkersOutliveCrashesOfTheirDatabase(t *testing.T) {
 	}
 	w.await(t, jobs, "tasks that are done", done)
 	endAll(t, workers)
-	w.lawful(t)
+	w.wantLegalTransitions(t)
 	w.want(t, jobs, "effects", `select count(*) from effects`)
 	w.want(t, jobs, "tasks that had an effect", `select count(distinct key) from effects`)
 	errs := w.mark(t, "store_error")
 	t.Logf("%d crashes of the database, %d askings without an answer, %d requeues, %d releases",
 		outages, errs, w.count(t, requeues), w.count(t, releases))
-	seen(t, "an asking without an answer", errs)
+	wantSome(t, "an asking without an answer", errs)
 }

@@ -14,22 +14,22 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// maxCrashes is how many workers a poisonous task may take with it.
+// maxCrashes is how many workers a poisonous task may crash.
 const maxCrashes = 3
 
-// poison kills the process that runs it. Its lease is long enough for none of its
-// attempts to end for want of a processor.
+// poison kills the process that runs it. Its lease is long enough that no attempt
+// loses it on a busy machine.
 var poison = semel.Define("poison", semel.OperationOptions[job]{
 	Policy: semel.Atomic(), Lease: 5 * lease, Retry: &semel.Retry{MaxCrashes: maxCrashes},
 })
 
 // die kills the process.
-func die() {
+func crash() {
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-	<-time.After(ceiling) // it takes a moment
+	<-time.After(ceiling) // the signal takes a moment
 }
 
-func TestAPoisonousTaskEndsAsFailedAndTakesOnlySoManyWorkersWithIt(t *testing.T) {
+func TestPoisonousTaskFailsAfterMaxCrashes(t *testing.T) {
 	t.Parallel()
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
@@ -43,16 +43,16 @@ func TestAPoisonousTaskEndsAsFailedAndTakesOnlySoManyWorkersWithIt(t *testing.T)
 	})
 }
 
-// poisoned lets one worker after the other run a poisonous task among others.
-func poisoned[Tx any](t *testing.T, at place, s *site[Tx]) {
+// poisoned runs a poisonous task and others with one worker after another.
+func poisoned[Tx any](t *testing.T, at databaseAddress, s *database[Tx]) {
 	t.Helper()
 	const others = 40
 	e := engineOf(t, s)
 	enqueue(t, e, poison, "poison", 1)
 	enqueue(t, e, inTx, "job", others)
-	w := truth{s.tables}
-	victims := sacrifice(t, at, w, others+1)
-	w.lawful(t)
+	w := groundTruth{s.tables}
+	victims := replaceKilled(t, at, w, others+1)
+	w.wantLegalTransitions(t)
 	w.want(t, others, "tasks with an effect", `select count(distinct key) from effects`)
 	w.want(t, others, "effects", `select count(*) from effects`)
 	w.want(t, 0, "effects of the poisonous task", `select count(*) from effects where key like 'poison-%'`)
@@ -64,15 +64,15 @@ func poisoned[Tx any](t *testing.T, at place, s *site[Tx]) {
 		t.Errorf("it took %d workers with it, want 1 to %d", victims, maxCrashes)
 	}
 	_, _, err := semel.DoTx(t.Context(), e, poison.Call(semel.Shared(), "poison-0", newJob(0, 0)),
-		func(context.Context, Tx) (string, error) { return "", errMeant })
+		func(context.Context, Tx) (string, error) { return "", errIntended })
 	if failed, ok := errors.AsType[*semel.Failure](err); !ok || failed.Code != "exhausted" {
-		t.Errorf("asked for it, %v is told, want that its attempts are exhausted", err)
+		t.Errorf("a call returns %v, want an error about exhausted attempts", err)
 	}
 }
 
-// sacrifice starts a worker in place of each that is killed, until so many tasks are
-// done, and returns how many were.
-func sacrifice(t *testing.T, at place, w truth, tasks int64) (victims int) {
+// replaceKilled starts a worker for each that is killed, until so many tasks are
+// done, and returns how many were killed.
+func replaceKilled(t *testing.T, at databaseAddress, w groundTruth, tasks int64) (victims int) {
 	t.Helper()
 	look := time.NewTicker(50 * time.Millisecond)
 	defer look.Stop()
@@ -98,7 +98,7 @@ func enqueue[Tx any](t *testing.T, e *semel.Engine[Tx], op *semel.Operation[job]
 	t.Helper()
 	for i := range n {
 		call := op.Call(semel.Shared(), fmt.Sprintf("%s-%d", name, i), newJob(i, 0))
-		err := insist(t.Context(), func() error {
+		err := retryWhileBusy(t.Context(), func() error {
 			_, err := semel.Enqueue(t.Context(), e, call, semel.EnqueueOptions{})
 			return err
 		})

@@ -17,18 +17,18 @@ import (
 	"time"
 )
 
-// ceiling is how long a test waits for what must come.
+// ceiling is how long a test waits for an event.
 const ceiling = 5 * time.Minute
 
-// process is a child of the test that runs.
+// process is a child process of the test.
 type process struct {
 	child
 
-	cmd    *exec.Cmd
-	orders io.WriteCloser
-	lines  chan string // what it says; closed when it has ended
-	stderr *lockedBuffer
-	ended  chan struct{} // closed once it was waited for
+	cmd      *exec.Cmd
+	commands io.WriteCloser
+	lines    chan string // its reports; closed after its end
+	stderr   *lockedBuffer
+	ended    chan struct{} // closed after it was waited for
 }
 
 // start runs a process, which is killed when the test ends.
@@ -48,7 +48,7 @@ func start(t *testing.T, c child) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.orders, err = p.cmd.StdinPipe(); err != nil {
+	if p.commands, err = p.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.cmd.Start(); err != nil {
@@ -59,12 +59,12 @@ func start(t *testing.T, c child) *process {
 	return p
 }
 
-// listen hears what the process says, until it has no more to say.
+// listen reads the process's reports until its end.
 func (p *process) listen(out io.Reader) {
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		p.lines <- lines.Text()
 	}
-	_ = p.cmd.Wait() // how it ended is in its state
+	_ = p.cmd.Wait() // its state has the reason
 	close(p.ended)
 	close(p.lines)
 }
@@ -75,10 +75,10 @@ func (p *process) kill() {
 	for range p.lines {
 	}
 	<-p.ended
-	_ = p.orders.Close()
+	_ = p.commands.Close()
 }
 
-// signal stops the process in its tracks or lets it go on.
+// signal stops the process or lets it continue.
 func (p *process) signal(t *testing.T, sig syscall.Signal) {
 	t.Helper()
 	if err := p.cmd.Process.Signal(sig); err != nil {
@@ -86,15 +86,15 @@ func (p *process) signal(t *testing.T, sig syscall.Signal) {
 	}
 }
 
-// order tells the process to do something.
-func (p *process) order(t *testing.T, line string) {
+// command sends a command to the process.
+func (p *process) command(t *testing.T, line string) {
 	t.Helper()
-	if _, err := io.WriteString(p.orders, line+"\n"); err != nil {
+	if _, err := io.WriteString(p.commands, line+"\n"); err != nil {
 		t.Errorf("order %s to %q: %v; it said %s", p.Name, line, err, p.stderr)
 	}
 }
 
-// await waits until the process says one of the lines, and returns it.
+// await waits until the process reports one of the lines, and returns it.
 func (p *process) await(t *testing.T, lines ...string) string {
 	t.Helper()
 	limit := time.After(ceiling)
@@ -130,7 +130,7 @@ func (p *process) awaitKilled(t *testing.T) {
 func endAll(t *testing.T, all []*process) {
 	t.Helper()
 	for _, p := range all {
-		p.order(t, "stop")
+		p.command(t, "stop")
 	}
 	limit := time.After(ceiling)
 	for _, p := range all {
@@ -145,7 +145,7 @@ func endAll(t *testing.T, all []*process) {
 	}
 }
 
-// lockedBuffer keeps what a process writes, and can be read meanwhile.
+// lockedBuffer keeps the output of a process for concurrent readers.
 type lockedBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer // guarded by mu

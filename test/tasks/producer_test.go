@@ -16,23 +16,23 @@ import (
 // errUndone rolls a transaction of the producer back.
 var errUndone = errors.New("undone")
 
-// producer enqueues jobs, each in a transaction with others, and some that then are
-// rolled back; and each so often again.
+// producer enqueues jobs, several in a transaction. It rolls some transactions back
+// and enqueues some jobs twice.
 type producer[Tx any] struct {
-	site   *site[Tx]
-	engine *semel.Engine[Tx]
-	op     *semel.Operation[job]
-	seed   uint64
+	database *database[Tx]
+	engine   *semel.Engine[Tx]
+	op       *semel.Operation[job]
+	seed     uint64
 
-	enqueued atomic.Int64 // jobs 0 to that have been committed
-	undone   int          // that were rolled back
-	twice    int          // that were enqueued a second time
+	enqueued atomic.Int64 // the jobs below this number are committed
+	undone   int          // jobs that were rolled back
+	twice    int          // jobs that were enqueued twice
 }
 
 // batch is how many jobs a transaction of the producer enqueues.
 const batch = 20
 
-// run enqueues n jobs, a batch whenever ticks tells.
+// run enqueues n jobs, a batch at each tick.
 func (p *producer[Tx]) run(ctx context.Context, n int, ticks <-chan time.Time) error {
 	for first := 0; first < n; first += batch {
 		select {
@@ -50,7 +50,7 @@ func (p *producer[Tx]) run(ctx context.Context, n int, ticks <-chan time.Time) e
 // round enqueues the jobs from first on.
 func (p *producer[Tx]) round(ctx context.Context, first, n int) error {
 	if first%(5*batch) == 0 {
-		err := p.site.transact(ctx, func(ctx context.Context, tx Tx) error {
+		err := p.database.transact(ctx, func(ctx context.Context, tx Tx) error {
 			return errors.Join(p.enqueue(ctx, tx, "undone", first, batch/4), errUndone)
 		})
 		if !errors.Is(err, errUndone) {
@@ -58,15 +58,15 @@ func (p *producer[Tx]) round(ctx context.Context, first, n int) error {
 		}
 		p.undone += batch / 4
 	}
-	err := p.site.transact(ctx, func(ctx context.Context, tx Tx) error { return p.enqueue(ctx, tx, "job", first, n) })
+	err := p.database.transact(ctx, func(ctx context.Context, tx Tx) error { return p.enqueue(ctx, tx, "job", first, n) })
 	if err != nil {
 		return err
 	}
 	p.enqueued.Store(int64(first + n))
-	return p.again(ctx, rand.IntN(first+n))
+	return p.enqueueAgain(ctx, rand.IntN(first+n))
 }
 
-// enqueue enqueues n jobs from first on, with keys of that kind.
+// enqueue enqueues n jobs from first on, with keys of this kind.
 func (p *producer[Tx]) enqueue(ctx context.Context, tx Tx, kind string, first, n int) error {
 	for i := first; i < first+n; i++ {
 		o := semel.EnqueueOptions{Priority: rand.IntN(9) - 4}
@@ -75,7 +75,7 @@ func (p *producer[Tx]) enqueue(ctx context.Context, tx Tx, kind string, first, n
 		}
 		c := p.op.Call(semel.Shared(), fmt.Sprintf("%s-%d", kind, i), newJob(i, p.seed))
 		added, err := semel.EnqueueTx(ctx, p.engine, tx, c, o)
-		for errors.Is(err, semel.ErrInProgress) && ctx.Err() == nil { // the database had no time for it
+		for errors.Is(err, semel.ErrInProgress) && ctx.Err() == nil { // the database was too busy
 			after(ctx, 10*time.Millisecond)
 			added, err = semel.EnqueueTx(ctx, p.engine, tx, c, o)
 		}
@@ -86,8 +86,8 @@ func (p *producer[Tx]) enqueue(ctx context.Context, tx Tx, kind string, first, n
 	return nil
 }
 
-// again enqueues a job that is enqueued already.
-func (p *producer[Tx]) again(ctx context.Context, n int) error {
+// enqueueAgain enqueues a job a second time.
+func (p *producer[Tx]) enqueueAgain(ctx context.Context, n int) error {
 	added, err := semel.Enqueue(ctx, p.engine, p.call(n), semel.EnqueueOptions{})
 	if added || err != nil && !errors.Is(err, semel.ErrInProgress) {
 		return fmt.Errorf("enqueue job %d again: added %v: %w", n, added, err)

@@ -14,23 +14,23 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// unhurried has a very long lease.
-var unhurried = semel.Define("unhurried", semel.OperationOptions[job]{
+// longLeaseOp has a very long lease.
+var longLeaseOp = semel.Define("unhurried", semel.OperationOptions[job]{
 	Policy: semel.Atomic(), Lease: 10 * time.Minute, Retry: patient(),
 })
 
-func TestWorkersThatAreStoppedInOrderLeaveNothingToASweeper(t *testing.T) {
+func TestStoppedWorkersLeaveNothingToSweep(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("make test-full runs it")
 	}
 	at, s := inPostgres(t)
 	const round, stops = 100, 6
-	p := &producer[pgx.Tx]{site: s, engine: engineOf(t, s), op: unhurried, seed: rand.Uint64()}
-	w := truth{s.tables}
+	p := &producer[pgx.Tx]{database: s, engine: engineOf(t, s), op: longLeaseOp, seed: rand.Uint64()}
+	w := groundTruth{s.tables}
 	two := [2]*process{}
 	for i := range two {
-		two[i] = start(t, worker(at, fmt.Sprint("worker-", i), unhurried))
+		two[i] = start(t, worker(at, fmt.Sprint("worker-", i), longLeaseOp))
 		two[i].await(t, "ready")
 	}
 	const done = `select count(*) from semel_records where state = 4`
@@ -44,12 +44,12 @@ func TestWorkersThatAreStoppedInOrderLeaveNothingToASweeper(t *testing.T) {
 		w.await(t, int64(i*round+round/4), "tasks that are done", done)
 		one := i % len(two)
 		endAll(t, two[one:one+1])
-		two[one] = start(t, worker(at, fmt.Sprint("worker-", i+len(two)), unhurried))
+		two[one] = start(t, worker(at, fmt.Sprint("worker-", i+len(two)), longLeaseOp))
 		two[one].await(t, "ready")
 	}
 	w.await(t, stops*round, "tasks that are done", done)
 	endAll(t, two[:])
-	w.lawful(t)
+	w.wantLegalTransitions(t)
 	w.want(t, stops*round, "effects", `select count(*) from effects`)
 	w.want(t, stops*round, "tasks that had an effect", `select count(distinct key) from effects`)
 	w.want(t, 0, "attempts that somebody else had to end",

@@ -13,15 +13,15 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// hurry is the lease of leaders that are about as quick as it lasts.
-const hurry = 100 * time.Millisecond
+// shortLease is the lease of leaders that take about as long as their lease.
+const shortLease = 100 * time.Millisecond
 
 var (
-	hurriedTx = semel.Define("hurried_tx", semel.OperationOptions[string]{Policy: semel.Atomic(), Lease: hurry, Retry: patient()})
-	hurried   = semel.Define("hurried", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Lease: hurry, Retry: patient()})
+	shortLeaseTx = semel.Define("hurried_tx", semel.OperationOptions[string]{Policy: semel.Atomic(), Lease: shortLease, Retry: patient()})
+	shortLeaseOp = semel.Define("hurried", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Lease: shortLease, Retry: patient()})
 )
 
-// patient is a Retry that no bad luck of these tests uses up.
+// patient is a Retry that these tests never exhaust.
 func patient() *semel.Retry {
 	return &semel.Retry{
 		MaxErrors: 10_000, MaxCrashes: 10_000,
@@ -29,7 +29,7 @@ func patient() *semel.Retry {
 	}
 }
 
-func TestSweepersOfManyProcessesRequeueOnceAndTouchNothingFinal(t *testing.T) {
+func TestConcurrentSweepersRequeueOnce(t *testing.T) {
 	t.Parallel()
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
@@ -43,24 +43,24 @@ func TestSweepersOfManyProcessesRequeueOnceAndTouchNothingFinal(t *testing.T) {
 	})
 }
 
-// sweepersBesideLeaders lets four processes sweep without a rest, beside two whose
-// leaders end their attempts at about the time their leases do.
-func sweepersBesideLeaders[Tx any](t *testing.T, at place, s *site[Tx], n int) {
+// sweepersBesideLeaders lets four processes sweep without a pause, beside two
+// leaders whose attempts end at about the time their leases do.
+func sweepersBesideLeaders[Tx any](t *testing.T, at databaseAddress, s *database[Tx], n int) {
 	t.Helper()
-	enqueueHurried(t, engineOf(t, s), n)
+	enqueueShortLease(t, engineOf(t, s), n)
 	var all []*process
 	for i := range 4 {
 		all = append(all, start(t, child{
-			Role: "sweeper", Name: fmt.Sprint("sweeper-", i), Place: at, Operations: []string{hurriedTx.Name(), hurried.Name()},
+			Role: "sweeper", Name: fmt.Sprint("sweeper-", i), Place: at, Operations: []string{shortLeaseTx.Name(), shortLeaseOp.Name()},
 		}))
 	}
 	for i := range 2 {
 		all = append(all, start(t, child{Role: "hurried", Name: fmt.Sprint("leader-", i), Place: at}))
 	}
-	w := truth{s.tables}
+	w := groundTruth{s.tables}
 	w.await(t, int64(2*n), "tasks that are done", `select count(*) from semel_records where state = 4`)
 	endAll(t, all)
-	w.lawful(t)
+	w.wantLegalTransitions(t)
 	w.none(t, "tasks with another number of effects than one", `select key from effects
 		where key like 'hurried_tx-%' group by key having count(*) <> 1`)
 	w.none(t, "attempts with more than one effect", `select key from effects group by key, attempt having count(*) > 1`)
@@ -72,21 +72,21 @@ func sweepersBesideLeaders[Tx any](t *testing.T, at place, s *site[Tx], n int) {
 	if said := w.mark(t, string(semel.EventSwept)); said != swept {
 		t.Errorf("the sweepers have requeued %d attempts, and the records say %d", said, swept)
 	}
-	seen(t, "a requeue", swept)
-	seen(t, "an end between its lease and the sweep", late)
-	seen(t, "a fenced zombie", w.mark(t, string(semel.EventFenced)))
+	wantSome(t, "a requeue", swept)
+	wantSome(t, "an end between its lease and the sweep", late)
+	wantSome(t, "a fenced zombie", w.mark(t, string(semel.EventFenced)))
 	if by := w.count(t, `select count(distinct process) from marks where kind = $1`, string(semel.EventSwept)); by < 2 {
 		t.Errorf("vacuous: %d processes have swept, want more", by)
 	}
 }
 
-// enqueueHurried enqueues n tasks of each kind.
-func enqueueHurried[Tx any](t *testing.T, e *semel.Engine[Tx], n int) {
+// enqueueShortLease enqueues n tasks of each kind.
+func enqueueShortLease[Tx any](t *testing.T, e *semel.Engine[Tx], n int) {
 	t.Helper()
 	for i := range n {
-		for _, op := range []*semel.Operation[string]{hurried, hurriedTx} {
+		for _, op := range []*semel.Operation[string]{shortLeaseOp, shortLeaseTx} {
 			key := fmt.Sprintf("%s-%d", op.Name(), i)
-			err := insist(t.Context(), func() error {
+			err := retryWhileBusy(t.Context(), func() error {
 				_, err := semel.Enqueue(t.Context(), e, op.Call(semel.Shared(), key, key), semel.EnqueueOptions{})
 				return err
 			})
@@ -98,7 +98,7 @@ func enqueueHurried[Tx any](t *testing.T, e *semel.Engine[Tx], n int) {
 }
 
 // engineOf is the test's own engine over the site.
-func engineOf[Tx any](t *testing.T, s *site[Tx]) *semel.Engine[Tx] {
+func engineOf[Tx any](t *testing.T, s *database[Tx]) *semel.Engine[Tx] {
 	t.Helper()
 	e, err := semel.New(s.store, semel.Options{Survive: store.NoFailure, RecordTimeout: time.Minute})
 	if err != nil {
@@ -114,7 +114,7 @@ func engineOf[Tx any](t *testing.T, s *site[Tx]) *semel.Engine[Tx] {
 	return e
 }
 
-func beSweeper[Tx any](ctx context.Context, c child, s *site[Tx], m *marks) error {
+func runSweeper[Tx any](ctx context.Context, c child, s *database[Tx], m *counters) error {
 	e, err := semel.New(s.store, semel.Options{Survive: store.NoFailure, Operations: c.operations(), Observer: m})
 	if err != nil {
 		return err

@@ -3,7 +3,7 @@
 package tasks_test
 
 // effect is one row of the ground truth: an attempt has had its effect. The table
-// has no unique constraint, so that what happens twice is there twice.
+// has no unique constraint, so that a second effect is a second row.
 type effect struct {
 	key     string
 	attempt uint32
@@ -14,15 +14,16 @@ type effect struct {
 const (
 	insertEffect = `insert into effects (key, attempt, owner, process) values ($1, $2, $3, $4)`
 	insertMark   = `insert into marks (process, kind, times) values ($1, $2, $3)`
-	insertTold   = `insert into told (key, result) values ($1, $2)`
+	insertAnswer = `insert into told (key, result) values ($1, $2)`
 )
 
-// history is written by the database itself, in the very transaction of each
-// change of a record's token: no process can forget it or tell it otherwise. Early
-// says that the record's time, its lease or its delay, had not come.
+// The database itself writes the table history, in the transaction of each change
+// of a record's token, so that it is complete. The column early says that the
+// record's lease or delay had not expired.
 //
-// Marks are what processes say they have seen, a few times a second, so that a
-// killed one has said most of it. Told is what direct callers were answered.
+// The table marks has the events that processes report, a few times a second, so
+// that a killed process has written most of them. The table told has the answers to
+// direct callers.
 func postgresTables() []string {
 	return []string{
 		`create table effects (n bigserial, key text not null, attempt bigint not null, owner bigint not null, process text not null)`,

@@ -15,17 +15,17 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// ticked is run at each tick.
+// ticked runs at each tick.
 var ticked = semel.Define("ticked", semel.OperationOptions[time.Time]{Policy: semel.Atomic(), Lease: lease, Retry: patient()})
 
-// point is where a process kills itself that is given a tick.
+// point is where a process kills itself during a tick.
 type point string
 
 const (
 	nowhere    point = "nowhere"
-	before     point = "before"     // it enqueues the tick
-	meanwhile  point = "meanwhile"  // the store is asked
-	unanswered point = "unanswered" // the tick was enqueued, and the reply was lost
+	before     point = "before"     // before it enqueues the tick
+	meanwhile  point = "meanwhile"  // during the store call
+	unanswered point = "unanswered" // after the tick was enqueued, before the reply
 	afterwards point = "afterwards" // the tick was enqueued, before the reply
 	soon       point = "soon"       // at any time
 )
@@ -35,44 +35,44 @@ func points() []point { return []point{before, meanwhile, unanswered, afterwards
 // reach kills the process if it is to die here.
 func (p point) reach(here point) {
 	if p == here {
-		die()
+		crash()
 	}
 }
 
 // mortal is a store whose user dies while it asks.
-type mortal[Tx any] struct {
+type killingStore[Tx any] struct {
 	store.TxStore[Tx]
 
-	mu   sync.Mutex
-	dies point // guarded by mu
+	mu      sync.Mutex
+	crashes point // guarded by mu
 }
 
-func (s *mortal[Tx]) die(at point) {
+func (s *killingStore[Tx]) crash(at point) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.dies = at
+	s.crashes = at
 }
 
 // Swap implements store.Store.
-func (s *mortal[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
+func (s *killingStore[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	s.mu.Lock()
-	dies := s.dies
+	crashes := s.crashes
 	s.mu.Unlock()
-	if dies == meanwhile {
+	if crashes == meanwhile {
 		go func() {
 			<-time.After(rand.N(time.Millisecond))
-			dies.reach(meanwhile)
+			crashes.reach(meanwhile)
 		}()
 	}
 	answers, err := s.TxStore.Swap(ctx, changes)
-	dies.reach(unanswered)
+	crashes.reach(unanswered)
 	return answers, err
 }
 
 // beTicker enqueues the ticks it is given, says so, and works as well.
-func beTicker[Tx any](ctx context.Context, c child, s *site[Tx], m *marks) error {
-	mortal := &mortal[Tx]{TxStore: s.store}
-	e, err := semel.New(mortal, semel.Options{Survive: store.NoFailure, Operations: c.operations(), Observer: m})
+func runTicker[Tx any](ctx context.Context, c child, s *database[Tx], m *counters) error {
+	killingStore := &killingStore[Tx]{TxStore: s.store}
+	e, err := semel.New(killingStore, semel.Options{Survive: store.NoFailure, Operations: c.operations(), Observer: m})
 	if err != nil {
 		return err
 	}
@@ -84,11 +84,11 @@ func beTicker[Tx any](ctx context.Context, c child, s *site[Tx], m *marks) error
 		return err
 	}
 	working := make(chan error, 1)
-	go func() { working <- beWorker(ctx, c, s, m) }()
+	go func() { working <- runWorker(ctx, c, s, m) }()
 	for {
 		select {
-		case order := <-ordersOf(ctx):
-			if err := tickAs(ctx, order, periodic, mortal.die); err != nil {
+		case command := <-commandsOf(ctx):
+			if err := tickAs(ctx, command, periodic, killingStore.crash); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -98,13 +98,13 @@ func beTicker[Tx any](ctx context.Context, c child, s *site[Tx], m *marks) error
 }
 
 // tickAs does what an order says: "tick", its time, and where to die.
-func tickAs(ctx context.Context, order string, periodic *task.Periodic[time.Time], die func(point)) error {
+func tickAs(ctx context.Context, command string, periodic *task.Periodic[time.Time], crash func(point)) error {
 	var unix int64
 	var at point
-	if _, err := fmt.Sscanf(order, "tick %d %s", &unix, &at); err != nil {
-		return fmt.Errorf("order %q: %w", order, err)
+	if _, err := fmt.Sscanf(command, "tick %d %s", &unix, &at); err != nil {
+		return fmt.Errorf("order %q: %w", command, err)
 	}
-	die(at)
+	crash(at)
 	if at == soon {
 		go func() {
 			<-time.After(rand.N(30 * time.Millisecond))
@@ -113,7 +113,7 @@ func tickAs(ctx context.Context, order string, periodic *task.Periodic[time.Time
 	}
 	at.reach(before)
 	added := false
-	err := insist(ctx, func() (err error) {
+	err := retryWhileBusy(ctx, func() (err error) {
 		added, err = periodic.Tick(ctx, time.Unix(unix, 0))
 		return err
 	})
@@ -121,7 +121,7 @@ func tickAs(ctx context.Context, order string, periodic *task.Periodic[time.Time
 		return err
 	}
 	at.reach(afterwards)
-	say(said(unix, added))
+	report(said(unix, added))
 	return nil
 }
 

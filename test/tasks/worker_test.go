@@ -14,7 +14,7 @@ import (
 )
 
 // beWorker runs tasks until it is told to stop.
-func beWorker[Tx any](ctx context.Context, c child, s *site[Tx], m *marks) error {
+func runWorker[Tx any](ctx context.Context, c child, s *database[Tx], m *counters) error {
 	e, err := semel.New(s.store, semel.Options{Survive: store.NoFailure, Operations: c.operations(), Observer: m})
 	if err != nil {
 		return err
@@ -29,7 +29,7 @@ func beWorker[Tx any](ctx context.Context, c child, s *site[Tx], m *marks) error
 			return err
 		}
 	}
-	say("ready")
+	report("ready")
 	err = w.Run(ctx)
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
@@ -37,7 +37,7 @@ func beWorker[Tx any](ctx context.Context, c child, s *site[Tx], m *marks) error
 }
 
 // worker is what a worker is told that runs the jobs of those operations.
-func worker(at place, name string, ops ...*semel.Operation[job]) child {
+func worker(at databaseAddress, name string, ops ...*semel.Operation[job]) child {
 	c := child{Role: "worker", Name: name, Place: at}
 	for _, op := range ops {
 		c.Operations = append(c.Operations, op.Name())
@@ -49,8 +49,8 @@ func worker(at place, name string, ops ...*semel.Operation[job]) child {
 func (c child) operations() []semel.Declared {
 	var known []semel.Declared
 	all := map[string]semel.Declared{
-		inTx.Name(): inTx, unhurried.Name(): unhurried, outside.Name(): outside, hopeless.Name(): hopeless,
-		poison.Name(): poison, ticked.Name(): ticked, hurried.Name(): hurried, hurriedTx.Name(): hurriedTx,
+		inTx.Name(): inTx, longLeaseOp.Name(): longLeaseOp, outside.Name(): outside, alwaysFails.Name(): alwaysFails,
+		poison.Name(): poison, ticked.Name(): ticked, shortLeaseOp.Name(): shortLeaseOp, shortLeaseTx.Name(): shortLeaseTx,
 	}
 	for _, name := range c.Operations {
 		known = append(known, all[name])
@@ -59,7 +59,7 @@ func (c child) operations() []semel.Declared {
 }
 
 // functionsOf give a worker its function for each operation.
-func functionsOf[Tx any](w *task.Worker[Tx], s *site[Tx], name string) map[semel.Declared]func() error {
+func functionsOf[Tx any](w *task.Worker[Tx], s *database[Tx], name string) map[semel.Declared]func() error {
 	within := func(ctx context.Context, tx Tx, j job) (string, error) {
 		return j.do(ctx, name, func(ctx context.Context, of effect) error { return s.effect(ctx, tx, of) })
 	}
@@ -67,14 +67,14 @@ func functionsOf[Tx any](w *task.Worker[Tx], s *site[Tx], name string) map[semel
 		return func() error { return task.HandleTx(w, op, fn, task.HandlerOptions{}) }
 	}
 	return map[semel.Declared]func() error{
-		inTx:      jobs(inTx, within),
-		unhurried: jobs(unhurried, within),
-		hopeless: jobs(hopeless, func(ctx context.Context, tx Tx, j job) (string, error) {
+		inTx:        jobs(inTx, within),
+		longLeaseOp: jobs(longLeaseOp, within),
+		alwaysFails: jobs(alwaysFails, func(ctx context.Context, tx Tx, j job) (string, error) {
 			result, err := within(ctx, tx, j)
-			return result, errors.Join(err, errMeant)
+			return result, errors.Join(err, errIntended)
 		}),
 		poison: jobs(poison, func(ctx context.Context, tx Tx, j job) (string, error) {
-			defer die()
+			defer crash()
 			return within(ctx, tx, j)
 		}),
 		ticked: func() error {

@@ -1,0 +1,131 @@
+package boundary_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+type (
+	engine = semel.Engine[*memory.Tx]
+	plan   = semel.OperationOptions[string]
+)
+
+var caller = semel.ScopeOf("caller")
+
+// fixture is a memory store, whose clock the test moves, and an engine over it.
+type fixture struct {
+	*engine
+
+	mem   *memory.Store
+	ahead atomic.Int64 // how far the store's clock is ahead
+
+	effectsOutside int // effects outside of transactions
+	effectsInTx    int // effects within transactions, committed or not
+}
+
+// effect makes one effect outside of transactions.
+func (w *fixture) effect() { w.effectsOutside++ }
+
+// effectIn returns what makes one effect within tx.
+func (w *fixture) effectIn(tx *memory.Tx) func() {
+	return func() {
+		w.effectsInTx++
+		if err := tx.Put(strconv.Itoa(w.effectsInTx), []byte("done")); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// effects is how many effects there are.
+func (w *fixture) effects() int {
+	n := w.effectsOutside
+	for i := range w.effectsInTx {
+		if _, committed := w.mem.Value(strconv.Itoa(i + 1)); committed {
+			n++
+		}
+	}
+	return n
+}
+
+func newFixture(t *testing.T, operations ...semel.Declared) *fixture {
+	t.Helper()
+	w := new(fixture)
+	w.mem = memory.New(memory.Options{Now: func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }})
+	w.engine = w.process(t, w.mem, operations...)
+	return w
+}
+
+// process returns another engine over s. It is closed when the test ends.
+func (w *fixture) process(t *testing.T, s store.TxStore[*memory.Tx], operations ...semel.Declared) *engine {
+	t.Helper()
+	e, err := semel.New(s, semel.Options{Survive: store.NoFailure, Operations: operations})
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel() // Close does not wait for attempts that were abandoned
+		_ = e.Close(ctx)
+	})
+	return e
+}
+
+// crash leaves an attempt of c whose process has died and whose lease has expired.
+func (w *fixture) crash(t *testing.T, c semel.Call) {
+	t.Helper()
+	a, _, err := semel.Begin(t.Context(), w.process(t, w.mem), c)
+	if err != nil {
+		t.Fatalf("Begin: %v", err)
+	}
+	t.Cleanup(a.Abandon)
+	w.ahead.Add(int64(time.Hour))
+}
+
+// record returns c's record, or the zero Record.
+func (w *fixture) record(t *testing.T, c semel.Call) store.Record {
+	t.Helper()
+	contextValues, err := w.mem.Get(t.Context(), []store.ID{c.ID()})
+	if err != nil {
+		t.Fatalf("Get: %v", err)
+	}
+	if contextValues[0].Record == nil {
+		return store.Record{}
+	}
+	return *contextValues[0].Record
+}
+
+// brokenStore is a store whose transactions all end with an error.
+type brokenStore struct {
+	*memory.Store
+
+	verdict store.Verdict
+	err     error
+}
+
+func (b *brokenStore) Atomic(ctx context.Context, id store.ID, hold bool,
+	run func(context.Context, *memory.Tx, store.SwapResult) (*store.Change, error),
+) (store.Verdict, error) {
+	_, err := b.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, s store.SwapResult) (*store.Change, error) {
+		_, err := run(ctx, tx, s)
+		return nil, errors.Join(errRolledBack, err)
+	})
+	return b.verdict, errors.Join(b.err, err)
+}
+
+var errRolledBack = errors.New("rolled back")
+
+// bubble runs test in a synctest bubble, where waiting takes no time.
+func bubble(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, test)
+}

@@ -1,0 +1,223 @@
+package failures_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp"
+	"github.com/semelgo/semel/store"
+)
+
+// fixture is one engine over one store, and the events that it saw.
+type fixture[Tx any] struct {
+	database[Tx]
+
+	name   string // prefix of its operations and effects
+	engine *semel.Engine[Tx]
+	hooks  *hooks[Tx]
+	seen   *seen
+}
+
+func newFixture[Tx any](t *testing.T, h database[Tx], name string) *fixture[Tx] {
+	t.Helper()
+	w := &fixture[Tx]{database: h, name: name, hooks: &hooks[Tx]{TxStore: h.Store}, seen: new(seen)}
+	w.engine = w.process(t, w.hooks)
+	return w
+}
+
+// process is an engine over s, as each of several processes has one.
+func (w *fixture[Tx]) process(t *testing.T, s store.TxStore[Tx]) *semel.Engine[Tx] {
+	t.Helper()
+	e, err := semel.New(s, semel.Options{Survive: store.NoFailure, Observer: w.seen, RecordTimeout: 20 * time.Second})
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := e.Close(ctx); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return e
+}
+
+// op is the name of an operation of this fixture only.
+func (w *fixture[Tx]) op(name string) string { return w.name + "-" + name }
+
+// effect writes one more effect of key.
+func (w *fixture[Tx]) effect(ctx context.Context, tx Tx, key string) error {
+	return w.Effect(ctx, tx, w.op(key))
+}
+
+func (w *fixture[Tx]) effects(key string) int { return w.Effects(w.op(key)) }
+
+// wantEffects requires the number of effects of key.
+func (w *fixture[Tx]) wantEffects(t *testing.T, key string, want int) {
+	t.Helper()
+	if got := w.effects(key); got != want {
+		t.Errorf("%s had %d effects, want %d", key, got, want)
+	}
+}
+
+// handlerMode is how a handler's effect and response are stored.
+type handlerMode string
+
+const (
+	inline handlerMode = "inline" // semelhttp.Atomic: one transaction
+	leased handlerMode = "leased" // semelhttp.Middleware and semel.InTx
+)
+
+func handlerModes() []handlerMode { return []handlerMode{inline, leased} }
+
+// txHandler is a handler within its transaction. Its error rolls back.
+type txHandler func(w http.ResponseWriter, r *http.Request, effect func() error) error
+
+// serve serves s over a real connection, under an operation of that name.
+func (w *fixture[Tx]) serve(t *testing.T, by handlerMode, s txHandler) string {
+	t.Helper()
+	return serve(t, w.protect(t, w.engine, by, w.handler(w.engine, by, s)))
+}
+
+// handler runs s in the transaction of its mode.
+func (w *fixture[Tx]) handler(e *semel.Engine[Tx], by handlerMode, s txHandler) http.Handler {
+	effect := func(ctx context.Context, r *http.Request) func() error {
+		return func() error {
+			tx, ok := semel.TxOf(ctx, e)
+			if !ok {
+				return io.ErrClosedPipe
+			}
+			return w.effect(context.WithoutCancel(ctx), tx, keyOf(r))
+		}
+	}
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		var err error
+		if by == inline {
+			err = s(rw, r, effect(r.Context(), r))
+		} else {
+			_, err = semel.InTx(r.Context(), e, func(ctx context.Context, _ Tx) (any, error) {
+				return nil, s(rw, r.WithContext(ctx), effect(ctx, r))
+			})
+		}
+		if err != nil {
+			http.Error(rw, err.Error(), http.StatusInternalServerError)
+		}
+	})
+}
+
+func (w *fixture[Tx]) protect(t *testing.T, e *semel.Engine[Tx], by handlerMode, h http.Handler) http.Handler {
+	t.Helper()
+	o := semelhttp.Options{ScopeFunc: byUser}
+	var createdHandler func(http.Handler) http.Handler
+	var err error
+	if by == inline {
+		createdHandler, err = semelhttp.Atomic(e, semel.Define(w.op("inline"), semel.OperationOptions[semelhttp.Request]{}), o)
+	} else {
+		createdHandler, err = semelhttp.Middleware(e, semel.Define(w.op("leased"), semel.OperationOptions[semelhttp.Request]{
+			Policy: semel.Atomic(), Lease: w.Lease,
+		}), o)
+	}
+	if err != nil {
+		t.Fatalf("protect: %v", err)
+	}
+	return createdHandler(h)
+}
+
+func serve(t *testing.T, h http.Handler) string {
+	t.Helper()
+	srv := httptest.NewUnstartedServer(h)
+	srv.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	srv.Start()
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+func byUser(r *http.Request) (semel.Scope, error) { return semel.ScopeOf(r.Header.Get("X-User")), nil }
+
+func keyOf(r *http.Request) string {
+	return r.Header.Get("X-User") + "/" + r.Header.Get(semelhttp.HeaderKey)
+}
+
+// answer is a response that was read completely.
+type answer struct {
+	status   int
+	header   http.Header
+	trailer  http.Header
+	body     string
+	replayed bool
+}
+
+// request sends key as user's, and returns the response.
+func request(t *testing.T, base, user, key string) answer {
+	t.Helper()
+	a, err := send(t.Context(), http.DefaultClient, base, user, key)
+	if err != nil {
+		t.Fatalf("%s's %s: %v", user, key, err)
+	}
+	return a
+}
+
+func newRequest(ctx context.Context, base, user, key string) (*http.Request, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/ops", strings.NewReader(`{"n":1}`))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("X-User", user)
+	r.Header.Set(semelhttp.HeaderKey, key)
+	return r, nil
+}
+
+func send(ctx context.Context, c *http.Client, base, user, key string) (answer, error) {
+	r, err := newRequest(ctx, base, user, key)
+	if err != nil {
+		return answer{}, err
+	}
+	resp, err := c.Do(r)
+	if err != nil {
+		return answer{}, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	return answer{
+		resp.StatusCode, resp.Header, resp.Trailer, string(body),
+		resp.Header.Get(semelhttp.HeaderReplayed) == "true",
+	}, err
+}
+
+// wantReplay requires that a is marked as a replay of first.
+func wantReplay(t *testing.T, a, first answer) {
+	t.Helper()
+	if a.status != first.status || a.body != first.body || !a.replayed {
+		t.Errorf("the repeat got %d %.60q, replayed %v, want %d %.60q again",
+			a.status, a.body, a.replayed, first.status, first.body)
+	}
+}
+
+// seen counts events by their kind.
+type seen struct {
+	mu    sync.Mutex
+	kinds map[semel.EventKind]int // guarded by mu
+}
+
+func (s *seen) Observe(_ context.Context, e semel.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kinds == nil {
+		s.kinds = make(map[semel.EventKind]int)
+	}
+	s.kinds[e.Kind]++
+}
+
+func (s *seen) count(kind semel.EventKind) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.kinds[kind]
+}

@@ -1,0 +1,138 @@
+package failures_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+)
+
+var errCut = errors.New("cut off from the store")
+
+// A leader that is taken over while it runs writes nothing more: its transaction
+// rolls back, its heartbeat and its refusal change nothing, and it returns the
+// winner's answer.
+func lateLeader[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
+	if by == inline {
+		t.Skip("an inline attempt has no lease: its transaction is its right to run")
+	}
+	if caps, err := w.Store.Capabilities(t.Context()); err != nil || caps.SingleWriter {
+		t.Skipf("an open transaction keeps every other writer out: nobody can take over from within (%v)", err)
+	}
+	for name, takeEnd := range map[string]error{"completes": nil, "refuses": semel.Final(errors.New("no"))} {
+		t.Run(name, func(t *testing.T) {
+			op := semel.Define(w.op("zombie-"+name), semel.OperationOptions[string]{
+				Policy: semel.Atomic(), Lease: w.Lease / 2, Heartbeat: w.Lease / 10, Wait: time.Minute,
+			})
+			call := op.Call(semel.ScopeOf("ann"), name, "in")
+			entered, released := make(chan struct{}), make(chan struct{})
+			release := sync.OnceFunc(func() { close(released) })
+			defer release()
+			type result struct {
+				v        string
+				replayed bool
+				err      error
+			}
+			late := make(chan result)
+			go func() {
+				v, replayed, err := semel.DoTx(t.Context(), w.engine, call, func(context.Context, Tx) (string, error) {
+					close(entered)
+					<-released
+					return "zombie", takeEnd
+				})
+				late <- result{v, replayed, err}
+			}()
+			select {
+			case <-entered:
+			case r := <-late:
+				t.Fatalf("the zombie-to-be did not run: %v", r.err)
+			}
+			w.hooks.refuse(rejectHeartbeats) // no heartbeat reaches the store
+			defer w.hooks.refuse(nil)
+			won := w.takeOver(t, call, name)
+			w.hooks.refuse(nil)
+			release()
+			if r := <-late; r.v != won || !r.replayed || r.err != nil {
+				t.Errorf("the zombie answered %q, replayed %v, %v, want what the winner said: %q", r.v, r.replayed, r.err, won)
+			}
+			w.wantEffects(t, "ann/"+name, 1)
+		})
+	}
+}
+
+// rejectHeartbeats rejects changes that do not change the token.
+func rejectHeartbeats(changes []store.Change) error {
+	for _, c := range changes {
+		if c.If == c.To.Token {
+			return errCut
+		}
+	}
+	return nil
+}
+
+// takeOver runs call in another process, which waits until its leader's lease has
+// expired.
+func (w *fixture[Tx]) takeOver(t *testing.T, call semel.Call, name string) string {
+	t.Helper()
+	v, _, err := semel.DoTx(t.Context(), w.process(t, w.Store), call, func(ctx context.Context, tx Tx) (string, error) {
+		return "winner", w.effect(ctx, tx, "ann/"+name)
+	})
+	if err != nil {
+		t.Fatalf("the winner: %v", err)
+	}
+	return v
+}
+
+// Sweepers, purgers and callers at one key agree on one effect.
+func sweepAgainstClaim[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
+	o := semel.OperationOptions[string]{}
+	if by == leased {
+		o.Policy, o.Lease, o.Heartbeat = semel.Atomic(), w.Lease, w.Lease/3
+	}
+	op := semel.Define(w.op("swept"), o)
+	ctx, stop := context.WithCancel(t.Context())
+	var sweepers sync.WaitGroup
+	for range 2 {
+		sweepers.Go(func() {
+			for ctx.Err() == nil {
+				_, serr := w.engine.Sweep(ctx, 100)
+				_, perr := w.engine.Purge(ctx, 100)
+				if err := errors.Join(serr, perr); err != nil && ctx.Err() == nil {
+					t.Logf("sweep: %v", err) // the database is busy, which callers must not notice
+				}
+			}
+		})
+	}
+	for i := range 12 {
+		key := fmt.Sprint("k", i)
+		call := op.Call(semel.ScopeOf("ann"), key, "in")
+		var callers sync.WaitGroup
+		for range 2 {
+			callers.Go(func() {
+				for {
+					_, _, err := semel.DoTx(ctx, w.engine, call, func(ctx context.Context, tx Tx) (string, error) {
+						return "done", w.effect(ctx, tx, "ann/"+key)
+					})
+					if err == nil {
+						return
+					}
+					// On a slow machine the lease can end before the transaction does.
+					free := semel.VerdictOf(err) == store.NotCommitted
+					if !free && !errors.Is(err, semel.ErrInProgress) && !errors.Is(err, semel.ErrUnavailable) {
+						t.Errorf("%s: %v", key, err)
+						return
+					}
+				}
+			})
+		}
+		callers.Wait()
+		w.wantEffects(t, "ann/"+key, 1)
+	}
+	stop()
+	sweepers.Wait()
+}

@@ -1,0 +1,82 @@
+//go:build unix
+
+package messages_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semelgo/semel/internal/realtest"
+	"github.com/semelgo/semel/migrate"
+)
+
+// fixture is a broker and a database. The tables of effects have no unique
+// constraint, so that a second effect would be seen.
+type fixture struct {
+	consumer
+
+	broker *realtest.Broker
+	db     *pgxpool.Pool
+	seen   *counters
+}
+
+func newFixture(t *testing.T, broker *realtest.Broker) *fixture {
+	t.Helper()
+	t.Attr("engine", "postgres")
+	t.Attr("engine", "rabbitmq")
+	w := &fixture{broker: broker, seen: new(counters)}
+	w.consumer = consumer{Postgres: realtest.Postgres(t).Database(t), AMQP: broker.URL(), Way: plain}
+	var err error
+	if w.db, err = pgxpool.New(t.Context(), w.Postgres); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.db.Close)
+	if err := migrate.Postgres(t.Context(), w.db); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.db.Exec(t.Context(), `
+create table effects (message text not null);
+create table charges (key text primary key, message text not null);
+create table processed_messages (message_id text primary key)`); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// at is the fixture with a queue of its own, and empty counters.
+func (w *fixture) at(t *testing.T) *fixture {
+	t.Helper()
+	own := &fixture{consumer: w.consumer, broker: w.broker, db: w.db, seen: new(counters)}
+	own.Queue = w.broker.Queue(t)
+	declare(t, own.AMQP, own.Queue)
+	return own
+}
+
+// count runs a query for one number.
+func (w *fixture) count(t *testing.T, query string, args ...any) (n int) {
+	t.Helper()
+	if err := w.db.QueryRow(context.WithoutCancel(t.Context()), query, args...).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// publish sends messages to the queue.
+func (w *fixture) publish(t *testing.T, ids ...string) {
+	t.Helper()
+	if err := publish(t.Context(), w.AMQP, w.Queue, ids...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// dead is the number of rejected messages.
+func (w *fixture) dead(t *testing.T) int {
+	t.Helper()
+	n, err := queueLength(w.AMQP, w.Queue+".dead")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

@@ -1,0 +1,154 @@
+//go:build unix
+
+package tasks_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel/internal/protocol"
+)
+
+// truth reads from the tables what has happened, independently of what processes
+// report.
+type groundTruth struct{ db *sql.DB }
+
+// count is what a query counts.
+func (w groundTruth) count(t *testing.T, query string, args ...any) (n int64) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), ceiling)
+	defer cancel()
+	err := retryWhileBusy(ctx, func() error { return w.db.QueryRowContext(ctx, query, args...).Scan(&n) })
+	if err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return n
+}
+
+// want requires that a query counts so many.
+func (w groundTruth) want(t *testing.T, n int64, what, query string, args ...any) {
+	t.Helper()
+	if got := w.count(t, query, args...); got != n {
+		t.Errorf("%s: %d, want %d", what, got, n)
+	}
+}
+
+// none requires that a query of keys finds nothing, and names some that it finds.
+func (w groundTruth) none(t *testing.T, what, query string, args ...any) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), ceiling)
+	defer cancel()
+	rows, err := w.db.QueryContext(ctx, query, args...)
+	if err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	defer rows.Close()
+	var keys []string
+	for rows.Next() {
+		var key string
+		if err := rows.Scan(&key); err != nil {
+			t.Fatalf("%s: %v", query, err)
+		}
+		keys = append(keys, key)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	if len(keys) == 0 {
+		return
+	}
+	t.Errorf("%s: %d, such as %s", what, len(keys), keys[0])
+	for _, line := range w.historyOf(t, keys[0]) {
+		t.Log(line)
+	}
+}
+
+// story is all that the tables know of a key.
+func (w groundTruth) historyOf(t *testing.T, key string) (lines []string) {
+	t.Helper()
+	rows, err := w.db.QueryContext(context.WithoutCancel(t.Context()), `
+		select 'record ' || from_state || '/' || from_attempt || '/' || from_owner || ' -> ' || to_state || '/' || to_attempt || '/' || to_owner || ' early ' || early from
+			(select * from history where key = $1 order by n) as h
+		union all select 'effect of attempt ' || attempt || ' owner ' || owner || ' by ' || process from effects where key = $1
+		union all select 'told ' || result from told where key = $1`, key)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			return append(lines, err.Error())
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// mark is how often the processes have seen something.
+func (w groundTruth) mark(t *testing.T, kind string) int64 {
+	t.Helper()
+	return w.count(t, `select coalesce(sum(times), 0) from marks where kind = $1`, kind)
+}
+
+// seen requires that something has happened at all, or the test shows nothing.
+func wantSome(t *testing.T, what string, n int64) {
+	t.Helper()
+	if n == 0 {
+		t.Errorf("vacuous: %s did not happen", what)
+	}
+}
+
+// await waits until a query counts so many, or more.
+func (w groundTruth) await(t *testing.T, n int64, what, query string, args ...any) {
+	t.Helper()
+	look := time.NewTicker(50 * time.Millisecond)
+	defer look.Stop()
+	limit := time.After(ceiling)
+	for {
+		got := w.count(t, query, args...)
+		if got >= n {
+			return
+		}
+		select {
+		case <-look.C:
+		case <-limit:
+			t.Fatalf("%s: %d after %s, want %d", what, got, ceiling, n)
+		}
+	}
+}
+
+// lawful requires that no record of the operations has gone a way that the
+// protocol does not have.
+func (w groundTruth) wantLegalTransitions(t *testing.T) {
+	t.Helper()
+	var rows []string
+	for _, row := range protocol.Transitions() {
+		rows = append(rows, fmt.Sprintf("(%d, %d)", row.From, row.To))
+	}
+	w.none(t, "records that went a way the protocol does not have", `select key from history
+		where (from_state, to_state) not in (values `+strings.Join(rows, ", ")+`)`)
+	w.none(t, "final records that changed", `select key from history where from_state in (4, 5)`)
+	w.none(t, "records whose attempt went back", `select key from history where to_attempt < from_attempt`)
+	w.none(t, "attempts that were claimed twice",
+		`select key from history where to_state = 2 group by operation, key, to_attempt having count(*) > 1`)
+	w.none(t, "attempts that were ended twice",
+		`select key from history where from_state = 2 group by operation, key, from_attempt having count(*) > 1`)
+	w.none(t, "attempts that somebody else ended within their lease",
+		`select key from history where from_state = 2 and to_owner <> from_owner and early`)
+	w.none(t, "calls that were claimed before they were due",
+		`select key from history where from_state = 1 and to_state = 2 and early`)
+	w.none(t, "claims that do not count on from the attempt before",
+		`select key from history where to_state = 2 and to_attempt <> from_attempt + 1`)
+}
+
+// Of what the history knows, how often did it happen.
+const (
+	requeues  = `select count(*) from history where from_state = 2 and to_state = 1 and to_owner <> from_owner`
+	takeovers = `select count(*) from history where from_state = 2 and to_state = 2`
+	releases  = `select count(*) from history where from_state = 2 and to_state = 1 and to_owner = from_owner`
+)

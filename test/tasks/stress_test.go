@@ -1,0 +1,156 @@
+//go:build unix
+
+package tasks_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+)
+
+// torture is a run of many jobs by workers that are killed and stopped meanwhile.
+type stressTest struct {
+	op          *semel.Operation[job]
+	jobs        int
+	workers     int
+	slots       int           // of each worker; zero: as many as it wants
+	callers     int           // number of direct callers
+	killAndStop time.Duration // how long workers are harmed
+	kill        time.Duration // how often one is killed
+	stops       bool
+}
+
+// tortured is what remains of it.
+type stressRun[Tx any] struct {
+	groundTruth
+
+	producer      *producer[Tx]
+	alwaysFails   int
+	processKiller *processKiller
+}
+
+// run enqueues the jobs while workers are harmed, waits until all are done, and
+// stops what is left of the workers.
+func run[Tx any](t *testing.T, at databaseAddress, s *database[Tx], o stressTest) *stressRun[Tx] {
+	t.Helper()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	p := &producer[Tx]{database: s, engine: engineOf(t, s), op: o.op, seed: seed}
+	each := worker(at, "", o.op, alwaysFails)
+	each.Slots = o.slots
+	r := &stressRun[Tx]{groundTruth: groundTruth{s.tables}, producer: p, alwaysFails: 10, processKiller: newProcessKiller(t, each, o.workers)}
+	r.enqueueFailing(t)
+	begun := time.Now()
+
+	batches := (o.jobs + batch - 1) / batch
+	enqueueing := inBackground(t, func(ctx context.Context) error {
+		return p.run(ctx, o.jobs, time.Tick(o.killAndStop*9/10/time.Duration(batches)))
+	})
+	var asking []*backgroundRun
+	for range o.callers {
+		asking = append(asking, inBackground(t, p.callJobs))
+	}
+	raging, calm := context.WithTimeout(t.Context(), o.killAndStop+o.kill/2)
+	defer calm()
+	r.processKiller.killAndStop(raging, time.Tick(o.kill), o.stops)
+
+	enqueueing.wait(t)
+	r.await(t, int64(o.jobs+r.alwaysFails), "tasks that are done", `select count(*) from semel_records where state in (4, 5)`)
+	took := time.Since(begun)
+	for _, g := range asking {
+		g.cancel()
+		g.wait(t)
+	}
+	r.processKiller.end()
+	t.Logf("%d tasks done in %.1f s, %.0f a second", o.jobs, took.Seconds(), float64(o.jobs)/took.Seconds())
+	return r
+}
+
+// enqueueHopeless enqueues tasks that end as Failed.
+func (r *stressRun[Tx]) enqueueFailing(t *testing.T) {
+	t.Helper()
+	for i := range r.alwaysFails {
+		key := fmt.Sprint("hopeless-", i)
+		call := alwaysFails.Call(semel.Shared(), key, job{N: i})
+		err := retryWhileBusy(t.Context(), func() error {
+			_, err := semel.Enqueue(t.Context(), r.producer.engine, call, semel.EnqueueOptions{})
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// check holds what remains against what must be true of all runs.
+func (r *stressRun[Tx]) check(t *testing.T, o stressTest) {
+	t.Helper()
+	r.want(t, int64(o.jobs+r.alwaysFails), "records", `select count(*) from semel_records`)
+	r.want(t, int64(o.jobs), "tasks that succeeded", `select count(*) from semel_records where state = 4`)
+	r.want(t, int64(r.alwaysFails), "hopeless tasks that failed", `select count(*) from semel_records where state = 5`)
+	r.want(t, int64(o.jobs), "tasks that had an effect", `select count(distinct key) from effects`)
+	r.none(t, "effects of what is not to have any", `select key from effects where key not like 'job-%'`)
+	r.none(t, "attempts with more than one effect", `select key from effects group by key, attempt having count(*) > 1`)
+	r.none(t, "effects of attempts that nobody has claimed", `select key from effects e where not exists
+		(select 1 from history h where h.key = e.key and h.to_state = 2 and h.to_attempt = e.attempt and h.to_owner = e.owner)`)
+	r.wantLegalTransitions(t)
+	wantSome(t, "an enqueueing that was rolled back", int64(r.producer.undone))
+	wantSome(t, "a second enqueueing", int64(r.producer.twice))
+	wantSome(t, "a kill", r.processKiller.kills)
+	wantSome(t, "a retry after an error", r.count(t, releases))
+	wantSome(t, "a requeue", r.count(t, requeues))
+}
+
+// checkOnce holds it against what is true where the effect is in the records' own
+// database.
+func (r *stressRun[Tx]) checkOnce(t *testing.T) {
+	t.Helper()
+	r.none(t, "tasks with more than one effect", `select key from effects group by key having count(*) > 1`)
+	r.none(t, "effects of another attempt than the one that succeeded", `select key from effects e where not exists
+		(select 1 from history h where h.key = e.key and h.to_state = 4 and h.to_attempt = e.attempt and h.to_owner = e.owner)`)
+	r.none(t, "callers who were told another result", `select key from told t where not exists
+		(select 1 from effects e where e.key = t.key and t.result = e.key || '#' || e.attempt)`)
+}
+
+// tell says what has happened.
+func (r *stressRun[Tx]) tell(t *testing.T) {
+	t.Helper()
+	t.Logf("%d kills, %d stops; %d requeues, %d takeovers, %d releases; %d fenced zombies, %d leases lost, %d callers answered",
+		r.processKiller.kills, r.processKiller.stops, r.count(t, requeues), r.count(t, takeovers), r.count(t, releases),
+		r.mark(t, string(semel.EventFenced)), r.mark(t, string(semel.EventLeaseLost)), r.count(t, `select count(*) from told`))
+}
+
+// going is what runs beside a test.
+type backgroundRun struct {
+	cancel context.CancelFunc
+	err    chan error
+}
+
+// goes runs fn until it has ended or is cancelled, at the latest when the test ends.
+func inBackground(t *testing.T, fn func(context.Context) error) *backgroundRun {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	g := &backgroundRun{cancel, make(chan error, 1)}
+	go func() {
+		defer close(g.err)
+		g.err <- fn(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		for range g.err {
+		}
+	})
+	return g
+}
+
+// wait waits until it has ended, which must be without an error.
+func (g *backgroundRun) wait(t *testing.T) {
+	t.Helper()
+	if err := <-g.err; err != nil {
+		t.Fatal(err)
+	}
+}
