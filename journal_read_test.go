@@ -13,13 +13,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/journal"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
 
-func readJournal(t *testing.T, path string) ([]semel.JournalEntry, []*semel.JournalLineError) {
+func readJournal(t *testing.T, path string) ([]semel.JournalEntry, []*journal.LineError) {
 	t.Helper()
-	entries, damaged, err := semel.ReadFileJournal(path)
+	entries, damaged, err := journal.Read(path)
 	if err != nil {
 		t.Fatalf("ReadFileJournal: %v", err)
 	}
@@ -84,7 +85,7 @@ func TestReadFileJournalReportsUnreadableLines(t *testing.T) {
 			t.Errorf("%v: said to be cut short %v, want that of the last line alone", d, cut)
 		}
 	}
-	if _, err := semel.OpenFileJournal(path); err == nil {
+	if _, err := journal.Open(path); err == nil {
 		t.Error("OpenFileJournal of a damaged journal: nil, want an error")
 	}
 	if after, err := os.ReadFile(path); err != nil || string(after) != string(whole) {
@@ -100,18 +101,18 @@ func TestOpenFileJournalKeepsUnknownLines(t *testing.T) {
 	if err := os.WriteFile(path, []byte("{\"Later\":{}}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := semel.OpenFileJournal(path)
-	if line, ok := errors.AsType[*semel.JournalLineError](err); !ok || line.Line != 1 {
+	_, err := journal.Open(path)
+	if line, ok := errors.AsType[*journal.LineError](err); !ok || line.Line != 1 {
 		t.Errorf("OpenFileJournal: %v, want an error that names line 1", err)
 	}
 }
 
 func TestReadFileJournalOfAnotherFile(t *testing.T) {
 	t.Parallel()
-	if _, _, err := semel.ReadFileJournal(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+	if _, _, err := journal.Read(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("ReadFileJournal of no file: %v, want fs.ErrNotExist", err)
 	}
-	if _, _, err := semel.ReadFileJournal(t.TempDir()); err == nil {
+	if _, _, err := journal.Read(t.TempDir()); err == nil {
 		t.Error("ReadFileJournal of a directory: nil, want an error")
 	}
 }

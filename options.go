@@ -67,7 +67,8 @@ type Options struct {
 	Clock func() time.Time
 	// Observer receives the engine's events. Nil: none.
 	Observer Observer
-	// Journal keeps unrecorded outcomes across restarts of the process. Nil: they
+	// Journal keeps unrecorded outcomes across restarts of the process, in a file for
+	// instance: see package journal. Nil: they
 	// are kept in memory only.
 	Journal Journal
 }

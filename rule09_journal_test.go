@@ -12,13 +12,14 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/journal"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
 
-func openJournal(t *testing.T, path string) *semel.FileJournal {
+func openJournal(t *testing.T, path string) *journal.File {
 	t.Helper()
-	j, err := semel.OpenFileJournal(path)
+	j, err := journal.Open(path)
 	if err != nil {
 		t.Fatalf("OpenFileJournal: %v", err)
 	}
@@ -249,7 +250,7 @@ func TestRule09JournalDamagedElsewhere(t *testing.T) {
 	if err := os.WriteFile(path, text[5:], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := semel.OpenFileJournal(path)
+	_, err := journal.Open(path)
 	if _, ok := errors.AsType[*json.SyntaxError](err); !ok || !strings.Contains(err.Error(), "line 1") {
 		t.Errorf("OpenFileJournal: %v, want an error that says where", err)
 	}
@@ -259,10 +260,10 @@ func TestRule09JournalDamagedElsewhere(t *testing.T) {
 // pretends that it is.
 func TestRule09JournalWithInvalidPath(t *testing.T) {
 	t.Parallel()
-	if _, err := semel.OpenFileJournal(filepath.Join(t.TempDir(), "no", "such", "place")); err == nil {
+	if _, err := journal.Open(filepath.Join(t.TempDir(), "no", "such", "place")); err == nil {
 		t.Error("OpenFileJournal in no directory: nil, want an error")
 	}
-	if _, err := semel.OpenFileJournal(t.TempDir()); err == nil {
+	if _, err := journal.Open(t.TempDir()); err == nil {
 		t.Error("OpenFileJournal of a directory: nil, want an error")
 	}
 	dir := filepath.Join(t.TempDir(), "gone")

@@ -38,6 +38,7 @@ func layers() map[string]layer {
 
 		"semel": core,
 
+		"journal": patterns,
 		"inbox":   patterns,
 		"task":    patterns,
 		"outbox":  patterns,

@@ -15,7 +15,7 @@ import (
 // published has the directories of the packages that the documents name.
 var published = map[string]string{
 	"semel": ".", "store": "store", "memory": "store/memory", "sqlite": "store/sqlite", "postgres": "store/postgres",
-	"migrate": "migrate", "task": "task", "inbox": "inbox", "semelhttp": "semelhttp",
+	"migrate": "migrate", "journal": "journal", "task": "task", "inbox": "inbox", "semelhttp": "semelhttp",
 	"semelwatermill": "semelwatermill", "semeltest": "semeltest", "pin": "semeltest/pin",
 }
 

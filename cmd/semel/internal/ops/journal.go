@@ -13,6 +13,7 @@ import (
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 	"github.com/semelgo/semel/cmd/semel/internal/terminal"
 	"github.com/semelgo/semel/internal/protocol"
+	"github.com/semelgo/semel/journal"
 	"github.com/semelgo/semel/store"
 )
 
@@ -20,7 +21,7 @@ func newJournalCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "journal",
 		Short: "List and record the outcomes of a journal",
-		Long: `A program with a semel.FileJournal keeps there, durably, the outcomes that the
+		Long: `A program with a journal.File keeps there, durably, the outcomes that the
 database did not accept. While it runs, and after a restart, it records them itself.
 Use these commands when the program does not run any more.`,
 	}, newJournalListCommand(), newJournalSettleCommand())
@@ -91,8 +92,8 @@ func endRecord(e *semel.JournalEntry) *store.Record {
 }
 
 // readJournal reads the journal at path.
-func readJournal(path string) ([]semel.JournalEntry, []*semel.JournalLineError, error) {
-	entries, damaged, err := semel.ReadFileJournal(path)
+func readJournal(path string) ([]semel.JournalEntry, []*journal.LineError, error) {
+	entries, damaged, err := journal.Read(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
 		return nil, nil, exit.Usagef("FILE: %w", err)
@@ -118,7 +119,7 @@ func listJournal(c *cobra.Command, path string, reveal bool) error {
 	return reportDamage(c.ErrOrStderr(), path, damaged)
 }
 
-func listJournalJSON(out io.Writer, entries []semel.JournalEntry, damaged []*semel.JournalLineError, reveal bool) error {
+func listJournalJSON(out io.Writer, entries []semel.JournalEntry, damaged []*journal.LineError, reveal bool) error {
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
 	var err error
@@ -153,7 +154,7 @@ func journalRow(out io.Writer, id, attempt, ended, operation, outcome string) {
 // reportDamage reports the unreadable lines of the journal at path. An
 // incomplete last line was never confirmed to its program, so it is not an
 // error.
-func reportDamage(stderr io.Writer, path string, damaged []*semel.JournalLineError) error {
+func reportDamage(stderr io.Writer, path string, damaged []*journal.LineError) error {
 	unread := 0
 	for _, d := range damaged {
 		if errors.Is(d, io.ErrUnexpectedEOF) {

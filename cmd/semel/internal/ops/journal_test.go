@@ -17,6 +17,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 	"github.com/semelgo/semel/cmd/semel/internal/ops"
+	"github.com/semelgo/semel/journal"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -44,7 +45,7 @@ type end struct {
 func (s *testDB) leaveJournal(t *testing.T, ends ...end) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "journal")
-	j, err := semel.OpenFileJournal(path)
+	j, err := journal.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 	"github.com/semelgo/semel/cmd/semel/internal/terminal"
 	"github.com/semelgo/semel/internal/protocol"
+	"github.com/semelgo/semel/journal"
 	"github.com/semelgo/semel/store"
 )
 
@@ -83,7 +84,7 @@ type settler struct {
 	path    string
 	drop    bool
 	entries []semel.JournalEntry
-	damaged []*semel.JournalLineError
+	damaged []*journal.LineError
 }
 
 // newSettler reads the journal and selects the entries that args name.
@@ -121,7 +122,7 @@ func (s *settler) run(ctx context.Context, db *database) error {
 	if err != nil {
 		return err
 	}
-	journal, err := s.journal()
+	file, err := s.journal()
 	if err != nil {
 		return err
 	}
@@ -129,8 +130,8 @@ func (s *settler) run(ctx context.Context, db *database) error {
 	for i := range s.entries {
 		e := &s.entries[i]
 		v := s.settle(ctx, engine, e)
-		if journal != nil && s.droppable(&v) {
-			if err := journal.Drop(e.Record.ID, e.Record.Token); err != nil {
+		if file != nil && s.droppable(&v) {
+			if err := file.Drop(e.Record.ID, e.Record.Token); err != nil {
 				return &exit.Error{Code: exit.Failed, Err: fmt.Errorf("drop entry %s: %w", v.ID, err)}
 			}
 			v.Dropped = true
@@ -166,7 +167,7 @@ func (s *settler) journal() (semel.Journal, error) {
 			return nil, nil //nolint:nilnil // no journal is what is meant
 		}
 	}
-	j, err := semel.OpenFileJournal(s.path)
+	j, err := journal.Open(s.path)
 	if err != nil {
 		return nil, &exit.Error{Code: exit.Failed, Err: err}
 	}

@@ -1,4 +1,4 @@
-package semel
+package journal
 
 import (
 	"bufio"
@@ -7,37 +7,39 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/semelgo/semel"
 )
 
-// JournalLineError is a line of a journal's file that cannot be read. Lines are
+// LineError is a line of a journal's file that cannot be read. Lines are
 // counted from 1. Err is [io.ErrUnexpectedEOF] for an incomplete last line, after a
 // crash or while it is being written.
-type JournalLineError struct {
+type LineError struct {
 	Line int
 	Err  error
 }
 
 // Error returns the line number and the reason.
-func (e *JournalLineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
 
 // Unwrap returns the reason.
-func (e *JournalLineError) Unwrap() error { return e.Err }
+func (e *LineError) Unwrap() error { return e.Err }
 
-// ReadFileJournal returns the entries of the [FileJournal] at path, in the order in
+// Read returns the entries of the [File] at path, in the order in
 // which they were written, and the lines that cannot be read. It changes nothing,
 // so another process may be using the file.
-func ReadFileJournal(path string) (entries []JournalEntry, damaged []*JournalLineError, err error) {
-	var order []journalKey
-	j := &FileJournal{kept: make(map[journalKey]JournalEntry)}
-	err = eachLine(path, func(line journalLine, damage *JournalLineError) error {
+func Read(path string) (entries []semel.JournalEntry, damaged []*LineError, err error) {
+	var order []key
+	j := &File{kept: make(map[key]semel.JournalEntry)}
+	err = eachLine(path, func(l line, damage *LineError) error {
 		if damage != nil {
 			damaged = append(damaged, damage)
 			return nil
 		}
-		if line.Keep != nil {
-			order = append(order, line.Keep.key())
+		if l.Keep != nil {
+			order = append(order, keyOf(l.Keep))
 		}
-		j.apply(line)
+		j.apply(l)
 		return nil
 	})
 	if err != nil {
@@ -56,7 +58,7 @@ var errNoLine = errors.New("it has no known field")
 
 // eachLine calls each with every line of a file, or with what is wrong with the
 // line, until each returns an error.
-func eachLine(path string, each func(line journalLine, damage *JournalLineError) error) error {
+func eachLine(path string, each func(l line, damage *LineError) error) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -71,15 +73,15 @@ func eachLine(path string, each func(line journalLine, damage *JournalLineError)
 			// lost.
 			return fmt.Errorf("line %d: %w", n, err)
 		case err != nil && len(text) > 0:
-			return each(journalLine{}, &JournalLineError{n, io.ErrUnexpectedEOF})
+			return each(line{}, &LineError{n, io.ErrUnexpectedEOF})
 		case err != nil:
 			return nil
 		}
-		line, damage := readLine(text)
+		l, damage := readLine(text)
 		if damage != nil {
-			err = each(line, &JournalLineError{n, damage})
+			err = each(l, &LineError{n, damage})
 		} else {
-			err = each(line, nil)
+			err = each(l, nil)
 		}
 		if err != nil {
 			return err
@@ -89,12 +91,12 @@ func eachLine(path string, each func(line journalLine, damage *JournalLineError)
 
 // readLine decodes a complete line. A line without a known field comes from a newer
 // program.
-func readLine(text []byte) (line journalLine, err error) {
-	if err := json.Unmarshal(text, &line); err != nil {
-		return line, err
+func readLine(text []byte) (l line, err error) {
+	if err := json.Unmarshal(text, &l); err != nil {
+		return l, err
 	}
-	if line.Keep == nil && line.Drop == nil {
-		return line, errNoLine
+	if l.Keep == nil && l.Drop == nil {
+		return l, errNoLine
 	}
-	return line, nil
+	return l, nil
 }

@@ -1,0 +1,152 @@
+package journal
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+)
+
+// File is a [semel.Journal] in a file of JSON lines. Each write is synced to the
+// disk. Only one process may use a file at a time.
+type File struct {
+	mu   sync.Mutex
+	path string
+	kept map[key]semel.JournalEntry
+	torn bool // the last line may be incomplete
+}
+
+type key struct {
+	ID    store.ID
+	Token store.Token
+}
+
+func keyOf(e *semel.JournalEntry) key { return key{e.Record.ID, e.Record.Token} }
+
+// line is a stored entry, or the key of a dropped one.
+type line struct {
+	Keep *semel.JournalEntry `json:",omitempty"`
+	Drop *key                `json:",omitempty"`
+}
+
+// Open opens the journal at path, or creates it, and rewrites it without
+// dropped entries. It ignores an incomplete last line, which a crash can leave; any
+// other damage is an error.
+func Open(path string) (*File, error) {
+	j := &File{path: path, kept: make(map[key]semel.JournalEntry)}
+	if err := j.read(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read journal: %w", err)
+	}
+	if err := j.compact(); err != nil {
+		return nil, fmt.Errorf("rewrite journal: %w", err)
+	}
+	return j, nil
+}
+
+func (j *File) read() error {
+	return eachLine(j.path, func(l line, damage *LineError) error {
+		switch {
+		case damage == nil:
+			j.apply(l)
+		case !errors.Is(damage, io.ErrUnexpectedEOF):
+			return damage
+		}
+		return nil
+	})
+}
+
+func (j *File) apply(l line) {
+	if l.Keep != nil {
+		j.kept[keyOf(l.Keep)] = *l.Keep
+	}
+	if l.Drop != nil {
+		delete(j.kept, *l.Drop)
+	}
+}
+
+func (j *File) compact() error {
+	temporary := j.path + ".new"
+	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range j.kept {
+		if err := appendLine(temporary, line{Keep: &e}); err != nil {
+			return err
+		}
+	}
+	if len(j.kept) == 0 {
+		if err := os.WriteFile(temporary, nil, 0o600); err != nil {
+			return err
+		}
+	}
+	if err := os.Rename(temporary, j.path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(j.path))
+}
+
+// syncDir makes a rename in dir durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+func appendLine(path string, l line) error {
+	text, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, werr := f.Write(append(text, '\n'))
+	return errors.Join(werr, f.Sync(), f.Close())
+}
+
+// Keep implements [semel.Journal].
+func (j *File) Keep(e semel.JournalEntry) error { return j.write(line{Keep: &e}) }
+
+// Drop implements [semel.Journal].
+func (j *File) Drop(id store.ID, token store.Token) error {
+	return j.write(line{Drop: &key{id, token}})
+}
+
+func (j *File) write(l line) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.torn {
+		// After an incomplete line, a new one could not be read.
+		if err := j.compact(); err != nil {
+			return err
+		}
+		j.torn = false
+	}
+	if err := appendLine(j.path, l); err != nil {
+		j.torn = true
+		return err
+	}
+	j.apply(l)
+	return nil
+}
+
+// Entries implements [semel.Journal].
+func (j *File) Entries() ([]semel.JournalEntry, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	entries := make([]semel.JournalEntry, 0, len(j.kept))
+	for _, e := range j.kept {
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
