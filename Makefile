@@ -62,7 +62,7 @@ explore: ## every interleaving of three callers, or of two callers with sweeper 
 	$(GO) run ./internal/sim/cmd/explore
 
 soak: ## kill chat servers, workers and consumers at every point of their path, and try thousands of random histories
-	SEMEL_SOAK=1 SEMELTEST_HISTORIES=2000 $(GO) test -count=1 -timeout 3h -v ./cmd/semel/internal/conform ./examples/... ./store/... ./test/tasks ./test/messages
+	SEMEL_SOAK=1 STORETEST_HISTORIES=2000 $(GO) test -count=1 -timeout 3h -v ./cmd/semel/internal/conform ./examples/... ./store/... ./test/tasks ./test/messages
 
 tidy: ## go.mod of the library, of the benchmarks and of the tools
 	$(GO) mod tidy

@@ -8,8 +8,8 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/inbox"
-	"github.com/semelgo/semel/semeltest"
 	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/store/storetest"
 )
 
 // TestEarlyRedelivery: a message whose handler failed must not be delivered
@@ -89,11 +89,11 @@ func TestUnavailableStore(t *testing.T) {
 			t.Parallel()
 			r := inMemory(t)
 			down := true
-			s := semeltest.NewFaulty(r.store, func(semeltest.Call) semeltest.Fault {
+			s := storetest.NewFaulty(r.store, func(storetest.Call) storetest.Fault {
 				if down {
-					return semeltest.Refuse
+					return storetest.Refuse
 				}
-				return semeltest.None
+				return storetest.None
 			})
 			e := engineOver(t, s, semel.Options{MaxUnrecorded: -1})
 			in := newInbox(t, "ship", inbox.Options[string]{Mode: mode, Retry: semel.Retry{MaxErrors: 1, MaxCrashes: 1}})
@@ -159,7 +159,7 @@ func TestStoppedConsumer(t *testing.T) {
 func TestFailedStoreCalls(t *testing.T) {
 	t.Parallel()
 	for _, mode := range transactional() {
-		for _, fault := range []semeltest.Fault{semeltest.Refuse, semeltest.Abort, semeltest.Lose} {
+		for _, fault := range []storetest.Fault{storetest.Refuse, storetest.Abort, storetest.Lose} {
 			t.Run(mode.String()+"/"+fault.String(), func(t *testing.T) {
 				t.Parallel()
 				for k, failed := 1, true; failed; k++ {
@@ -173,12 +173,12 @@ func TestFailedStoreCalls(t *testing.T) {
 }
 
 // runWithFailedCall lets the k-th call fail, and reports whether there was one.
-func runWithFailedCall(t *testing.T, mode inbox.Mode, fault semeltest.Fault, k int) (failed bool) {
+func runWithFailedCall(t *testing.T, mode inbox.Mode, fault storetest.Fault, k int) (failed bool) {
 	t.Helper()
 	r := inMemory(t)
-	s := semeltest.NewFaulty(r.store, func(c semeltest.Call) semeltest.Fault {
+	s := storetest.NewFaulty(r.store, func(c storetest.Call) storetest.Fault {
 		if c.N != k {
-			return semeltest.None
+			return storetest.None
 		}
 		failed = true
 		return fault
@@ -204,15 +204,15 @@ func runWithFailedCall(t *testing.T, mode inbox.Mode, fault semeltest.Fault, k i
 // receiver that deduplicates by key. Leases expire between deliveries.
 func TestFailedStoreCallsLeased(t *testing.T) {
 	t.Parallel()
-	for _, fault := range []semeltest.Fault{semeltest.Refuse, semeltest.Lose} {
+	for _, fault := range []storetest.Fault{storetest.Refuse, storetest.Lose} {
 		t.Run(fault.String(), func(t *testing.T) {
 			t.Parallel()
 			for k, failed := 1, true; failed; k++ {
 				failed = false
 				r, clock := inMemoryAt()
-				e := engineOver(t, semeltest.NewFaulty(r.store, func(c semeltest.Call) semeltest.Fault {
+				e := engineOver(t, storetest.NewFaulty(r.store, func(c storetest.Call) storetest.Fault {
 					if c.N != k {
-						return semeltest.None
+						return storetest.None
 					}
 					failed = true
 					return fault

@@ -18,11 +18,11 @@ import (
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/migrate"
 	"github.com/semelgo/semel/semelhttp"
-	"github.com/semelgo/semel/semeltest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/store/postgres"
 	"github.com/semelgo/semel/store/sqlite"
+	"github.com/semelgo/semel/store/storetest"
 )
 
 // setup is an engine over one of the stores, with domain data beside the records,
@@ -42,7 +42,7 @@ type setup struct {
 	// another is another process over the same database.
 	another func(t *testing.T) *setup
 	// faults decide about each call of the store; nil: no faults.
-	faults atomic.Pointer[func(semeltest.Call) semeltest.Fault]
+	faults atomic.Pointer[func(storetest.Call) storetest.Fault]
 	// gate is entered before a COMMIT of the store, and left when it is opened.
 	gate atomic.Pointer[barrier]
 }
@@ -79,11 +79,11 @@ func onEveryStore(t *testing.T, test func(t *testing.T, r *setup)) {
 func newSetup[Tx any](t *testing.T, d domain[Tx]) *setup {
 	t.Helper()
 	r := new(setup)
-	faulty := semeltest.NewFaulty[Tx](&gatedStore[Tx]{d.store, &r.gate}, func(c semeltest.Call) semeltest.Fault {
+	faulty := storetest.NewFaulty[Tx](&gatedStore[Tx]{d.store, &r.gate}, func(c storetest.Call) storetest.Fault {
 		if decide := r.faults.Load(); decide != nil {
 			return (*decide)(c)
 		}
-		return semeltest.None
+		return storetest.None
 	})
 	engine, err := semel.New[Tx](faulty, semel.Options{Survive: store.NoFailure})
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/semelhttp"
-	"github.com/semelgo/semel/semeltest"
 	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/storetest"
 )
 
 // hangUpAt sends s's request, waits until reached is closed, hangs up, and lets the
@@ -164,7 +164,7 @@ func TestEachCallOfTheStoreFails(t *testing.T) {
 	const calls = 6 // more than one request needs
 	onEveryStore(t, func(t *testing.T, r *setup) {
 		for _, w := range entryPoints() {
-			for _, fault := range []semeltest.Fault{semeltest.Refuse, semeltest.Abort, semeltest.Lose} {
+			for _, fault := range []storetest.Fault{storetest.Refuse, storetest.Abort, storetest.Lose} {
 				t.Run(fmt.Sprintf("%s, %v", w.name, fault), func(t *testing.T) {
 					k := 1
 					for k <= calls && failsAt(t, &protectedSite{setup: r, entryPoint: w, tag: fmt.Sprintf("%v%d", fault, k)}, k, fault) {
@@ -181,18 +181,18 @@ func TestEachCallOfTheStoreFails(t *testing.T) {
 
 // failsAt lets the k-th call of the store from now on fail. It reports whether the
 // first request made that call.
-func failsAt(t *testing.T, s *protectedSite, k int, fault semeltest.Fault) (reached bool) {
+func failsAt(t *testing.T, s *protectedSite, k int, fault storetest.Fault) (reached bool) {
 	t.Helper()
 	base := serve(t, s.protect(t, options(), s.handler(s.creates)))
 	left := k
 	var mu sync.Mutex
-	decide := func(semeltest.Call) semeltest.Fault {
+	decide := func(storetest.Call) storetest.Fault {
 		mu.Lock()
 		defer mu.Unlock()
 		if left--; left == 0 {
 			return fault
 		}
-		return semeltest.None
+		return storetest.None
 	}
 	s.faults.Store(&decide)
 	first := s.ask().do(t, base)

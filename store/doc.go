@@ -4,7 +4,7 @@
 // A store is a compare-and-swap register with a clock. It knows nothing about the
 // protocol: one pure function in package semel decides which change is allowed, which
 // caller may make it, and what it means. So stores are small, and all of them behave
-// alike. Package semeltest has the tests that every store must pass.
+// alike. Package storetest has the tests that every store must pass.
 //
 // # Tokens
 //

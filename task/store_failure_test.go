@@ -9,37 +9,37 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
-	"github.com/semelgo/semel/semeltest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/store/storetest"
 	"github.com/semelgo/semel/task"
 )
 
-// faultyDequeuer is a store whose k-th call fails. Unlike semeltest's faulty
+// faultyDequeuer is a store whose k-th call fails. Unlike storetest's faulty
 // store it implements store.Dequeuer.
 type faultyDequeuer struct {
-	*semeltest.Faulty[*memory.Tx]
+	*storetest.Faulty[*memory.Tx]
 
 	mem    *memory.Store
-	decide func(semeltest.Call) semeltest.Fault
+	decide func(storetest.Call) storetest.Fault
 }
 
 func (f faultyDequeuer) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
-	switch f.decide(semeltest.Call{Method: "Dequeue"}) {
-	case semeltest.None:
+	switch f.decide(storetest.Call{Method: "Dequeue"}) {
+	case storetest.None:
 		return f.mem.Dequeue(ctx, d)
-	case semeltest.Lose:
+	case storetest.Lose:
 		_, _ = f.mem.Dequeue(ctx, d)
-	case semeltest.Refuse, semeltest.Abort:
+	case storetest.Refuse, storetest.Abort:
 	}
-	return nil, semeltest.ErrInjected
+	return nil, storetest.ErrInjected
 }
 
 // TestEachStoreCallFailsOnce, before or after it was applied: no task is lost,
 // no task has its effect twice, and no task stays claimed.
 func TestEachStoreCallFailsOnce(t *testing.T) {
 	t.Parallel()
-	for _, fault := range []semeltest.Fault{semeltest.Refuse, semeltest.Abort, semeltest.Lose} {
+	for _, fault := range []storetest.Fault{storetest.Refuse, storetest.Abort, storetest.Lose} {
 		for _, dequeuer := range []bool{true, false} {
 			t.Run(fmt.Sprint(fault, ", a Dequeuer: ", dequeuer), func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
@@ -58,19 +58,19 @@ func TestEachStoreCallFailsOnce(t *testing.T) {
 
 // runWithFailure runs three tasks over a store whose k-th call fails, and
 // returns the number of calls.
-func runWithFailure(t *testing.T, fault semeltest.Fault, dequeuer bool, k int) int {
+func runWithFailure(t *testing.T, fault storetest.Fault, dequeuer bool, k int) int {
 	t.Helper()
 	r := &rig{t: t, mem: memory.New(memory.Options{}), seen: new(eventLog)}
 	var n atomic.Int64
-	decide := func(semeltest.Call) semeltest.Fault {
+	decide := func(storetest.Call) storetest.Fault {
 		if n.Add(1) == int64(k) {
 			return fault
 		}
-		return semeltest.None
+		return storetest.None
 	}
-	var s store.TxStore[*memory.Tx] = semeltest.NewFaulty(r.mem, decide)
+	var s store.TxStore[*memory.Tx] = storetest.NewFaulty(r.mem, decide)
 	if dequeuer {
-		s = faultyDequeuer{semeltest.NewFaulty(r.mem, decide), r.mem, decide}
+		s = faultyDequeuer{storetest.NewFaulty(r.mem, decide), r.mem, decide}
 	}
 	inTx, ended := semel.Define("in_tx", atomicOptions()), semel.Define("ended", leasedOptions(semel.AtLeastOnce()))
 	engine, err := semel.New(s, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{inTx, ended}, Observer: r.seen, Lease: lease})

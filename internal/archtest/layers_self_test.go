@@ -13,7 +13,7 @@ func TestUnitOf(t *testing.T) {
 		{"store", "store", contract},
 		{"store/sqlite", "store/sqlite", stores},
 		{"store/sqlite/internal/sql", "store/sqlite", stores},
-		{"semeltest", "semeltest", conformance},
+		{"store/storetest", "store/storetest", conformance},
 		{"internal/key", "internal/key", ground},
 		{"internal/sim", "internal/sim", surfaces},
 		{"internal/sim/cmd/explore", "internal/sim", surfaces},

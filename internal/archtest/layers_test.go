@@ -45,7 +45,7 @@ func layers() map[string]layer {
 		"onetime": patterns,
 		"guard":   patterns,
 
-		"semeltest": conformance,
+		"store/storetest": conformance,
 
 		"store/": stores,
 

@@ -11,9 +11,9 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/semelhttp"
-	"github.com/semelgo/semel/semeltest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/store/storetest"
 )
 
 // shop is a store and an engine over it, for the advice that docs/errors.md gives.
@@ -29,11 +29,11 @@ func openShop(t *testing.T) *shop {
 	s := &shop{t: t}
 	mem := memory.New(memory.Options{})
 	s.open = func() { s.engine = must(semel.New(mem, semel.Options{Survive: store.NoFailure})) }
-	faulty := semeltest.NewFaulty(mem, func(semeltest.Call) semeltest.Fault {
+	faulty := storetest.NewFaulty(mem, func(storetest.Call) storetest.Fault {
 		if s.down.Load() {
-			return semeltest.Refuse
+			return storetest.Refuse
 		}
-		return semeltest.None
+		return storetest.None
 	})
 	s.engine = must(semel.New(faulty, semel.Options{Survive: store.NoFailure}))
 	first := s.engine

@@ -16,7 +16,7 @@ import (
 var published = map[string]string{
 	"semel": ".", "store": "store", "memory": "store/memory", "sqlite": "store/sqlite", "postgres": "store/postgres",
 	"migrate": "migrate", "journal": "journal", "task": "task", "inbox": "inbox", "semelhttp": "semelhttp",
-	"semelwatermill": "semelwatermill", "semeltest": "semeltest", "pin": "semeltest/pin",
+	"semelwatermill": "semelwatermill", "storetest": "store/storetest", "pin": "semeltest/pin",
 }
 
 // exported has the names that a package exports: "Name", and "Type.Member" for fields and

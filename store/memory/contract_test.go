@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semelgo/semel/semeltest"
 	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/store/storetest"
 )
 
 func TestContract(t *testing.T) {
 	t.Parallel()
 	t.Attr("engine", "memory")
-	semeltest.Run(t, func(testing.TB) semeltest.Subject[*memory.Tx] {
+	storetest.Run(t, func(testing.TB) storetest.Subject[*memory.Tx] {
 		now := newClock()
 		return subject(memory.New(memory.Options{Now: now.Now}), now.Advance)
 	})
@@ -24,7 +24,7 @@ func TestContract(t *testing.T) {
 // The contract also holds with the real clock.
 func TestContractWithTheRealClock(t *testing.T) {
 	t.Parallel()
-	semeltest.Run(t, func(testing.TB) semeltest.Subject[*memory.Tx] {
+	storetest.Run(t, func(testing.TB) storetest.Subject[*memory.Tx] {
 		return subject(memory.New(memory.Options{}), nil)
 	})
 }
@@ -56,17 +56,17 @@ func (l *effectLedger) Effects(key string) int {
 	return n
 }
 
-func subject(s *memory.Store, advance func(time.Duration)) semeltest.Subject[*memory.Tx] {
+func subject(s *memory.Store, advance func(time.Duration)) storetest.Subject[*memory.Tx] {
 	l := &effectLedger{store: s, tried: make(map[string]int)}
-	return semeltest.Subject[*memory.Tx]{
+	return storetest.Subject[*memory.Tx]{
 		Store: s, Advance: advance, Effect: l.Effect, Effects: l.Effects,
-		Batches: semeltest.BatchesOf(s, batchOf(l.Effect)),
+		Batches: storetest.BatchesOf(s, batchOf(l.Effect)),
 	}
 }
 
 // batchOf makes batches whose statements write effects.
-func batchOf(effect func(ctx context.Context, tx *memory.Tx, key string) error) func(all []semeltest.Statement) memory.Batch {
-	return func(all []semeltest.Statement) memory.Batch {
+func batchOf(effect func(ctx context.Context, tx *memory.Tx, key string) error) func(all []storetest.Statement) memory.Batch {
+	return func(all []storetest.Statement) memory.Batch {
 		b := make(memory.Batch, len(all))
 		for i, s := range all {
 			b[i] = func(tx *memory.Tx) error {

@@ -5,9 +5,9 @@ import (
 	"context"
 	"testing"
 
-	"github.com/semelgo/semel/semeltest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/store/storetest"
 )
 
 // oneByOne asks for one change or one ID by itself where it can.
@@ -44,7 +44,7 @@ func withOwner(s store.SwapResult) store.SwapResult {
 // The contract holds for what is asked for by itself.
 func TestContractOneByOne(t *testing.T) {
 	t.Parallel()
-	semeltest.Run(t, func(testing.TB) semeltest.Subject[*memory.Tx] {
+	storetest.Run(t, func(testing.TB) storetest.Subject[*memory.Tx] {
 		now := newClock()
 		of := subject(memory.New(memory.Options{Now: now.Now}), now.Advance)
 		of.Store = sequentialStore{of.Store.(*memory.Store)}

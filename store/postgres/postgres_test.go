@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel/internal/realtest"
-	"github.com/semelgo/semel/semeltest"
 	"github.com/semelgo/semel/store/postgres"
+	"github.com/semelgo/semel/store/storetest"
 )
 
 func TestContract(t *testing.T) {
@@ -54,7 +54,7 @@ func run(t *testing.T, url, address string, o postgres.Options, change ...func(*
 	}
 	proxy := realtest.NewProxy(t, net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port))))
 	direct, through := connect(t, url), connect(t, proxy.URL(address), change...)
-	semeltest.Run(t, func(t testing.TB) semeltest.Subject[pgx.Tx] {
+	storetest.Run(t, func(t testing.TB) storetest.Subject[pgx.Tx] {
 		s := subject(t, direct, through, o)
 		s.Lose = func() func() bool {
 			fault := proxy.EatReply(durable)
@@ -66,7 +66,7 @@ func run(t *testing.T, url, address string, o postgres.Options, change ...func(*
 
 // subject empties the tables: the suite needs hundreds of stores, and that is
 // quicker than new databases.
-func subject(t testing.TB, direct, through *pgxpool.Pool, o postgres.Options) semeltest.Subject[pgx.Tx] {
+func subject(t testing.TB, direct, through *pgxpool.Pool, o postgres.Options) storetest.Subject[pgx.Tx] {
 	t.Helper()
 	mustExec(t, direct, `TRUNCATE semel_records, semel_notes, effects`)
 	s := newStore(t, through, o)
@@ -75,16 +75,16 @@ func subject(t testing.TB, direct, through *pgxpool.Pool, o postgres.Options) se
 			t.Fatal(err)
 		}
 	}
-	return semeltest.Subject[pgx.Tx]{
+	return storetest.Subject[pgx.Tx]{
 		Store:   s,
 		Effect:  func(ctx context.Context, tx pgx.Tx, key string) error { return effect(ctx, tx, key) },
 		Effects: func(key string) int { return effects(t, direct, key) },
-		Batches: semeltest.BatchesOf(s, batchOf),
+		Batches: storetest.BatchesOf(s, batchOf),
 	}
 }
 
 // batchOf has an effect in each statement, or fails.
-func batchOf(all []semeltest.Statement) *pgx.Batch {
+func batchOf(all []storetest.Statement) *pgx.Batch {
 	b := &pgx.Batch{}
 	for _, s := range all {
 		if s.Fails {

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semelgo/semel/semeltest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
+	"github.com/semelgo/semel/store/storetest"
 )
 
 func TestContract(t *testing.T) {
@@ -32,10 +32,10 @@ func runContract(t *testing.T, db *sql.DB, as func(*sqlite.Store) store.TxStore[
 	// A shorter wait than in production, because the suite often has a transaction
 	// wait for itself.
 	s.SetPatience(200 * time.Millisecond)
-	semeltest.Run(t, func(t testing.TB) semeltest.Subject[*sql.Tx] {
+	storetest.Run(t, func(t testing.TB) storetest.Subject[*sql.Tx] {
 		t.Helper()
 		empty(t, db)
-		return semeltest.Subject[*sql.Tx]{
+		return storetest.Subject[*sql.Tx]{
 			Store:   as(s),
 			Effect:  func(ctx context.Context, tx *sql.Tx, key string) error { return effect(ctx, tx, key) },
 			Effects: func(key string) int { return effects(t, db, key) },

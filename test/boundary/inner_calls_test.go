@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
-	"github.com/semelgo/semel/semeltest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/store/storetest"
 )
 
 // errInner is the user's own error in the function of the inner operation.
@@ -100,7 +100,7 @@ func doTxCall(verdict store.Verdict, broken error, fn function) func(*testing.T,
 func unanswered(call func(ctx context.Context, e *engine) error) func(*testing.T, *fixture) func(context.Context) error {
 	return func(t *testing.T, w *fixture) func(context.Context) error {
 		t.Helper()
-		s := semeltest.NewFaulty[*memory.Tx](memory.New(memory.Options{}), func(semeltest.Call) semeltest.Fault { return semeltest.Refuse })
+		s := storetest.NewFaulty[*memory.Tx](memory.New(memory.Options{}), func(storetest.Call) storetest.Fault { return storetest.Refuse })
 		other := w.process(t, s)
 		return func(ctx context.Context) error { return call(ctx, other) }
 	}

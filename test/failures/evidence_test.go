@@ -50,8 +50,8 @@ func TestEvidence(t *testing.T) {
 func exists(t *testing.T, where, name, check string) bool {
 	t.Helper()
 	switch {
-	case where == "semeltest":
-		text := readSources(t, "semeltest", "*.go")
+	case where == "store/storetest":
+		text := readSources(t, "store/storetest", "*.go")
 		return strings.Contains(text, `"`+name+`"`) && strings.Contains(text, `"`+check+`"`) || check == "" && strings.Contains(text, `"`+name+`"`)
 	case where == "failures" && !strings.HasPrefix(name, "Test"):
 		return strings.Contains(readSources(t, "test/failures", "classes_test.go"), `{"`+name+`", `)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/migrate"
-	"github.com/semelgo/semel/semeltest"
 	"github.com/semelgo/semel/store/postgres"
+	"github.com/semelgo/semel/store/storetest"
 )
 
 func TestPostgres(t *testing.T) {
@@ -37,7 +37,7 @@ func inPostgres(t testing.TB, url, by string) database[pgx.Tx] {
 		t.Fatal(err)
 	}
 	return database[pgx.Tx]{
-		Subject: semeltest.Subject[pgx.Tx]{
+		Subject: storetest.Subject[pgx.Tx]{
 			Store: s,
 			Effect: func(ctx context.Context, tx pgx.Tx, key string) error {
 				_, err := tx.Exec(ctx, `insert into effects (key) values ($1)`, key)

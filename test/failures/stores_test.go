@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"github.com/semelgo/semel/migrate"
-	"github.com/semelgo/semel/semeltest"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/store/sqlite"
+	"github.com/semelgo/semel/store/storetest"
 )
 
 // database is a store with a table of effects in the same database.
 type database[Tx any] struct {
-	semeltest.Subject[Tx]
+	storetest.Subject[Tx]
 
 	// Lease is long enough for an undisturbed attempt.
 	Lease time.Duration
@@ -28,7 +28,7 @@ func TestMemory(t *testing.T) {
 	s := memory.New(memory.Options{})
 	l := &effectLedger{store: s}
 	failureClasses(t, database[*memory.Tx]{
-		Subject: semeltest.Subject[*memory.Tx]{Store: s, Effect: l.effect, Effects: l.effects},
+		Subject: storetest.Subject[*memory.Tx]{Store: s, Effect: l.effect, Effects: l.effects},
 		Lease:   500 * time.Millisecond,
 	})
 }
@@ -68,7 +68,7 @@ func TestSQLite(t *testing.T) {
 		t.Fatal(err)
 	}
 	failureClasses(t, database[*sql.Tx]{
-		Subject: semeltest.Subject[*sql.Tx]{
+		Subject: storetest.Subject[*sql.Tx]{
 			Store: sqlite.New(db),
 			Effect: func(ctx context.Context, tx *sql.Tx, key string) error {
 				_, err := tx.ExecContext(ctx, `INSERT INTO effects (key) VALUES (?)`, key)

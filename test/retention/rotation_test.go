@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
-	"github.com/semelgo/semel/semeltest"
 	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/storetest"
 )
 
 const generation = time.Hour
@@ -18,7 +18,7 @@ const generation = time.Hour
 // rotations shows that a key has one effect in its generation and the next, and
 // runs again only after that. Optimistic transactions do not lock the record, where
 // the store allows this.
-func rotations[Tx any](t *testing.T, s semeltest.Subject[Tx], optimistic bool) {
+func rotations[Tx any](t *testing.T, s storetest.Subject[Tx], optimistic bool) {
 	for name, o := range map[string]options{"by right": {Generation: generation}, "optimistic": {Generation: generation, Optimistic: true}} {
 		if o.Optimistic && !optimistic {
 			continue
@@ -37,13 +37,13 @@ func rotations[Tx any](t *testing.T, s semeltest.Subject[Tx], optimistic bool) {
 type clockedProcess[Tx any] struct {
 	*semel.Engine[Tx]
 
-	s semeltest.Subject[Tx]
+	s storetest.Subject[Tx]
 }
 
 // start is the beginning of a generation.
 func start() time.Time { return time.UnixMilli(0).Add(500_000 * generation) }
 
-func newClockedProcess[Tx any](t *testing.T, s semeltest.Subject[Tx], clock time.Duration) *clockedProcess[Tx] {
+func newClockedProcess[Tx any](t *testing.T, s storetest.Subject[Tx], clock time.Duration) *clockedProcess[Tx] {
 	t.Helper()
 	a := &clockedProcess[Tx]{s: s}
 	var err error
@@ -86,7 +86,7 @@ func (a *clockedProcess[Tx]) callUntilAnswered(t *testing.T, op *semel.Operation
 }
 
 // acrossBoundary calls many keys concurrently from both sides of a boundary.
-func acrossBoundary[Tx any](t *testing.T, s semeltest.Subject[Tx], o options) {
+func acrossBoundary[Tx any](t *testing.T, s storetest.Subject[Tx], o options) {
 	op := semel.Define(t.Name(), o)
 	askers := []*clockedProcess[Tx]{
 		newClockedProcess(t, s, generation-time.Second), newClockedProcess(t, s, generation+time.Second), newClockedProcess(t, s, generation-2*time.Second),
@@ -122,7 +122,7 @@ func acrossBoundary[Tx any](t *testing.T, s semeltest.Subject[Tx], o options) {
 // lateWriter is still in a transaction of the last generation when another process
 // works in the next one. If that process read only the last generation, both would
 // win. When lateWriter fails, the other process has its effect.
-func lateWriter[Tx any](t *testing.T, s semeltest.Subject[Tx], o options, commits bool) {
+func lateWriter[Tx any](t *testing.T, s storetest.Subject[Tx], o options, commits bool) {
 	op := semel.Define(t.Name(), o)
 	late, next := newClockedProcess(t, s, generation-time.Second), newClockedProcess(t, s, generation+time.Second)
 	inside, asked := make(chan struct{}), make(chan struct{})
@@ -158,7 +158,7 @@ func lateWriter[Tx any](t *testing.T, s semeltest.Subject[Tx], o options, commit
 }
 
 // rememberedFor calls a key until its record is purged.
-func rememberedFor[Tx any](t *testing.T, s semeltest.Subject[Tx], o options) {
+func rememberedFor[Tx any](t *testing.T, s storetest.Subject[Tx], o options) {
 	op := semel.Define(t.Name(), o)
 	for _, tt := range []struct {
 		clock    time.Duration

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
-	"github.com/semelgo/semel/semeltest"
 	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/storetest"
 )
 
 // pausingStore calls a function after it has made a change within a transaction.
@@ -43,7 +43,7 @@ func (w observedStore[Tx]) Atomic(ctx context.Context, id store.ID, hold bool,
 
 // rotationBetweenWrites has one process write the record of the next generation and
 // not yet its own, while another process works in the next generation.
-func rotationBetweenWrites[Tx any](t *testing.T, s semeltest.Subject[Tx], o options) {
+func rotationBetweenWrites[Tx any](t *testing.T, s storetest.Subject[Tx], o options) {
 	op := semel.Define(t.Name(), o)
 	caps, err := s.Store.Capabilities(t.Context())
 	if err != nil {

@@ -13,17 +13,17 @@ import (
 
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/migrate"
-	"github.com/semelgo/semel/semeltest"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/store/postgres"
 	"github.com/semelgo/semel/store/sqlite"
+	"github.com/semelgo/semel/store/storetest"
 )
 
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	s := memory.New(memory.Options{})
 	var tried atomic.Int64
-	rotations(t, semeltest.Subject[*memory.Tx]{
+	rotations(t, storetest.Subject[*memory.Tx]{
 		Store: s,
 		Effect: func(_ context.Context, tx *memory.Tx, key string) error {
 			return tx.Put(fmt.Sprintf("%s#%d", key, tried.Add(1)), nil)
@@ -53,7 +53,7 @@ func TestSQLite(t *testing.T) {
 	if _, err := db.ExecContext(t.Context(), `CREATE TABLE effects (key TEXT NOT NULL)`); err != nil {
 		t.Fatal(err)
 	}
-	rotations(t, semeltest.Subject[*sql.Tx]{
+	rotations(t, storetest.Subject[*sql.Tx]{
 		Store: sqlite.New(db),
 		Effect: func(ctx context.Context, tx *sql.Tx, key string) error {
 			_, err := tx.ExecContext(ctx, `INSERT INTO effects (key) VALUES (?)`, key)
@@ -79,7 +79,7 @@ func TestPostgres(t *testing.T) {
 	}
 }
 
-func onPostgres(t *testing.T, level pgx.TxIsoLevel) semeltest.Subject[pgx.Tx] {
+func onPostgres(t *testing.T, level pgx.TxIsoLevel) storetest.Subject[pgx.Tx] {
 	t.Helper()
 	config, err := pgxpool.ParseConfig(realtest.Postgres(t).Database(t))
 	if err != nil {
@@ -101,7 +101,7 @@ func onPostgres(t *testing.T, level pgx.TxIsoLevel) semeltest.Subject[pgx.Tx] {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return semeltest.Subject[pgx.Tx]{
+	return storetest.Subject[pgx.Tx]{
 		Store: s,
 		Effect: func(ctx context.Context, tx pgx.Tx, key string) error {
 			_, err := tx.Exec(ctx, `INSERT INTO effects (key) VALUES ($1)`, key)

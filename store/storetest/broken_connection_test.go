@@ -1,0 +1,67 @@
+package storetest_test
+
+import (
+	"context"
+
+	"github.com/semelgo/semel/store"
+)
+
+// brokenConnection behave correctly until a reply is lost.
+func brokenConnection() []brokenStore {
+	return []brokenStore{
+		// The driver repeats the statement, finds the record that it has just
+		// written, and takes it for another caller's.
+		{"a driver's second try that loses", "Wire/Claim", func(h *hooked) {
+			h.driver = func(cs []store.Change, as []store.SwapResult) []store.SwapResult {
+				if len(cs) == 1 && isCreate(cs[0]) && ofChecks(cs[0].To.ID, h) {
+					now := h.now(cs[0].To.ID)
+					now.Owner++
+					return []store.SwapResult{{Token: now.Token, Record: &now}}
+				}
+				return as
+			}
+		}},
+		{"a second try of a heartbeat that moves nothing", "Wire/Heartbeat", func(h *hooked) {
+			h.driver = func(cs []store.Change, as []store.SwapResult) []store.SwapResult {
+				if isBeat(cs[0]) && ofChecks(cs[0].To.ID, h) {
+					return []store.SwapResult{{}}
+				}
+				return as
+			}
+		}},
+		{"a second try of a batch that is answered in part", "Wire/Batch", func(h *hooked) {
+			h.driver = func(cs []store.Change, as []store.SwapResult) []store.SwapResult {
+				if len(cs) > 1 {
+					as[len(as)-1] = store.SwapResult{}
+				}
+				return as
+			}
+		}},
+		{"a retry that gives one too few", "Wire/Dequeue", func(h *hooked) {
+			h.dequeue = func(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
+				rs, err := h.Store.Dequeue(ctx, d)
+				h.mu.Lock()
+				defer h.mu.Unlock()
+				if d.Reread && d.Owner == h.lost && len(rs) > 0 {
+					rs = rs[1:]
+				}
+				return rs, err
+			}
+		}},
+		{"a broken commit taken for a rollback", "Wire/CommitKept", func(h *hooked) {
+			h.committed = func(id store.ID) (store.Verdict, error) {
+				if h.now(id).State == store.Failed && ofChecks(id, h) {
+					return store.NotCommitted, errBroken
+				}
+				return store.Unknown, errBroken
+			}
+		}},
+		{"a broken batch taken for a rollback", "Wire/AtomicBatch", func(h *hooked) { h.denies = true }},
+		{"a broken commit taken for one that was made", "WireCall/Inline", func(h *hooked) {
+			h.drops = func(c store.Change) bool { return c.To.Operation == "storetest.Inline" }
+		}},
+	}
+}
+
+// ofChecks reports whether a check made the record, and not an engine.
+func ofChecks(id store.ID, h *hooked) bool { return h.now(id).Operation == "storetest" }

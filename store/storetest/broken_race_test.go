@@ -1,0 +1,236 @@
+package storetest_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+)
+
+// brokenRace behave correctly for single simple calls.
+func brokenRace() []brokenStore {
+	return []brokenStore{
+		{"a create that looks, then inserts", "Race/Create", func(h *hooked) {
+			h.lookThenWrite(isCreate)
+		}},
+		{"a claim that looks, then updates", "Race/Claim", func(h *hooked) {
+			h.lookThenWrite(func(c store.Change) bool {
+				return c.If.State == store.Pending && c.To.State == store.InProgress && c.IfDue
+			})
+		}},
+		{"a requeue that looks, then updates", "Race/RequeueAgainstTakeover", func(h *hooked) {
+			h.lookThenWrite(func(c store.Change) bool {
+				return c.If.State == store.InProgress && c.To.State == store.Pending && c.IfDue
+			})
+		}},
+		{"a doubt that looks, then updates", "Race/DoubtAgainstFinish", func(h *hooked) {
+			h.lookThenWrite(func(c store.Change) bool {
+				return c.If.State == store.InProgress && c.To.State == store.InDoubt && c.IfDue
+			})
+		}},
+		{"a purge by a list made before", "Race/PurgeAgainstClaim", purgesByList(store.Pending)},
+		{"a purge of failures by a list made before", "Race/PurgeAgainstRedrive", purgesByList(store.Failed)},
+		{"a commit that looks, then writes", "RaceTx/Unlocked", commitsAfterLook},
+		{"a taint that success washes off", "Model/RandomHistories", func(h *hooked) {
+			h.changing(func(c *store.Change, _ store.Record) {
+				if !isBeat(*c) && c.To.State == store.Succeeded {
+					c.To.Tainted = false
+				}
+			})
+		}},
+		{"a taint that success in a transaction washes off", "Model/RandomTransactions", func(h *hooked) {
+			h.swapTx = func(_ *memory.Tx, cs []store.Change) []store.Change {
+				for i := range cs {
+					if !isBeat(cs[i]) && cs[i].To.State == store.Succeeded {
+						cs[i].To.Tainted = false
+					}
+				}
+				return cs
+			}
+		}},
+		{"creates that fail beyond 40 at once", "LostReply/Create", smallPool},
+		// A wrong answer to an engine is also a wrong answer to the checks of the
+		// earlier layers, which would fail first. These stores are therefore broken
+		// only for records that an engine makes.
+		{"a rollback that commits", "FailingCall/LeasedTxErrs", rollbackCommits},
+		{"a zombie's commit that is let through", "LateLeader/InTx", func(h *hooked) {
+			h.lastChange(func(c *store.Change, _, now store.Record) {
+				if now.Operation == "storetest.InTx" && now.Key == "late leader" && isFromBefore(*c, now) {
+					c.If = now.Token
+				}
+			})
+		}},
+		{"a record that is evicted once it was replayed", "Storm/Hold", evicts},
+	}
+}
+
+// isFromBefore reports whether c ends an attempt after which a later one has ended.
+func isFromBefore(c store.Change, now store.Record) bool {
+	return c.If.State == store.InProgress && now.State == store.Succeeded && now.Attempt > c.If.Attempt
+}
+
+// isRace reports whether there are n goroutines more than without concurrency.
+func (h *hooked) isRace(n int) bool { return runtime.NumGoroutine() >= h.quiet+n }
+
+// waitInRace lets other goroutines run until come returns true, as long as the race
+// lasts.
+func (h *hooked) waitInRace(crowd int, come func() bool) {
+	for h.isRace(crowd) && !come() {
+		runtime.Gosched()
+	}
+}
+
+// readCounts counts the callers that have read a record and found it claimable.
+type readCounts struct {
+	mu    sync.Mutex
+	reads map[store.ID]int // guarded by mu
+}
+
+func (l *readCounts) add(id store.ID) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.reads == nil {
+		l.reads = make(map[store.ID]int)
+	}
+	l.reads[id]++
+	return l.reads[id]
+}
+
+func (l *readCounts) count(id store.ID) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.reads[id]
+}
+
+// lookThenWrite overwrites the current record if the change was valid when it read
+// the record. It does not change batches.
+func (h *hooked) lookThenWrite(which func(store.Change) bool) {
+	var l readCounts
+	h.alone = true
+	h.swapOne = func(c store.Change) (store.SwapResult, error) {
+		now := h.now(c.To.ID)
+		if !which(c) || now.Token != c.If || c.IfDue && now.Due > 0 {
+			return h.one(c)
+		}
+		l.add(c.To.ID)
+		h.waitInRace(2, func() bool { return l.count(c.To.ID) > 1 })
+		for {
+			blind := c
+			blind.If, blind.IfDue = h.now(c.To.ID).Token, false
+			if a, err := h.one(blind); err != nil || a.Err != nil || a.Applied(blind) {
+				return a, err
+			}
+		}
+	}
+}
+
+// purgesByList removes by ID the records in the state that had expired when it read
+// them.
+func purgesByList(state store.State) func(h *hooked) {
+	return func(h *hooked) {
+		h.purge = func(ctx context.Context, limit int) (int, error) {
+			rs, err := h.Store.Scan(ctx, store.Query{State: state, Limit: store.MaxLimit})
+			if err != nil {
+				return 0, err
+			}
+			rs = slices.DeleteFunc(rs, func(r store.Record) bool { return r.Expire >= 0 })
+			if len(rs) < 4 {
+				return h.Store.Purge(ctx, limit)
+			}
+			rs = rs[:min(len(rs), limit)]
+			h.waitInRace(5, func() bool {
+				return slices.ContainsFunc(rs, func(r store.Record) bool { return h.now(r.ID).Token != r.Token })
+			})
+			n := 0
+			for _, r := range rs {
+				if h.remove(r.ID) {
+					n++
+				}
+			}
+			return n, nil
+		}
+	}
+}
+
+// smallPool never applies creates that arrive while 40 others are running.
+func smallPool(h *hooked) {
+	var open atomic.Int32
+	var overflown atomic.Bool
+	var refused sync.Map // by token
+	full := errors.New("too many connections")
+	h.alone = true
+	h.swapOne = func(c store.Change) (store.SwapResult, error) {
+		if !isCreate(c) || c.To.Operation != "storetest" { // callers of one engine wait for each other
+			return h.one(c)
+		}
+		defer open.Add(-1)
+		if open.Add(1) > 40 {
+			refused.Store(c.To.Token, true)
+			overflown.Store(true)
+			return store.SwapResult{}, full
+		}
+		if _, ok := refused.Load(c.To.Token); ok {
+			return store.SwapResult{}, full
+		}
+		h.waitInRace(41, overflown.Load)
+		return h.one(c)
+	}
+}
+
+func rollbackCommits(h *hooked) {
+	h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
+		var failed error
+		verdict, err := h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
+			c, err := run(ctx, tx, stands)
+			now := h.now(id)
+			if c == nil && err != nil && now.Operation == "storetest.LeasedTxErrs" && !strings.HasPrefix(now.Key, "wire") {
+				failed, err = err, nil
+			}
+			return c, err
+		})
+		if failed != nil {
+			return store.NotCommitted, failed
+		}
+		return verdict, err
+	}
+}
+
+// evicts removes a Succeeded record when it is requested again.
+func evicts(h *hooked) {
+	h.swapOne = func(c store.Change) (store.SwapResult, error) {
+		a, err := h.one(c)
+		replay := isCreate(c) && a.Record != nil && a.Record.State == store.Succeeded
+		if replay && c.To.Operation == "storetest.Hold" {
+			h.remove(c.To.ID)
+		}
+		return a, err
+	}
+}
+
+// commitsAfterLook applies the last change, a create, over any current record.
+func commitsAfterLook(h *hooked) {
+	var l readCounts
+	h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
+		return h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
+			c, err := run(ctx, tx, stands)
+			if c == nil || err != nil || hold || !isCreate(*c) || stands.Token != (store.Token{}) {
+				return c, err
+			}
+			blind := *c
+			switch l.add(id) {
+			case 1:
+				h.waitInRace(2, func() bool { return l.count(id) > 1 })
+			case 2:
+				h.waitInRace(2, func() bool { return h.now(id).State != store.Absent })
+				blind.If = h.now(id).Token
+			}
+			return &blind, nil
+		})
+	}
+}

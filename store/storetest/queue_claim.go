@@ -1,0 +1,147 @@
+package storetest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// A dequeued record equals the record after a Swap of the same claim, in all
+// fields.
+func queueFields(r *harness) {
+	for i, tainted := range []bool{false, true} {
+		out, twin := r.fresh(), r.fresh()
+		for _, rec := range []*store.Record{&out, &twin} {
+			rec.Token = token(store.Pending, uint32(7*i))
+			rec.Priority, rec.Tainted, rec.Due = int8(3-4*i), tainted, -time.Minute
+			rec.Input, rec.Outcome, rec.Fingerprint = []byte("\x00input"), []byte("progress"), []byte("\xff")
+		}
+		r.mustApply(store.Change{To: out})
+		d := dequeueOf(10)
+		r.mustDequeue(d, out)
+		r.mustApply(store.Change{To: twin})
+		r.mustApply(d.Claim(twin))
+		r.mustHoldRecord(claimed(d, out))
+		want, got := r.mustRead(twin.ID), r.mustRead(out.ID)
+		want.ID, want.Key, want.Fingerprint = got.ID, got.Key, got.Fingerprint
+		if diff := diffRecords(got, want); diff != "" {
+			r.Errorf("a record that was handed out differs from one that was claimed (-want +got):\n%s", diff)
+		}
+		if !near(got.Due, farAhead) || !near(want.Due, farAhead) || got.Expire != 0 || !recent(got.Since) {
+			r.Errorf("handed out for %v it reads Due %v, Expire %v, Since %v", farAhead, got.Due, got.Expire, got.Since)
+		}
+	}
+}
+
+// A running record does not expire, even if it would have expired while it waited.
+func queueExpire(r *harness) {
+	rec := r.fresh()
+	rec.Token, rec.Expire = token(store.Pending, 1), -time.Second
+	r.mustApply(store.Change{To: rec})
+	d := dequeueOf(10)
+	rec.Expire = 0
+	r.mustDequeue(d, rec)
+	r.mustPurge(10, 0)
+	r.mustHoldRecord(claimed(d, rec))
+}
+
+// A record with an expired lease is not dequeued, because it may have had an
+// effect, which the caller that takes over must know.
+func queueLease(r *harness) {
+	rec := r.createPending(0, 0)
+	d := dequeueOf(10)
+	d.Lease = -time.Second
+	r.mustDequeue(d, rec)
+	r.mustDequeue(dequeueOf(10))
+	got := claimed(d, rec)
+	r.mustHoldRecord(got)
+	r.mustApply(takeover(got))
+}
+
+// A change with the token of the Pending record is superseded.
+func queueOldToken(r *harness) {
+	rec := r.createPending(0, 0)
+	d := dequeueOf(10)
+	r.mustDequeue(d, rec)
+	got := claimed(d, rec)
+	for _, late := range []store.Token{token(store.Pending, 0), token(store.Failed, 0), token(store.InProgress, 1)} {
+		r.mustReject(move(rec, late), got.Token)
+	}
+	r.mustHoldRecord(got)
+	finish := move(got, store.Token{State: store.Succeeded, Attempt: 1, Owner: d.Owner})
+	r.mustApply(finish)
+	r.mustDequeue(dequeueOf(10))
+}
+
+// A worker whose task was swept and dequeued again can neither end nor renew it,
+// and the next worker's writes are applied.
+func queueZombie(r *harness) {
+	rec := r.createPending(0, 0)
+	first, second := dequeueOf(10), dequeueOf(10)
+	first.Lease = -time.Second
+	r.mustDequeue(first, rec)
+	zombie := claimed(first, rec)
+	sweep := sweeps(zombie)[0]
+	r.mustApply(sweep)
+	queued := zombie
+	queued.Token = sweep.To.Token
+	r.mustDequeue(second, queued)
+	winner := claimed(second, queued)
+	beat, end := move(zombie, zombie.Token), move(zombie, store.Token{State: store.Succeeded, Attempt: 1, Owner: first.Owner})
+	beat.To.Due = 3 * farAhead
+	for _, late := range []store.Change{beat, end} {
+		r.mustReject(late, winner.Token)
+	}
+	r.beat(winner, 2*farAhead)
+	finish := move(winner, store.Token{State: store.Succeeded, Attempt: 2, Owner: second.Owner})
+	r.mustApply(finish)
+	r.mustReject(end, finish.To.Token)
+}
+
+// A repeated Dequeue returns the same records and claims nothing.
+func queueRepeated(r *harness) {
+	var all []store.Record
+	for i := range 5 {
+		all = append(all, r.createPending(int8(-i), 0))
+	}
+	d := dequeueOf(3)
+	r.mustDequeue(d, all[:3]...)
+	other := dequeueOf(1)
+	r.mustDequeue(other, all[3])
+	d.Reread, other.Reread = true, true
+	for range 2 {
+		r.mustDequeue(d, all[:3]...)
+	}
+	r.mustDequeue(other, all[3])
+	never := dequeueOf(3)
+	never.Reread = true
+	r.mustDequeue(never)
+	r.mustHoldRecord(all[4])
+}
+
+// A repeated Dequeue does not return records that have changed since.
+func queueRepeatedAfterEnd(r *harness) {
+	var all []store.Record
+	for i := range 6 {
+		all = append(all, r.createPending(int8(-i%5), 0))
+	}
+	d := dequeueOf(6)
+	d.Lease = -time.Second
+	got := r.dequeue(d)
+	slices.SortFunc(got, func(a, b store.Record) int { return compareIDs(a.ID, b.ID) })
+	if len(got) != len(all) {
+		r.Fatalf("Dequeue gives %d records, want %d", len(got), len(all))
+	}
+	own := store.Token{Attempt: 1, Owner: d.Owner}
+	for i, state := range []store.State{store.Succeeded, store.Failed, store.Pending, store.InDoubt} {
+		end := own
+		end.State = state
+		r.mustApply(move(got[i], end))
+	}
+	r.mustApply(takeover(got[4]))
+	d.Reread = true
+	if again := idsOf(r.dequeue(d)); !slices.Equal(again, []store.ID{got[5].ID}) {
+		r.Errorf("a repeated Dequeue returns %v, want only %v", again, got[5].ID)
+	}
+}

@@ -1,0 +1,98 @@
+package storetest
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/store"
+)
+
+// stormChecks let 50 callers in 5 processes call one key while every first reply of
+// the store is lost.
+func stormChecks[Tx any]() []check[Tx] {
+	var checks []check[Tx]
+	for _, w := range modes[Tx]() {
+		if w.handlerEnd == succeeds || w.handlerEnd == fails {
+			checks = append(checks, check[Tx]{w.name, func(r *txHarness[Tx]) { r.storm(w) }})
+		}
+	}
+	return inTx(checks...)
+}
+
+// firstReplyDropper loses the first reply to each write, and every second reply of
+// calls without an identity.
+type firstReplyDropper struct {
+	mu    sync.Mutex
+	sent  map[store.Token]bool // guarded by mu
+	calls map[string]int       // by method; guarded by mu
+	lost  int                  // guarded by mu
+}
+
+func (f *firstReplyDropper) decide(c Call) Fault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var lose bool
+	if len(c.Changes) > 0 {
+		token := c.Changes[0].To.Token
+		lose = !f.sent[token]
+		f.sent[token] = true
+	} else {
+		f.calls[c.Method]++
+		lose = f.calls[c.Method]%2 == 1
+	}
+	if !lose {
+		return None
+	}
+	f.lost++
+	return Lose
+}
+
+func (r *txHarness[Tx]) storm(w mode[Tx]) {
+	const processes = 5
+	k := r.newModeRun(w, "storm")
+	first := &firstReplyDropper{sent: make(map[store.Token]bool), calls: make(map[string]int)}
+	faulty := NewFaulty(r.tx, first.decide)
+	var engines [processes]*semel.Engine[Tx]
+	for i := range engines {
+		e, err := semel.New(r.failing(faulty), semel.Options{Survive: store.NoFailure, Lease: r.lease()})
+		if err != nil {
+			r.Fatalf("New: %v", err)
+		}
+		engines[i] = e
+	}
+	told := make([][]answer, callers)
+	concurrently(callers, func(i int) { told[i] = r.callUntilFinal(k, engines[i%processes]) })
+	for _, e := range engines {
+		if err := e.Close(r.ctx); err != nil {
+			r.Errorf("Close: %v", err)
+		}
+	}
+	r.checkHistory(k, history{answers: slices.Concat(told...)}, "every first answer lost")
+	if first.lost == 0 {
+		r.Error("no answer was lost")
+	}
+}
+
+// callUntilFinal retries as callers should, with backoff, until the answer is
+// final.
+func (r *txHarness[Tx]) callUntilFinal(k *modeRun[Tx], e *semel.Engine[Tx]) []answer {
+	var all []answer
+	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
+		var a answer
+		a.value, _, a.err = k.mode.run(k, e)
+		all = append(all, a)
+		if a.final() {
+			return all
+		}
+		if !errors.Is(a.err, semel.ErrInProgress) && !errors.Is(a.err, semel.ErrUnavailable) && semel.VerdictOf(a.err) == store.Unknown {
+			r.Logf("a caller gets %v", a.err)
+		}
+		if pauseFor(r.ctx, wait) != nil {
+			r.Errorf("a caller never gets a final answer: %v", a.err)
+			return all
+		}
+	}
+}

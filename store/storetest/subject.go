@@ -1,0 +1,49 @@
+package storetest
+
+import (
+	"context"
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// Subject is a store under test, and what the suite cannot know about it.
+type Subject[Tx any] struct {
+	// Store is empty, and not shared with other tests.
+	Store store.TxStore[Tx]
+
+	// Advance moves the store's clock. A store whose clock cannot be moved
+	// leaves it nil; the suite then works with leases of a few milliseconds
+	// and asks the store until they are over.
+	Advance func(d time.Duration)
+
+	// Effect writes, in tx, that key had its effect once more. It must not be
+	// unique or idempotent: two effects must count as two. It returns the
+	// error of a transaction that has ended, and is called from goroutines that
+	// a handler has left behind. Required when the store's Capabilities say
+	// SameTx.
+	Effect func(ctx context.Context, tx Tx, key string) error
+
+	// Effects counts the effects of key that are committed.
+	Effects func(key string) int
+
+	// Batches hands statements over all together, for a store that is a
+	// store.Batcher: see BatchesOf. Required then, when the store's Capabilities
+	// say SameTx.
+	Batches *Batches[Tx]
+
+	// Lose arms the connection between Store and its database to lose one
+	// reply: that to the next request after which something of the records is
+	// durable, which is that of a Swap, a SwapNoted, a Dequeue, a Purge or an
+	// AtomicBatch, or the commit of an Atomic. The database has applied the request by then,
+	// and the client sees the connection break, or hears nothing more. Whatever
+	// the driver does by itself then, such as to ask again, is left on.
+	// Effect's own requests, reads and the begin of a transaction lose nothing.
+	//
+	// The function it returns reports whether a reply was lost, and disarms
+	// the connection if none was. The suite arms it once at a time.
+	//
+	// Nil says that there is no connection, as with a store within this
+	// process; the checks that need one are then skipped.
+	Lose func() (lost func() bool)
+}

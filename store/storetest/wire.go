@@ -1,0 +1,269 @@
+package storetest
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// wireChecks lose the reply to one call on the network, together with the driver's
+// own reaction. The call was applied: a retry confirms it, and it has no second
+// effect.
+func wireChecks[Tx any]() []check[Tx] {
+	return slices.Concat([]check[Tx]{
+		{"Claim", wireClaim[Tx]},
+		{"ClaimIfDue", wireClaimIfDue[Tx]},
+		{"Heartbeat", wireHeartbeat[Tx]},
+		{"Complete", wireComplete[Tx]},
+		{"Release", wireRelease[Tx]},
+		{"Batch", wireBatch[Tx]},
+		{"Note", wireNote[Tx]},
+		{"Purge", wirePurge[Tx]},
+		{"Dequeue", wireDequeue[Tx]},
+	}, inTx(
+		check[Tx]{"Commit", wireCommit[Tx]},
+		check[Tx]{"CommitFinish", wireCommitFinish[Tx]},
+		check[Tx]{"CommitKept", wireCommitKept[Tx]},
+		check[Tx]{"AtomicBatch", wireAtomicBatch[Tx]},
+	))
+}
+
+// lacksConnection returns why no reply of the subject's connection can be lost.
+func lacksConnection[Tx any](s Subject[Tx]) string {
+	if s.Lose == nil {
+		return "Subject.Lose is nil: there is no connection whose replies can be lost"
+	}
+	return ""
+}
+
+// withLostReply requires that a reply is lost during do.
+func (r *txHarness[Tx]) withLostReply(do func()) {
+	r.Helper()
+	lost := r.subject.Lose()
+	do()
+	if !lost() {
+		r.Error("no reply was lost: Subject.Lose does not do what it says")
+	}
+}
+
+// retryUntilAnswered repeats the call until it is answered.
+func (r *harness) retryUntilAnswered(call func() error) {
+	r.Helper()
+	for {
+		err := call()
+		if err == nil {
+			return
+		}
+		if pause(r.ctx) != nil {
+			r.Fatalf("a call whose reply was lost is never answered: %v", err)
+		}
+	}
+}
+
+// mustApplyWithLostReply makes the changes, loses the reply, and requires that the
+// retry finds them applied.
+func (r *txHarness[Tx]) mustApplyWithLostReply(changes ...store.Change) {
+	r.Helper()
+	var answers []store.SwapResult
+	r.withLostReply(func() {
+		r.retryUntilAnswered(func() (err error) {
+			answers, err = swapAll(r.ctx, r.store, changes)
+			return err
+		})
+	})
+	for i, c := range changes {
+		if !answers[i].Applied(c) {
+			r.Errorf("%s after a lost reply = %s, want applied", show(c), showAnswer(answers[i]))
+		}
+	}
+}
+
+// The winner of a claim whose reply was lost is still its only winner.
+func wireClaim[Tx any](r *txHarness[Tx]) {
+	rec := r.fresh()
+	rec.Due = farAhead
+	claim := create(rec, store.InProgress)
+	r.mustApplyWithLostReply(claim)
+	r.mustReject(create(rec, store.InProgress), claim.To.Token)
+	r.mustHoldRecord(claim.To)
+}
+
+// The claim itself has made the record not due when the claim is repeated.
+func wireClaimIfDue[Tx any](r *txHarness[Tx]) {
+	for _, state := range []store.State{store.Pending, store.InProgress} {
+		due := create(r.fresh(), state)
+		r.mustApply(due)
+		claim := move(due.To, token(store.InProgress, 2))
+		claim.IfDue, claim.To.Due = true, farAhead
+		r.mustApplyWithLostReply(claim)
+		rival := move(due.To, token(store.InProgress, 2))
+		rival.IfDue = true
+		r.mustReject(rival, claim.To.Token)
+	}
+}
+
+func wireHeartbeat[Tx any](r *txHarness[Tx]) {
+	rec := r.mustCreateIn(store.InProgress)
+	beat := move(rec, rec.Token)
+	beat.To.Due = 2 * farAhead
+	r.mustApplyWithLostReply(beat)
+	if got := r.mustRead(rec.ID).Due; !near(got, 2*farAhead) {
+		r.Errorf("after a heartbeat of %v, Due = %v", 2*farAhead, got)
+	}
+	r.mustHoldRecord(rec)
+}
+
+func wireComplete[Tx any](r *txHarness[Tx]) {
+	for _, state := range []store.State{store.Succeeded, store.Failed} {
+		rec := r.mustCreateIn(store.InProgress)
+		finish := move(rec, store.Token{State: state, Attempt: 1, Owner: rec.Owner})
+		finish.To.Outcome = []byte("the end")
+		r.mustApplyWithLostReply(finish)
+		want := rec
+		want.Token, want.Outcome = finish.To.Token, finish.To.Outcome
+		r.mustHoldRecord(want)
+	}
+}
+
+// A release whose reply was lost is current until the next claim, and does not come
+// back afterwards.
+func wireRelease[Tx any](r *txHarness[Tx]) {
+	rec := r.mustCreateIn(store.InProgress)
+	release := move(rec, store.Token{State: store.Pending, Attempt: 1, Owner: rec.Owner})
+	r.mustApplyWithLostReply(release)
+	claim := move(release.To, token(store.InProgress, 2))
+	r.mustApply(claim)
+	r.mustReject(release, claim.To.Token)
+}
+
+func wireBatch[Tx any](r *txHarness[Tx]) {
+	taken := r.mustCreateIn(store.Succeeded)
+	changes := make([]store.Change, 0, 40)
+	for range cap(changes) / 2 {
+		rec := r.mustCreateIn(store.InProgress)
+		changes = append(changes, create(r.fresh(), store.InProgress), move(rec, token(store.Succeeded, 1)))
+	}
+	r.mustApplyWithLostReply(changes...)
+	for _, c := range changes {
+		if got := r.mustRead(c.To.ID).Token; got != c.To.Token {
+			r.Errorf("after the batch %s is current, want %s", showToken(got), showToken(c.To.Token))
+		}
+	}
+	r.mustHoldRecord(taken)
+}
+
+func wireNote[Tx any](r *txHarness[Tx]) {
+	a, ok := r.store.(store.Auditor)
+	if !ok {
+		r.Skip("the store is no store.Auditor")
+	}
+	rec := r.mustCreateIn(store.InDoubt)
+	settle := move(rec, token(store.Failed, 1))
+	note := store.Note{ID: rec.ID, From: settle.If, To: settle.To.Token, Actor: "ann", Reason: "nothing was sent"}
+	var answer store.SwapResult
+	r.withLostReply(func() {
+		r.retryUntilAnswered(func() (err error) {
+			answer, err = a.SwapNoted(r.ctx, settle, note)
+			return err
+		})
+	})
+	if !answer.Applied(settle) {
+		r.Errorf("SwapNoted after a lost reply = %s, want applied", showAnswer(answer))
+	}
+	r.mustNote(a, rec.ID, note)
+}
+
+// Purged records are gone, even if the reply was lost; the others stay.
+func wirePurge[Tx any](r *txHarness[Tx]) {
+	for range 5 {
+		r.expiring(store.Succeeded, -time.Second)
+	}
+	kept := r.expiring(store.Succeeded, farAhead)
+	r.withLostReply(func() {
+		r.retryUntilAnswered(func() error {
+			_, err := r.store.Purge(r.ctx, 10)
+			return err
+		})
+	})
+	r.mustPurge(10, 0)
+	r.mustFind(store.Query{}, kept)
+}
+
+// The records that a Dequeue has claimed are returned by its retry, and are claimed
+// once.
+func wireDequeue[Tx any](r *txHarness[Tx]) {
+	if why := lacksDequeue(r.subject); why != "" {
+		r.Skip(why)
+	}
+	for range 6 {
+		r.createPending(0, 0)
+	}
+	d := dequeueOf(4)
+	var got []store.Record
+	r.withLostReply(func() {
+		r.retryUntilAnswered(func() (err error) {
+			got, err = r.store.(store.Dequeuer).Dequeue(r.ctx, d)
+			d.Reread = true
+			return err
+		})
+	})
+	r.mustFind(store.Query{State: store.InProgress}, got...)
+	for _, rec := range got {
+		if want := (store.Token{State: store.InProgress, Attempt: 1, Owner: d.Owner}); rec.Token != want {
+			r.Errorf("after a lost reply %s is given, want %s", showToken(rec.Token), showToken(want))
+		}
+	}
+	if len(got) < d.Limit {
+		r.Errorf("after a lost reply %d records are given, want %d", len(got), d.Limit)
+	}
+}
+
+// mustCommitWithLostReply runs a transaction and loses the reply to its commit. The
+// verdict may be Committed or Unknown, never NotCommitted.
+func (r *txHarness[Tx]) mustCommitWithLostReply(id store.ID, hold bool, run runFunc[Tx]) {
+	r.Helper()
+	r.withLostReply(func() {
+		verdict, err := r.tx.Atomic(r.ctx, id, hold, run)
+		told := verdict == store.Committed && err == nil || verdict == store.Unknown && err != nil
+		if !told {
+			r.Errorf("Atomic whose commit lost its reply = %v, %v, want Unknown and an error, or Committed", verdict, err)
+		}
+	})
+}
+
+func wireCommit[Tx any](r *txHarness[Tx]) {
+	c := create(r.fresh(), store.Succeeded)
+	c.To.Outcome = []byte("the end")
+	r.mustCommitWithLostReply(c.To.ID, true, r.effectThen("effect", &c, nil))
+	r.mustHoldRecord(c.To)
+	r.mustHaveEffects("effect", 1)
+	r.mustApply(c)
+	r.mustSupersede(c.To.ID, true, r.effectThen("effect", &c, nil))
+	r.mustHaveEffects("effect", 1)
+}
+
+// There is no certificate that nothing was committed: the leader finds its own
+// outcome instead.
+func wireCommitFinish[Tx any](r *txHarness[Tx]) {
+	rec := r.mustCreateIn(store.InProgress)
+	finish := move(rec, store.Token{State: store.Succeeded, Attempt: 1, Owner: rec.Owner})
+	r.mustCommitWithLostReply(rec.ID, false, r.effectThen("effect", &finish, nil))
+	r.mustHaveEffects("effect", 1)
+	r.mustReject(move(rec, store.Token{State: store.Failed, Attempt: 1, Owner: rec.Owner}), finish.To.Token)
+	r.mustApply(finish)
+}
+
+// A stored failure stays stored, without the effect that it undid.
+func wireCommitKept[Tx any](r *txHarness[Tx]) {
+	c := create(r.fresh(), store.Failed)
+	c.To.Outcome = []byte("why")
+	r.mustCommitWithLostReply(c.To.ID, true, func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
+		r.addEffect(ctx, tx, "effect")
+		return &c, errRun
+	})
+	r.mustHoldRecord(c.To)
+	r.mustHaveEffects("effect", 0)
+	r.mustApply(c)
+}

@@ -1,0 +1,50 @@
+package storetest
+
+import "fmt"
+
+// wireCallChecks run an operation in each mode and lose the reply to each of its
+// writes in turn. Each answer must be true, and retries must settle the key.
+func wireCallChecks[Tx any]() []check[Tx] {
+	var checks []check[Tx]
+	for _, w := range modes[Tx]() {
+		checks = append(checks, check[Tx]{w.name, func(r *txHarness[Tx]) { r.loseEachReply(w) }})
+	}
+	return inTx(checks...)
+}
+
+func (r *txHarness[Tx]) loseEachReply(w mode[Tx]) {
+	total := 0
+	for k := 1; k <= maxCalls; k++ {
+		lost, made := r.loseReplyFrom(w, k)
+		if lost {
+			total++
+		}
+		if !made {
+			break
+		}
+	}
+	if total == 0 {
+		r.Error("no reply was lost: Subject.Lose does not do what it says")
+	}
+}
+
+// loseReplyFrom arms the connection before the k-th store call. It reports whether
+// a reply was lost, and whether there was a k-th call.
+func (r *txHarness[Tx]) loseReplyFrom(w mode[Tx], k int) (lost, made bool) {
+	r.Helper()
+	end := func() bool { return false }
+	counted := NewFaulty(r.tx, func(c Call) Fault {
+		if c.N == k {
+			end = r.subject.Lose()
+		}
+		return None
+	})
+	work := r.newModeRun(w, fmt.Sprintf("wire-%d", k))
+	h := history{answers: []answer{r.callOnce(work, r.failing(counted))}}
+	for len(h.answers) < 6 && !h.answers[len(h.answers)-1].final() {
+		h.answers = append(h.answers, r.callOnce(work, r.failing(counted)))
+	}
+	lost, made = end(), counted.Calls() >= k
+	r.checkHistory(work, h, fmt.Sprintf("reply to call %d lost", k))
+	return lost, made
+}
