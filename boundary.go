@@ -21,7 +21,7 @@ import (
 // the outer operation finds the errors of the user's program in it, and none of
 // Semel's. The AttemptError itself describes its own attempt.
 //
-// ownError is a view of a function's error without the errors of inner calls.
+// maskedError is a view of a function's error without the errors of inner calls.
 
 // callError is the error that a call returns to its caller. It has no Unwrap
 // method: every search goes through its Is and As methods, also a search through
@@ -103,8 +103,8 @@ func isAnswer(target any) bool {
 	}
 }
 
-// ownError is an error without the errors of inner calls.
-type ownError struct{ err error }
+// maskedError is an error without the errors of inner calls.
+type maskedError struct{ err error }
 
 // withoutInnerErrors returns err without the errors of inner calls: err itself if
 // there are none.
@@ -112,12 +112,12 @@ func withoutInnerErrors(err error) error {
 	if !containsCallError(err) {
 		return err
 	}
-	return &ownError{err}
+	return &maskedError{err}
 }
 
-func (e *ownError) Error() string        { return e.err.Error() }
-func (e *ownError) Is(target error) bool { return isOwn(e.err, target) }
-func (e *ownError) As(target any) bool   { return asOwn(e.err, target) }
+func (e *maskedError) Error() string        { return e.err.Error() }
+func (e *maskedError) Is(target error) bool { return isOwn(e.err, target) }
+func (e *maskedError) As(target any) bool   { return asOwn(e.err, target) }
 
 // isOwn is errors.Is without the errors of inner calls.
 func isOwn(err, target error) bool {

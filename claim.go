@@ -18,7 +18,7 @@ type claimer struct {
 	own      inflightCall // of attempt, if it is the first caller
 	attempt  Attempt      // the attempt if the claim succeeds; times, policy and inflight are set before
 
-	twin *twin // only for operations with a Generation
+	successor *successor // only for operations with a Generation
 }
 
 func (c *Core) newClaimer(call *Call, policy protocol.Policy) *claimer {

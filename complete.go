@@ -90,7 +90,7 @@ func (a *Attempt) successWithoutTx() error {
 func (a *Attempt) endEvent(ctx context.Context, e *protocol.Event, v any, err error) {
 	e.Token, e.Policy, e.Expire = a.token, a.policy, a.times.retention
 	if err == nil {
-		end := ending{Ending: protocol.Ending{Policy: a.policy, Cause: protocol.ByResult}, result: a.outcome(ctx, v)}
+		end := attemptEnd{Ending: protocol.Ending{Policy: a.policy, Cause: protocol.ByResult}, result: a.outcome(ctx, v)}
 		a.c.conclude(&end, e)
 		return
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// ending is what is known about an attempt when it ends, and what may be stored.
-type ending struct {
+// attemptEnd is what is known about an attempt when it ends, and what may be stored.
+type attemptEnd struct {
 	protocol.Ending
 
 	op *operation
@@ -25,7 +25,7 @@ type ending struct {
 // endingOf describes attempt n, which found the record before and ended with err.
 // rolledBack means that every effect of the attempt was in a transaction that did
 // not commit. ctx is the context of its function.
-func (c *Core) endingOf(ctx context.Context, call *Call, before *store.Record, n uint32, err error, rolledBack bool) (e ending) {
+func (c *Core) endingOf(ctx context.Context, call *Call, before *store.Record, n uint32, err error, rolledBack bool) (e attemptEnd) {
 	e.op, e.id = call.op, call.id
 	e.Tainted = before.Tainted
 	e.ResultsOnly = call.op.generation > 0
@@ -53,7 +53,7 @@ func (c *Core) endingOf(ctx context.Context, call *Call, before *store.Record, n
 
 // cancel makes e the ending of an attempt whose key was cancelled and whose function
 // returned an error, which does not matter any more.
-func (e *ending) cancel(before *store.Record, n uint32, why *cancelledError) {
+func (e *attemptEnd) cancel(before *store.Record, n uint32, why *cancelledError) {
 	p, _ := ProgressOf(*before)
 	e.Cause, e.progress = protocol.ByCancellation, p.with(n, TryInterrupted, why)
 	e.failure = e.progress.failure(codeCancelled, why.reason)
@@ -61,7 +61,7 @@ func (e *ending) cancel(before *store.Record, n uint32, why *cancelledError) {
 
 // conclude sets the step and the outcome of to, as the protocol concludes from e. It
 // returns false if nothing is to be written.
-func (c *Core) conclude(e *ending, to *protocol.Event) bool {
+func (c *Core) conclude(e *attemptEnd, to *protocol.Event) bool {
 	end := protocol.Conclude(e.Ending)
 	to.Step, to.To, to.Proven = end.Step, end.To, end.Proven
 	to.Delay = e.delay

@@ -11,7 +11,7 @@ import (
 
 // A key without a time can be stored by generations, which are spans of time. Its
 // outcome is written twice in one transaction: under the ID of the current
-// generation and, as its twin, under the ID of the next. Two concurrent callers
+// generation and, as its successor, under the ID of the next. Two concurrent callers
 // whose clocks are in successive generations share one of these IDs, so only one of
 // them can commit. It would not be enough to read the previous generation and to
 // write the current one: a caller that is late in the previous generation may not
@@ -49,8 +49,8 @@ func (c *Call) notByGeneration() error {
 	return nil
 }
 
-// twin is the record of a key in the next generation.
-type twin struct {
+// successor is the record of a key in the next generation.
+type successor struct {
 	id         store.ID
 	current    store.Record
 	generation int64 // number of the generation before it, which the call's own ID is of
@@ -83,43 +83,43 @@ func (q *claimer) read(ctx context.Context) (store.Record, error) {
 	if err != nil {
 		return store.Record{}, err
 	}
-	q.call.id, q.twin = ids[0], &twin{ids[1], both[1], n}
+	q.call.id, q.successor = ids[0], &successor{ids[1], both[1], n}
 	if both[1].State.Final() {
 		return both[1], nil
 	}
 	return both[0], nil
 }
 
-// mayWriteTwin decides whether the outcome may be written in the next generation,
+// mayWriteSuccessor decides whether the outcome may be written in the next generation,
 // as next does for the record itself.
-func (i *inline) mayWriteTwin() protocol.Answer {
+func (i *inline) mayWriteSuccessor() protocol.Answer {
 	if i.call.op.generation == 0 {
 		return protocol.Apply
 	}
-	return protocol.Next(i.twin.current, i.twinEvent(store.Change{})).Answer
+	return protocol.Next(i.successor.current, i.successorEvent(store.Change{})).Answer
 }
 
-// twinEvent returns the event that writes the twin of a change.
-func (i *inline) twinEvent(of store.Change) protocol.Event {
+// successorEvent returns the event that writes the successor of a change.
+func (i *inline) successorEvent(of store.Change) protocol.Event {
 	e := i.event(store.Succeeded, of.To.Outcome)
-	e.Identity.ID = i.twin.id
+	e.Identity.ID = i.successor.id
 	return e
 }
 
-// writeTwin writes the outcome in the next generation, before the last statement of
+// writeSuccessor writes the outcome in the next generation, before the last statement of
 // the transaction writes it in this one. If the write is not applied, another
 // caller was first in one of the two generations, and the transaction is rolled
 // back.
-func (i *inline) writeTwin(ctx context.Context, tx any) error {
+func (i *inline) writeSuccessor(ctx context.Context, tx any) error {
 	if i.call.op.generation == 0 {
 		return nil
 	}
-	if n, _ := i.call.op.generationAt(i.c.options.Clock(), i.call.scope.text, i.call.key); n != i.twin.generation {
+	if n, _ := i.call.op.generationAt(i.c.options.Clock(), i.call.scope.text, i.call.key); n != i.successor.generation {
 		return fmt.Errorf("the generation is over: %w", store.ErrConflict)
 	}
 	ctx, cancel := i.c.bounded(ctx)
 	defer cancel()
-	change := protocol.Next(i.twin.current, i.twinEvent(i.change)).Change
+	change := protocol.Next(i.successor.current, i.successorEvent(i.change)).Change
 	answers, err := i.c.swapTx(ctx, tx, []store.Change{change})
 	switch {
 	case err != nil:
@@ -135,12 +135,12 @@ func (i *inline) writeTwin(ctx context.Context, tx any) error {
 	return nil
 }
 
-// keepTwin writes the twin of an outcome that was committed without it.
-func (i *inline) keepTwin(ctx context.Context) error {
+// keepSuccessor writes the successor of an outcome that was committed without it.
+func (i *inline) keepSuccessor(ctx context.Context) error {
 	if i.call.op.generation == 0 {
 		return nil
 	}
-	_, err := i.prove(ctx, protocol.Next(i.twin.current, i.twinEvent(i.change)).Change)
+	_, err := i.prove(ctx, protocol.Next(i.successor.current, i.successorEvent(i.change)).Change)
 	return err
 }
 

@@ -155,7 +155,7 @@ func TestGenerationsWithUnknownCommit(t *testing.T) {
 }
 
 // TestGenerationsAfterACertificate: the certificate of a caller whose clock is
-// ahead is in the place of the twin.
+// ahead is in the place of the successor.
 func TestGenerationsAfterACertificate(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
@@ -240,7 +240,7 @@ func TestGenerationsAreWhole(t *testing.T) {
 	})
 }
 
-// endedFirstStore is a store under functions that have committed before the twin is
+// endedFirstStore is a store under functions that have committed before the successor is
 // written.
 type endedFirstStore struct{ selfCommittingStore }
 

@@ -195,7 +195,7 @@ func (i *inline) body(ctx context.Context, tx any, current store.SwapResult) (*s
 		return i.functionFailed(ctx, err)
 	}
 	i.change = protocol.Next(i.current, i.event(store.Succeeded, i.outcome(ctx, v))).Change
-	if err := i.writeTwin(ctx, tx); err != nil {
+	if err := i.writeSuccessor(ctx, tx); err != nil {
 		return nil, err
 	}
 	return &i.change, nil
@@ -222,7 +222,7 @@ func (i *inline) mayRun() bool {
 		i.change, i.answer = d.Change, protocol.InDoubt
 	}
 	if i.answer == protocol.Apply {
-		i.answer = i.mayWriteTwin()
+		i.answer = i.mayWriteSuccessor()
 	}
 	if i.ran = i.answer == protocol.Apply; i.ran {
 		i.c.inflight.markRunning(i.attempt.inflight, i.batch == nil && !i.call.op.optimistic)

@@ -86,7 +86,7 @@ func (i *inline) committedByItself(ctx context.Context, cause error) (store.Reco
 	}
 	answer, err := i.prove(ctx, i.change)
 	if err == nil && answer.Applied(i.change) {
-		err = i.keepTwin(ctx)
+		err = i.keepSuccessor(ctx)
 	}
 	switch {
 	case err != nil:

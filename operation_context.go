@@ -45,7 +45,7 @@ func (o *operationContext) Value(key any) any {
 			return nil
 		}
 		return txValue{o.c, o.tx}
-	case withinTxKey:
+	case openTxKey:
 		if o.c != nil && o.c.connections == key.connections {
 			return true
 		}
@@ -71,7 +71,7 @@ func (t *txContext) Value(key any) any {
 	switch key := key.(type) {
 	case txKey:
 		return t.value
-	case withinTxKey:
+	case openTxKey:
 		if t.value.c.connections == key.connections {
 			return true
 		}
@@ -79,16 +79,16 @@ func (t *txContext) Value(key any) any {
 	return t.Context.Value(key)
 }
 
-// withinTxKey is the key for whether a transaction over these connections is open,
+// openTxKey is the key for whether a transaction over these connections is open,
 // of the innermost operation or of an outer one.
-type withinTxKey struct{ connections any }
+type openTxKey struct{ connections any }
 
 // notWithinTx rejects a call that would wait for a transaction that is open around
 // ctx: a call that needs a transaction of its own, because both use connections of
 // one pool, and on a store that lets one transaction write at a time every call
 // that writes.
 func (c *Core) notWithinTx(ctx context.Context, opens bool) error {
-	if !opens && !c.caps.SingleWriter || ctx.Value(withinTxKey{c.connections}) == nil {
+	if !opens && !c.caps.SingleWriter || ctx.Value(openTxKey{c.connections}) == nil {
 		return nil
 	}
 	if opens {

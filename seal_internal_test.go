@@ -13,7 +13,7 @@ import (
 // by the seal on the errors of calls, or is one that such an error may be searched for.
 func TestSealKnowsEveryErrorType(t *testing.T) {
 	t.Parallel()
-	searchable := map[string]bool{"callError": true, "functionError": true, "ownError": true, "waitError": true, "replayedError": true}
+	searchable := map[string]bool{"callError": true, "functionError": true, "maskedError": true, "waitError": true, "replayedError": true}
 	source, err := os.ReadFile("boundary.go")
 	if err != nil {
 		t.Fatal(err)

@@ -14,13 +14,13 @@ type Schedule interface {
 // Every returns a schedule with a tick every d, counted from the beginning of
 // 1970 in UTC, so that all processes have the same ticks. If d is zero or
 // negative, the schedule has no ticks.
-func Every(d time.Duration) Schedule { return every(d) }
+func Every(d time.Duration) Schedule { return intervalSchedule(d) }
 
-type every time.Duration
+type intervalSchedule time.Duration
 
 // Next implements Schedule. It works for the years 1678 to 2262, in which the
 // nanoseconds since 1970 fit into 64 bits.
-func (d every) Next(t time.Time) time.Time {
+func (d intervalSchedule) Next(t time.Time) time.Time {
 	if d <= 0 {
 		return time.Time{}
 	}

@@ -62,7 +62,7 @@ func StartRabbitMQAt(ctx context.Context, addr string) (inUse bool, err error) {
 	return startAt(ctx, rabbitmq(), newNode, addr)
 }
 
-func startAt(ctx context.Context, e engine, with launches, addr string) (inUse bool, err error) {
+func startAt(ctx context.Context, e engine, with launcherFunc, addr string) (inUse bool, err error) {
 	e.env = ""
 	h, err := newServerDir()
 	if err != nil {

@@ -22,8 +22,8 @@ type engine struct {
 	packages string   // what to install on Debian
 }
 
-// place is where an engine was found; one of the two is set.
-type place struct {
+// engineLocation is where an engine was found; one of the two is set.
+type engineLocation struct {
 	url     string // of a running server
 	program string // path of the program to run
 }
@@ -41,9 +41,9 @@ func thisMachine() machine {
 
 // find returns where e is, nil if it is not installed. Of several installed
 // versions it returns the newest.
-func (m machine) find(e engine) *place {
+func (m machine) find(e engine) *engineLocation {
 	if url := m.getenv(e.env); e.env != "" && url != "" {
-		return &place{url: url}
+		return &engineLocation{url: url}
 	}
 	searches := []func(engine) string{m.inPath, m.inPlaces}
 	if e.wrapped {
@@ -51,7 +51,7 @@ func (m machine) find(e engine) *place {
 	}
 	for _, search := range searches {
 		if program := search(e); program != "" {
-			return &place{program: program}
+			return &engineLocation{program: program}
 		}
 	}
 	return nil
@@ -103,14 +103,14 @@ func (m machine) requires(name string) bool {
 }
 
 // need finds e, or skips the test, or fails it where e is required.
-func (m machine) need(tb testing.TB, e engine) place {
+func (m machine) need(tb testing.TB, e engine) engineLocation {
 	tb.Helper()
 	if at := m.find(e); at != nil {
 		tb.Attr("engine", e.name)
 		return *at
 	}
 	m.missing(tb, e, "there is no "+e.program+" on this machine; on Debian: apt-get install "+e.packages)
-	return place{}
+	return engineLocation{}
 }
 
 // missing ends the test: by skipping it, or by failing it where e is required.

@@ -23,11 +23,11 @@ type shared struct {
 	err    error
 }
 
-// launches gives an engine's launcher for a program and settings.
-type launches func(program string, settings []string) launcher
+// launcherFunc returns an engine's launcher for a program and settings.
+type launcherFunc func(program string, settings []string) launcher
 
 // handle finds or starts the server that tests share.
-func (s *shared) handle(tb testing.TB, e engine, with launches) handle {
+func (s *shared) handle(tb testing.TB, e engine, with launcherFunc) handle {
 	tb.Helper()
 	at := thisMachine().need(tb, e)
 	if at.url != "" {
@@ -41,7 +41,7 @@ func (s *shared) handle(tb testing.TB, e engine, with launches) handle {
 }
 
 // ownHandle starts a server for one test, which ends with it.
-func ownHandle(tb testing.TB, e engine, with launches, settings []string) handle {
+func ownHandle(tb testing.TB, e engine, with launcherFunc, settings []string) handle {
 	tb.Helper()
 	e.env = ""
 	at := thisMachine().need(tb, e)

@@ -31,8 +31,8 @@ func (w *world) fail(invariant, format string, args ...any) {
 	}
 }
 
-// ending is a final record that stood at some time.
-type ending struct {
+// changeEnd is a final record that stood at some time.
+type changeEnd struct {
 	row, epoch int
 	token      store.Token
 	attempt    uint32
@@ -146,7 +146,7 @@ func (w *world) checkNonLeader(actor int, before, after *row) {
 
 // checkFinal checks an outcome when it is recorded.
 func (w *world) checkFinal(actor int, r *row) {
-	w.endings = append(w.endings, ending{
+	w.endings = append(w.endings, changeEnd{
 		row: w.indexOf(r.id), epoch: r.epoch, token: r.rec.Token, attempt: r.rec.Attempt, state: r.rec.State, outcome: r.rec.Outcome,
 	})
 	if r.rec.State == store.Succeeded && !bytes.Contains(r.rec.Outcome, []byte(r.request+"/")) {

@@ -6,14 +6,14 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// tally counts the failed attempts of a record with a key that the system owns.
+// counts counts the failed attempts of a record with a key that the system owns.
 // It does not use the engine's own counts.
-type tally struct {
+type counts struct {
 	errors  int // attempts whose function returned an error, and that recorded it
 	crashes int // attempts that another actor ended
 }
 
-func (t *tally) digest(d digest) digest {
+func (t *counts) digest(d digest) digest {
 	return d.add(uint64(t.errors)<<16 | uint64(t.crashes))
 }
 
@@ -73,7 +73,7 @@ func (w *world) checkRedrive(actor int, from store.Token, after *row) {
 	switch m := w.stage.mode; {
 	case !m.retry || !m.runsAgain():
 		w.fail("I6", "%s redrives %s, whose policy allows no other attempt", w.actors[actor].name, w.token(from))
-	case m.outside != inRecordsDB && !after.rec.Tainted:
+	case m.receiverKind != inRecordsDB && !after.rec.Tainted:
 		w.fail("I2", "%s redrives %s, and the record forgets that an attempt may have had an effect", w.actors[actor].name, w.token(from))
 	}
 }
@@ -86,7 +86,7 @@ func (w *world) countFailures(actor int, before, after *row) {
 	person := from.State == store.Failed || from.State == store.InDoubt
 	switch {
 	case person && to.State == store.Pending: // they have said to begin anew
-		*t = tally{}
+		*t = counts{}
 	case from.State == store.InDoubt && w.leads(actor, before): // it was taken for dead
 		t.crashes--
 		w.countOwnFailure(t, after)
@@ -106,7 +106,7 @@ func (w *world) countFailures(actor int, before, after *row) {
 }
 
 // countOwnFailure counts the error that a leader records for its own attempt.
-func (w *world) countOwnFailure(t *tally, after *row) {
+func (w *world) countOwnFailure(t *counts, after *row) {
 	g := w.grantOf(grant{row: w.indexOf(after.id), attempt: after.rec.Attempt, owner: after.rec.Owner})
 	if g == nil || after.rec.State == store.Succeeded {
 		return

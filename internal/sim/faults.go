@@ -101,7 +101,7 @@ func (w *world) mayPurge(r *row) bool {
 			return false
 		}
 	}
-	return r.hasExpiry && !r.purgeable && (r.rec.State == store.Pending || w.stage.mode.outside == inRecordsDB)
+	return r.hasExpiry && !r.purgeable && (r.rec.State == store.Pending || w.stage.mode.receiverKind == inRecordsDB)
 }
 
 // endRetention ends the retention of a record. The record is removed at once,

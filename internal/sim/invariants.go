@@ -160,7 +160,7 @@ func (w *world) checkFailed(a *actor, t response) {
 
 // happened reports whether an attempt that a failure covers has had an effect:
 // any attempt of the key, or after a redrive the attempts so far.
-func (w *world) happened(e ending) bool {
+func (w *world) happened(e changeEnd) bool {
 	for _, f := range w.effects {
 		if f.row == e.row && f.epoch == e.epoch && (f.attempt <= e.attempt || !w.stage.mode.retry) {
 			return true

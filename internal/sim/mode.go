@@ -9,15 +9,15 @@ import (
 
 // mode is one way to run an operation, with the world its effect needs.
 type mode struct {
-	name    string
-	shape   shape
-	policy  func() semel.Policy
-	lease   time.Duration
-	onError semel.OnError
-	outside outside
-	doubts  bool // may end in doubt
-	repeats bool // may have an effect per attempt
-	retry   bool // the system owns the keys, and tries again
+	name         string
+	shape        shape
+	policy       func() semel.Policy
+	lease        time.Duration
+	onError      semel.OnError
+	receiverKind receiverKind
+	doubts       bool // may end in doubt
+	repeats      bool // may have an effect per attempt
+	retry        bool // the system owns the keys, and tries again
 }
 
 // shape is which door of the engine callers use.
@@ -48,7 +48,7 @@ func (s shape) run(ctx context.Context, a *actor, c semel.Call) (string, bool, e
 
 // runsAgain reports whether the policy allows another attempt when the effect of an
 // earlier one is unknown.
-func (m mode) runsAgain() bool { return m.outside != plain || m.repeats }
+func (m mode) runsAgain() bool { return m.receiverKind != plain || m.repeats }
 
 // inline tells whether an attempt is one transaction.
 func (s shape) inline() bool { return s == shapeInline || s == shapeBatch }
@@ -70,15 +70,15 @@ func modes() []mode {
 		{name: "leased", shape: shapeLeased, policy: semel.Atomic, lease: lease},
 		{name: "leased-keep", shape: shapeLeased, policy: semel.Atomic, lease: lease, onError: semel.Keep},
 		{name: "intx", shape: shapeInTx, policy: semel.Atomic, lease: lease},
-		{name: "hold", shape: shapeDo, policy: none, outside: plain, doubts: true},
-		{name: "hold-keep", shape: shapeDo, policy: semel.Hold, onError: semel.Keep, outside: plain, doubts: true},
-		{name: "heal", shape: shapeDo, policy: heal, outside: plain, doubts: true},
-		{name: "fenced", shape: shapeDo, policy: fence, outside: fenced},
-		{name: "keyed", shape: shapeDo, policy: semel.Keyed, outside: keyed},
-		{name: "atleastonce", shape: shapeDo, policy: semel.AtLeastOnce, outside: plain, doubts: true, repeats: true},
+		{name: "hold", shape: shapeDo, policy: none, receiverKind: plain, doubts: true},
+		{name: "hold-keep", shape: shapeDo, policy: semel.Hold, onError: semel.Keep, receiverKind: plain, doubts: true},
+		{name: "heal", shape: shapeDo, policy: heal, receiverKind: plain, doubts: true},
+		{name: "fenced", shape: shapeDo, policy: fence, receiverKind: fenced},
+		{name: "keyed", shape: shapeDo, policy: semel.Keyed, receiverKind: keyed},
+		{name: "atleastonce", shape: shapeDo, policy: semel.AtLeastOnce, receiverKind: plain, doubts: true, repeats: true},
 		{name: "task-tx", shape: shapeInTx, policy: semel.Atomic, lease: lease, retry: true},
-		{name: "task-do", shape: shapeDo, policy: semel.AtLeastOnce, outside: plain, doubts: true, repeats: true, retry: true},
-		{name: "task-hold", shape: shapeDo, policy: semel.Hold, outside: plain, doubts: true, retry: true},
-		{name: "task-keyed", shape: shapeDo, policy: semel.Keyed, outside: keyed, doubts: true, retry: true},
+		{name: "task-do", shape: shapeDo, policy: semel.AtLeastOnce, receiverKind: plain, doubts: true, repeats: true, retry: true},
+		{name: "task-hold", shape: shapeDo, policy: semel.Hold, receiverKind: plain, doubts: true, retry: true},
+		{name: "task-keyed", shape: shapeDo, policy: semel.Keyed, receiverKind: keyed, doubts: true, retry: true},
 	}
 }

@@ -140,7 +140,7 @@ func (m mode) requireFaults(b Budget) []Mark {
 	if m.shape != shapeDo {
 		require = append(require, MarkLateCommit, MarkLateAbort, MarkUnknownOK, MarkUnknownReleased)
 	}
-	switch m.outside {
+	switch m.receiverKind {
 	case fenced:
 		require = append(require, MarkFenceHeld)
 	case keyed:
@@ -154,7 +154,7 @@ func (m mode) requireFaults(b Budget) []Mark {
 // before and after the purge of the first record.
 func (m mode) requireRequests() []Mark {
 	require := []Mark{MarkMismatch, MarkCrash}
-	if m.outside == inRecordsDB || m.onError == semel.Release {
+	if m.receiverKind == inRecordsDB || m.onError == semel.Release {
 		require = append(require, MarkPurged)
 	}
 	return require
@@ -170,10 +170,10 @@ func (m mode) requireReplies(b Budget) []Mark {
 		return require
 	}
 	require = append(require, MarkAlreadyApplied, MarkArrived)
-	if m.outside == fenced || m.outside == keyed || m.repeats {
+	if m.receiverKind == fenced || m.receiverKind == keyed || m.repeats {
 		require = append(require, MarkReleasedTainted)
 	}
-	if m.onError == semel.Release && m.outside != keyed {
+	if m.onError == semel.Release && m.receiverKind != keyed {
 		require = append(require, MarkRelease)
 	}
 	if m.name == "heal" {
@@ -185,7 +185,7 @@ func (m mode) requireReplies(b Budget) []Mark {
 // requireAgain lists the marks of a caller that retries after a failure.
 func (m mode) requireAgain() []Mark {
 	require := []Mark{MarkFail, MarkReplay, MarkSettledByRetry}
-	if !m.shape.inline() && m.outside != keyed && m.onError == semel.Release {
+	if !m.shape.inline() && m.receiverKind != keyed && m.onError == semel.Release {
 		require = append(require, MarkRelease)
 	}
 	return require

@@ -8,12 +8,12 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// outside is the kind of receiver of a mode's effect.
-type outside uint8
+// receiverKind is the kind of receiver of a mode's effect.
+type receiverKind uint8
 
 const (
 	// inRecordsDB: the effect is a row beside the record.
-	inRecordsDB outside = iota
+	inRecordsDB receiverKind = iota
 	// plain: every call has an effect.
 	plain
 	// fenced: attempts below the fence are refused.
@@ -31,7 +31,7 @@ type grant struct {
 	ask        int  // of the actor
 	begun      bool // its function was run
 	erred      bool // and returned an error
-	before     tally
+	before     counts
 }
 
 // effect is the ground truth: one row in a table that has no unique constraint.
@@ -121,7 +121,7 @@ func (a *actor) grantOf(ctx context.Context) grant {
 // receive carries out an effect at the receiver and returns its answer.
 func (w *world) receive(g grant, value string) (string, error) {
 	r := &w.receivers[g.row]
-	switch w.stage.mode.outside {
+	switch w.stage.mode.receiverKind {
 	case fenced:
 		if g.attempt < r.fence {
 			w.mark(MarkFenceHeld)
@@ -146,7 +146,7 @@ func (w *world) receive(g grant, value string) (string, error) {
 // every attempt.
 func (w *world) refuse(g grant, h callResult) (string, error) {
 	r := &w.receivers[g.row]
-	if w.stage.mode.outside == keyed {
+	if w.stage.mode.receiverKind == keyed {
 		if first := w.effectOf(g.row); first != nil {
 			return first.value, nil
 		}

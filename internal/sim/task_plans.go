@@ -4,7 +4,7 @@ package sim
 // competing workers and callers, retries, exhausted keys, and operators.
 func taskPlans(m mode) []Plan {
 	plans := append(m.queuePlans(), m.retryPlans()...)
-	if m.outside != inRecordsDB {
+	if m.receiverKind != inRecordsDB {
 		return plans // what the receiver remembers is kept for longer than any record
 	}
 	return append(plans, Plan{
@@ -114,9 +114,9 @@ func deepTaskPlans(m mode) []Plan {
 func (m mode) requireWorkers() []Mark {
 	require := []Mark{MarkCrash, MarkReplay, MarkSettledByWorker}
 	switch {
-	case m.outside == inRecordsDB:
+	case m.receiverKind == inRecordsDB:
 		return append(require, MarkRequeue, MarkRolledBack, MarkLateCommit, MarkLateAbort, MarkCrashesExhausted)
-	case m.outside == keyed:
+	case m.receiverKind == keyed:
 		return append(require, MarkRequeue, MarkSecondAnswer)
 	case m.repeats:
 		return append(require, MarkRequeue, MarkTakeover)
@@ -129,7 +129,7 @@ func (m mode) requireWorkers() []Mark {
 // at a time. An attempt that its transaction has ended is not ended in a batch.
 func (m mode) requireBatch(more ...Mark) []Mark {
 	require := append([]Mark{MarkSettledByWorker}, more...)
-	if m.outside != inRecordsDB {
+	if m.receiverKind != inRecordsDB {
 		require = append(require, MarkCompletedTogether)
 	}
 	return require
@@ -139,7 +139,7 @@ func (m mode) requireBatch(more ...Mark) []Mark {
 // remembers keys refuses for good.
 func (m mode) requireErrors() []Mark {
 	require := []Mark{MarkFail, MarkRedrive}
-	if m.outside != keyed {
+	if m.receiverKind != keyed {
 		require = append(require, MarkRelease, MarkDelay, MarkErrorsExhausted)
 	}
 	return require
@@ -149,7 +149,7 @@ func (m mode) requireErrors() []Mark {
 // second attempt.
 func (m mode) requireUnknown() []Mark {
 	require := []Mark{MarkArrived, MarkAlreadyApplied}
-	if m.outside != inRecordsDB {
+	if m.receiverKind != inRecordsDB {
 		require = append(require, MarkDoubt, MarkSettledByOperator)
 	}
 	return require
@@ -159,7 +159,7 @@ func (m mode) requireUnknown() []Mark {
 // key.
 func (m mode) requireCrashes() []Mark {
 	require := []Mark{MarkCrash, MarkRedrive}
-	if m.outside == inRecordsDB {
+	if m.receiverKind == inRecordsDB {
 		return append(require, MarkCrashesExhausted)
 	}
 	if m.runsAgain() {

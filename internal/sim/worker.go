@@ -157,7 +157,7 @@ func (a *actor) unreadable(j *job, err error) {
 // unless only the receiver's answer counts.
 func (a *actor) idle(j *job, err error) error {
 	a.w.noteError(grant{row: j.ask.row, attempt: j.Attempt.Number(), owner: j.Attempt.Token().Owner})
-	if a.w.stage.mode.outside == keyed {
+	if a.w.stage.mode.receiverKind == keyed {
 		return err
 	}
 	return semel.NotCommitted(err)

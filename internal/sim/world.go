@@ -17,14 +17,14 @@ type world struct {
 	sessions     []*session
 	lateRequests []lateRequest
 	receivers    []receiver
-	tallies      []tally
+	tallies      []counts
 	effects      []effect
 	grants       []grant
 
 	names    []name // of owners
 	marks    *Marks
 	found    *Violation
-	endings  []ending
+	endings  []changeEnd
 	shared   *process // nil unless callers are together
 	settling bool
 	ages     int // that have passed
@@ -45,7 +45,7 @@ func newWorld(s *stage, c *chooser, m *Marks) *world {
 	w := &world{stage: s, choose: c, budget: s.plan.Budget, marks: m}
 	w.rows = make([]row, len(s.scopes), 2*len(s.scopes))
 	w.receivers = make([]receiver, len(s.scopes))
-	w.tallies = make([]tally, len(s.scopes))
+	w.tallies = make([]counts, len(s.scopes))
 	for i, scope := range s.scopes {
 		w.rows[i] = row{id: s.call(request{row: i, fp: s.plan.requests()[:1]}).ID(), scope: scope}
 		if len(s.queued) > 0 {

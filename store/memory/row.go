@@ -135,8 +135,8 @@ func later(now, d time.Duration) time.Duration {
 	return now + d
 }
 
-// reading is a record that was read, with its usual parts in one allocation.
-type reading struct {
+// recordCopy is a record that was read, with its usual parts in one allocation.
+type recordCopy struct {
 	record store.Record
 	print  [19]byte
 }
@@ -144,7 +144,7 @@ type reading struct {
 // record returns a copy of the record for the caller, with durations relative to
 // now. own copies large bytes if necessary.
 func (r *row) record(now time.Duration, own func([]byte) []byte) *store.Record {
-	read := new(reading)
+	read := new(recordCopy)
 	rec := &read.record
 	*rec = store.Record{
 		ID: r.id, Token: r.token,

@@ -79,7 +79,7 @@ func (s *Store) execAlone(ctx context.Context, stmt *sql.Stmt, args []any) (made
 		return 0, cmp.Or(ctx.Err(), ErrBusy)
 	}
 	for rest := time.Millisecond; ; rest = min(2*rest, 50*time.Millisecond) {
-		answers := make(chan execAnswer, 1)
+		answers := make(chan execResult, 1)
 		go func() {
 			growStack()
 			answers <- execUnending(ctx, stmt, args)
@@ -103,17 +103,17 @@ func (s *Store) execAlone(ctx context.Context, stmt *sql.Stmt, args []any) (made
 	}
 }
 
-// execAnswer is the number of changed rows, or the error.
-type execAnswer struct {
+// execResult is the number of changed rows, or the error.
+type execResult struct {
 	made int64
 	err  error
 }
 
-func execUnending(ctx context.Context, stmt *sql.Stmt, args []any) execAnswer {
+func execUnending(ctx context.Context, stmt *sql.Stmt, args []any) execResult {
 	result, err := stmt.ExecContext(withoutEnd(ctx), args...)
 	if err != nil {
-		return execAnswer{err: err}
+		return execResult{err: err}
 	}
 	made, err := result.RowsAffected()
-	return execAnswer{made, err}
+	return execResult{made, err}
 }

@@ -102,14 +102,14 @@ func (d *database) fillOld(ctx context.Context, parts *postgres.Partitions) erro
 	return d.settle(ctx)
 }
 
-// effort is the cost of an action.
-type effort struct {
+// actionCost is the cost of an action.
+type actionCost struct {
 	took    time.Duration
 	log     int64
 	foreign float64
 }
 
-func (e effort) String() string {
+func (e actionCost) String() string {
 	s := fmt.Sprintf("%.2f s with %.1f MB of log", e.took.Seconds(), float64(e.log)/1e6)
 	if e.foreign > usage.Foreign {
 		s += fmt.Sprintf(" (noisy: others used %.0f %% of the machine)", 100*e.foreign)
@@ -118,26 +118,26 @@ func (e effort) String() string {
 }
 
 // measured runs an action after a checkpoint.
-func (d *database) measured(ctx context.Context, do func() error) (effort, error) {
+func (d *database) measured(ctx context.Context, do func() error) (actionCost, error) {
 	if err := d.exec(ctx, "checkpoint"); err != nil {
-		return effort{}, err
+		return actionCost{}, err
 	}
 	var at string
 	if err := d.pool.QueryRow(ctx, "select pg_current_wal_lsn()::text").Scan(&at); err != nil {
-		return effort{}, fmt.Errorf("read the end of the log: %w", err)
+		return actionCost{}, fmt.Errorf("read the end of the log: %w", err)
 	}
 	before, err := usage.Begin(d.server.Usage)
 	if err != nil {
-		return effort{}, err
+		return actionCost{}, err
 	}
 	if err := do(); err != nil {
-		return effort{}, err
+		return actionCost{}, err
 	}
 	span, err := before.End()
 	if err != nil {
-		return effort{}, err
+		return actionCost{}, err
 	}
-	e := effort{took: span.Elapsed, foreign: span.Foreign}
+	e := actionCost{took: span.Elapsed, foreign: span.Foreign}
 	err = d.pool.QueryRow(ctx, "select pg_wal_lsn_diff(pg_current_wal_lsn(), $1::text::pg_lsn)::bigint", at).Scan(&e.log)
 	return e, err
 }

@@ -21,7 +21,7 @@ const inlineCallers = 64
 // semel.DoTx.
 func inline() lab.Experiment {
 	const same = ", against the same transaction without idempotency"
-	rows := []versus{
+	rows := []comparisonRow{
 		{Row: goal.AtLeast("Postgres, throughput of DoTx at 64 callers"+same, "x", 0.6, 0.8), side: "DoTx", by: "transaction"},
 		{Row: goal.AtLeast("Postgres, throughput of DoBatch at 64 callers"+same, "x", 0.9, 1), side: "DoBatch", by: "transaction"},
 		{
@@ -39,7 +39,7 @@ func inline() lab.Experiment {
 // transactions are measured in rounds that are spread over the run: their cost
 // depends on how warm the processors' caches are, and so on other load.
 type transactions struct {
-	rows  []versus
+	rows  []comparisonRow
 	conns []int    // the best number for each side, found in the first call
 	said  []string // about it
 	all   contest.Outcome
@@ -78,7 +78,7 @@ func (t *transactions) sides(ctx context.Context, a *Arena) ([]contest.Side, err
 	var sides []contest.Side
 	for i, s := range []struct {
 		name string
-		do   work
+		do   workload
 	}{{"transaction", unprotected}, {"batch", unprotectedBatch}, {"DoTx", a.doTx}, {"DoBatch", a.doBatch}} {
 		if i == len(t.conns) {
 			n, err := a.connections(ctx, s.name, inlineCallers, s.do)

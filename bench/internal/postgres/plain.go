@@ -45,8 +45,8 @@ values ($1, 1, now(), now() + interval '1 day') on conflict do nothing`
 values ($1, 2, $2, now(), now() + interval '1 day')`
 )
 
-// work is what a side does on a pool of its own.
-type work func(*pgxpool.Pool) (func(context.Context, *contest.Caller) error, error)
+// workload is what a side does on a pool of its own.
+type workload func(*pgxpool.Pool) (func(context.Context, *contest.Caller) error, error)
 
 // naive claims and completes by two statements, each in its own transaction.
 func naive(pool *pgxpool.Pool) (func(context.Context, *contest.Caller) error, error) {

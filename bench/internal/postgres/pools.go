@@ -30,7 +30,7 @@ func (a *Arena) Bare(ctx context.Context, callers int) (contest.Side, error) {
 }
 
 // best gives a side the number of connections that is best for it.
-func (a *Arena) best(ctx context.Context, name string, callers int, do work) (contest.Side, error) {
+func (a *Arena) best(ctx context.Context, name string, callers int, do workload) (contest.Side, error) {
 	conns, err := a.connections(ctx, name, callers, do)
 	if err != nil {
 		return contest.Side{}, err
@@ -42,7 +42,7 @@ func (a *Arena) best(ctx context.Context, name string, callers int, do work) (co
 
 // connections finds the best number of connections for a side by trials. The result
 // is part of the findings' detail.
-func (a *Arena) connections(ctx context.Context, name string, callers int, do work) (int, error) {
+func (a *Arena) connections(ctx context.Context, name string, callers int, do workload) (int, error) {
 	sizes := poolSizes(callers)
 	at := 0
 	if len(sizes) > 1 {
@@ -55,7 +55,7 @@ func (a *Arena) connections(ctx context.Context, name string, callers int, do wo
 	return sizes[at], nil
 }
 
-func (a *Arena) tryAll(ctx context.Context, name string, callers int, do work, sizes []int) (best int, err error) {
+func (a *Arena) tryAll(ctx context.Context, name string, callers int, do workload, sizes []int) (best int, err error) {
 	sides := make([]contest.Side, len(sizes))
 	for i, n := range sizes {
 		side, pool, err := a.with(ctx, n, do)
@@ -75,7 +75,7 @@ func (a *Arena) tryAll(ctx context.Context, name string, callers int, do work, s
 }
 
 // with returns a side that has n connections, and is named after that number.
-func (a *Arena) with(ctx context.Context, conns int, do work) (contest.Side, *pgxpool.Pool, error) {
+func (a *Arena) with(ctx context.Context, conns int, do workload) (contest.Side, *pgxpool.Pool, error) {
 	pool, err := a.server.Pool(ctx, a.lab, a.name, conns)
 	if err != nil {
 		return contest.Side{}, nil, err

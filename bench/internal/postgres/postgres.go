@@ -13,13 +13,13 @@ func Experiments() []lab.Experiment {
 	return []lab.Experiment{
 		at256().experiment(), at64().experiment(), at8().experiment(), at1().experiment(),
 		// For the charts.
-		against{callers: 16, rounds: 3}.experiment(), against{callers: 128, rounds: 3}.experiment(),
+		comparisonGroup{callers: 16, rounds: 3}.experiment(), comparisonGroup{callers: 128, rounds: 3}.experiment(),
 		inline(), replay(),
 	}
 }
 
-func at256() against {
-	return against{callers: 256, rows: []versus{
+func at256() comparisonGroup {
+	return comparisonGroup{callers: 256, rows: []comparisonRow{
 		faster("Do", "naive", 256, 4, 8),
 		faster("Do", "bare", 256, 1.7, 2.5),
 		faster("Swap", "naive", 256, 5, 10),
@@ -33,32 +33,32 @@ func at256() against {
 	}}
 }
 
-func at64() against {
-	return against{callers: 64, rows: []versus{faster("Do", "naive", 64, 2.5, 3.5), cheaper(64, 1/3.5, 1/5.0), overKept(64)}}
+func at64() comparisonGroup {
+	return comparisonGroup{callers: 64, rows: []comparisonRow{faster("Do", "naive", 64, 2.5, 3.5), cheaper(64, 1/3.5, 1/5.0), overKept(64)}}
 }
 
-func at8() against {
-	return against{callers: 8, rows: []versus{faster("Do", "naive", 8, 0.95, 1.2)}}
+func at8() comparisonGroup {
+	return comparisonGroup{callers: 8, rows: []comparisonRow{faster("Do", "naive", 8, 0.95, 1.2)}}
 }
 
-func at1() against {
-	return against{callers: 1, rows: []versus{faster("Do", "naive", 1, 0.95, 1), overKept(1)}}
+func at1() comparisonGroup {
+	return comparisonGroup{callers: 1, rows: []comparisonRow{faster("Do", "naive", 1, 0.95, 1), overKept(1)}}
 }
 
 // faster is a row of throughput.
-func faster(side, by string, callers int, must, aim float64) versus {
+func faster(side, by string, callers int, must, aim float64) comparisonRow {
 	whom := map[string]string{"naive": "two plain statements", "bare": "one bare insert"}[by]
 	what := map[string]string{"Do": "Do", "Swap": "the store's Swap in a lane"}[side]
 	name := fmt.Sprintf("Postgres, throughput of %s at %s, against %s", what, many(callers), whom)
-	return versus{Row: goal.AtLeast(name, "x", must, aim), side: side, by: by}
+	return comparisonRow{Row: goal.AtLeast(name, "x", must, aim), side: side, by: by}
 }
 
 // overKept is a row of throughput without a goal: against the plain table whose
 // stuck and old rows can be found, as in Semel's table.
-func overKept(callers int) versus {
+func overKept(callers int) comparisonRow {
 	const whom = "two plain statements on a table that can be swept and purged"
 	name := fmt.Sprintf("Postgres, throughput of Do at %s, against %s", many(callers), whom)
-	return versus{Row: goal.Shown(name, "x"), side: "Do", by: "kept"}
+	return comparisonRow{Row: goal.Shown(name, "x"), side: "Do", by: "kept"}
 }
 
 func many(callers int) string {
@@ -69,7 +69,7 @@ func many(callers int) string {
 }
 
 // cheaper is a row of the server's cost per operation.
-func cheaper(callers int, must, aim float64) versus {
+func cheaper(callers int, must, aim float64) comparisonRow {
 	name := fmt.Sprintf("Postgres, server CPU per operation of Do at %d callers, against two plain statements", callers)
-	return versus{goal.AtMost(name, "x", must, aim), "Do", "naive", contest.ServerCPU}
+	return comparisonRow{goal.AtMost(name, "x", must, aim), "Do", "naive", contest.ServerCPU}
 }

@@ -31,7 +31,7 @@ select $2 || key, 2, $3, now(), now() + interval '1 day' from unnest($1::text[])
 // replay compares repeated calls with an insert that finds a duplicate and a select
 // of the row.
 func replay() lab.Experiment {
-	faster := versus{
+	faster := comparisonRow{
 		Row:  goal.AtLeast("Postgres, throughput of replays at 256 callers without local cache, against insert then select", "x", 5, 8),
 		side: "replay", by: "insert, select",
 	}
@@ -54,7 +54,7 @@ func replay() lab.Experiment {
 		if err != nil {
 			return nil, err
 		}
-		found := judge(o, []versus{faster})
+		found := judge(o, []comparisonRow{faster})
 		written, err := arena.written(ctx, l, c, ours)
 		if err != nil {
 			return arena.Say(found), err
@@ -113,7 +113,7 @@ func pay(ctx context.Context, e semel.Runner, caller int, key string, before boo
 }
 
 // again inserts a duplicate, and then selects the row.
-func again(keys [][]string) work {
+func again(keys [][]string) workload {
 	return func(pool *pgxpool.Pool) (func(context.Context, *contest.Caller) error, error) {
 		return func(ctx context.Context, c *contest.Caller) error {
 			key := plainKey(c.N, keys[c.N][c.Rand.IntN(replayed)])
@@ -179,14 +179,14 @@ func (a *Arena) tidying(ctx context.Context, on bool) error {
 	return nil
 }
 
-// stands is the state of the database.
-type stands struct {
+// databaseState is the state of the database.
+type databaseState struct {
 	rows string // digest of the positions of all rows, and of their writers and lockers
 	log  int64  // position in the log, in bytes
 }
 
-func (a *Arena) state(ctx context.Context) (stands, error) {
-	var s stands
+func (a *Arena) state(ctx context.Context) (databaseState, error) {
+	var s databaseState
 	err := a.admin.QueryRow(ctx, `select md5(string_agg(concat(id, ctid, xmin, xmax), ',' order by id)),
 		(pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint from semel_records`).Scan(&s.rows, &s.log)
 	if err != nil {

@@ -43,16 +43,16 @@ func (a *Arena) Engine(pool *pgxpool.Pool) (*semel.Engine[pgx.Tx], error) {
 }
 
 // sides are the sides that claim and complete, in the order of the charts and rows.
-func (a *Arena) sides(ctx context.Context, callers int, rows []versus) ([]contest.Side, error) {
+func (a *Arena) sides(ctx context.Context, callers int, rows []comparisonRow) ([]contest.Side, error) {
 	makers := []func() (contest.Side, error){
 		func() (contest.Side, error) { return a.Naive(ctx, callers) },
 		func() (contest.Side, error) { return a.Bare(ctx, callers) },
 		a.Do,
 	}
-	if slices.ContainsFunc(rows, func(v versus) bool { return v.side == "Swap" }) {
+	if slices.ContainsFunc(rows, func(v comparisonRow) bool { return v.side == "Swap" }) {
 		makers = append(makers, func() (contest.Side, error) { return a.Lane(ctx) })
 	}
-	if slices.ContainsFunc(rows, versus.isKept) {
+	if slices.ContainsFunc(rows, comparisonRow.isKept) {
 		makers = append(makers, func() (contest.Side, error) { return a.Kept(ctx, callers) })
 	}
 	sides := make([]contest.Side, len(makers))
@@ -65,25 +65,25 @@ func (a *Arena) sides(ctx context.Context, callers int, rows []versus) ([]contes
 	return sides, nil
 }
 
-// against are the rows for a number of callers: one side's measure against
+// comparisonGroup is the rows for a number of callers: one side's measure against
 // another's.
-type against struct {
+type comparisonGroup struct {
 	callers int
 	rounds  int // zero: the lab's default
-	rows    []versus
+	rows    []comparisonRow
 }
 
-// versus is one of these rows.
-type versus struct {
+// comparisonRow is one of these rows.
+type comparisonRow struct {
 	goal.Row
 
 	side, by string
 	measure  contest.Measure // nil: throughput
 }
 
-func (v versus) isKept() bool { return v.by == "kept" }
+func (v comparisonRow) isKept() bool { return v.by == "kept" }
 
-func (a against) experiment() lab.Experiment {
+func (a comparisonGroup) experiment() lab.Experiment {
 	rows := make([]goal.Row, len(a.rows))
 	for i, v := range a.rows {
 		rows[i] = v.Row
@@ -91,23 +91,23 @@ func (a against) experiment() lab.Experiment {
 	return lab.Experiment{Name: a.name(), Rows: rows, Run: a.run}
 }
 
-func (a against) name() string { return fmt.Sprintf("postgres, callers: %d", a.callers) }
+func (a comparisonGroup) name() string { return fmt.Sprintf("postgres, callers: %d", a.callers) }
 
 // errLeftOut is why a quick run lacks rows.
 var errLeftOut = errors.New("a quick run leaves out the table that can be swept and purged")
 
-func (a against) run(ctx context.Context, l *lab.Lab) (_ []goal.Finding, err error) {
+func (a comparisonGroup) run(ctx context.Context, l *lab.Lab) (_ []goal.Finding, err error) {
 	if l.Quick && len(a.rows) == 0 {
 		return nil, nil // only the charts need this number of callers
 	}
-	if l.Quick && a.callers > 1 && slices.ContainsFunc(a.rows, versus.isKept) {
-		a.rows, err = slices.DeleteFunc(slices.Clone(a.rows), versus.isKept), errLeftOut
+	if l.Quick && a.callers > 1 && slices.ContainsFunc(a.rows, comparisonRow.isKept) {
+		a.rows, err = slices.DeleteFunc(slices.Clone(a.rows), comparisonRow.isKept), errLeftOut
 	}
 	found, failed := a.measured(ctx, l)
 	return found, errors.Join(failed, err)
 }
 
-func (a against) measured(ctx context.Context, l *lab.Lab) ([]goal.Finding, error) {
+func (a comparisonGroup) measured(ctx context.Context, l *lab.Lab) ([]goal.Finding, error) {
 	arena, err := NewArena(ctx, l, "payments")
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (a against) measured(ctx context.Context, l *lab.Lab) ([]goal.Finding, erro
 	return arena.Say(judge(o, a.rows)), nil
 }
 
-func judge(o *contest.Outcome, rows []versus) []goal.Finding {
+func judge(o *contest.Outcome, rows []comparisonRow) []goal.Finding {
 	found := make([]goal.Finding, len(rows))
 	for i, v := range rows {
 		if v.measure == nil {

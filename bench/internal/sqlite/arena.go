@@ -61,7 +61,7 @@ func (a *arena) do(ctx context.Context) (contest.Side, error) {
 
 // best gives a side the number of connections that is best for it: one, which never
 // waits for a lock, or several.
-func (a *arena) best(ctx context.Context, name string, do work) (contest.Side, error) {
+func (a *arena) best(ctx context.Context, name string, do workload) (contest.Side, error) {
 	sizes := []int{1, 4}
 	if a.callers == 1 {
 		sizes = sizes[:1]

@@ -25,7 +25,7 @@ values (?, 1, unixepoch(), unixepoch() + 86400) on conflict do nothing`
 values (?, 2, ?, unixepoch(), unixepoch() + 86400)`
 )
 
-type work func(ctx context.Context, db *sql.DB) (func(context.Context, *contest.Caller) error, error)
+type workload func(ctx context.Context, db *sql.DB) (func(context.Context, *contest.Caller) error, error)
 
 // naive claims and completes by two prepared statements, each in its own
 // transaction. Their context cannot end, because the driver starts a goroutine for

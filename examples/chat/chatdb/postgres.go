@@ -86,5 +86,5 @@ func (q postgresQuerier) Query(ctx context.Context, statement string, args ...an
 }
 
 func (q postgresQuerier) QueryRow(ctx context.Context, statement string, args ...any) Row {
-	return foundRow{q.q.QueryRow(ctx, statement, args...)}
+	return existingRow{q.q.QueryRow(ctx, statement, args...)}
 }

@@ -39,7 +39,7 @@ func (d *sqliteDB) Begin(ctx context.Context) (OwnTx, error) {
 		next()
 		return nil, err
 	}
-	return sqliteOwnTx{sqliteTx{sqliteQuerier{tx}, tx}, next}, nil
+	return sqliteLocalTx{sqliteTx{sqliteQuerier{tx}, tx}, next}, nil
 }
 
 func (d *sqliteDB) Ping(ctx context.Context) error {
@@ -67,18 +67,18 @@ func (t sqliteTx) beneath() any { return t.tx }
 
 func (sqliteTx) dialect() dialect { return dialect{schema: schemaSQLite} }
 
-type sqliteOwnTx struct {
+type sqliteLocalTx struct {
 	sqliteTx
 
 	next func() // lets the next transaction begin
 }
 
-func (t sqliteOwnTx) Commit(context.Context) error {
+func (t sqliteLocalTx) Commit(context.Context) error {
 	defer t.next()
 	return t.tx.Commit()
 }
 
-func (t sqliteOwnTx) Rollback(context.Context) error {
+func (t sqliteLocalTx) Rollback(context.Context) error {
 	defer t.next()
 	return t.tx.Rollback()
 }
@@ -100,7 +100,7 @@ func (q sqliteQuerier) Query(ctx context.Context, statement string, args ...any)
 }
 
 func (q sqliteQuerier) QueryRow(ctx context.Context, statement string, args ...any) Row {
-	return foundRow{q.q.QueryRowContext(ctx, numbered(statement), args...)}
+	return existingRow{q.q.QueryRowContext(ctx, numbered(statement), args...)}
 }
 
 type sqliteRows struct{ *sql.Rows }
@@ -110,10 +110,10 @@ func (r sqliteRows) Close() { _ = r.Rows.Close() }
 // numbered replaces $1, $2 … by SQLite's ?1, ?2 ….
 func numbered(statement string) string { return strings.ReplaceAll(statement, "$", "?") }
 
-// foundRow replaces sql.ErrNoRows by ErrNotFound.
-type foundRow struct{ row Row }
+// existingRow replaces sql.ErrNoRows by ErrNotFound.
+type existingRow struct{ row Row }
 
-func (r foundRow) Scan(dest ...any) error {
+func (r existingRow) Scan(dest ...any) error {
 	err := r.row.Scan(dest...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return ErrNotFound

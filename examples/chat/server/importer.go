@@ -18,15 +18,15 @@ import (
 
 // importer consumes messages from RabbitMQ and writes each of them once.
 type importer struct {
-	url, queue string
-	lanes      int
-	log        *slog.Logger
-	handle     func(ctx context.Context, m inbox.Message[imported]) inbox.Result
-	tally      tally
+	url, queue   string
+	lanes        int
+	log          *slog.Logger
+	handle       func(ctx context.Context, m inbox.Message[imported]) inbox.Result
+	importCounts importCounts
 }
 
-// tally counts deliveries since the server started.
-type tally struct {
+// importCounts counts deliveries since the server started.
+type importCounts struct {
 	connected                                     atomic.Bool
 	delivered, written, duplicates, delayed, dead atomic.Int64
 }
@@ -84,8 +84,8 @@ func (i *importer) session(ctx context.Context) (consumed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	i.tally.connected.Store(true)
-	defer i.tally.connected.Store(false)
+	i.importCounts.connected.Store(true)
+	defer i.importCounts.connected.Store(false)
 	first := make(chan error, i.lanes)
 	var lanes sync.WaitGroup
 	for range i.lanes {
@@ -123,7 +123,7 @@ func (i *importer) lane(ctx context.Context, b *broker, deliveries <-chan amqp09
 // deliver handles a delivery. It acknowledges the delivery only after the message
 // was handled or moved to another queue.
 func (i *importer) deliver(ctx context.Context, b *broker, d amqp091.Delivery) error {
-	i.tally.delivered.Add(1)
+	i.importCounts.delivered.Add(1)
 	m, p := message(d)
 	if p != nil {
 		return i.bury(ctx, b, d, p.Detail)
@@ -132,16 +132,16 @@ func (i *importer) deliver(ctx context.Context, b *broker, d amqp091.Delivery) e
 	switch r.Decision {
 	case inbox.Ack:
 		if r.Duplicate {
-			i.tally.duplicates.Add(1)
+			i.importCounts.duplicates.Add(1)
 		} else {
-			i.tally.written.Add(1)
+			i.importCounts.written.Add(1)
 		}
 		return d.Ack(false)
 	case inbox.Reject:
 		return i.bury(ctx, b, d, reason(r))
 	case inbox.Redeliver:
 	}
-	i.tally.delayed.Add(1)
+	i.importCounts.delayed.Add(1)
 	i.log.LogAttrs(ctx, slog.LevelWarn, "import of a message is put off", slog.String("id", r.ID.String()),
 		slog.Duration("after", r.After), slog.String("error", r.Err.Error()))
 	return b.putOff(ctx, d, r.After)
@@ -149,7 +149,7 @@ func (i *importer) deliver(ctx context.Context, b *broker, d amqp091.Delivery) e
 
 // bury moves a delivery to the dead-letter queue.
 func (i *importer) bury(ctx context.Context, b *broker, d amqp091.Delivery, why string) error {
-	i.tally.dead.Add(1)
+	i.importCounts.dead.Add(1)
 	i.log.LogAttrs(ctx, slog.LevelError, "a message cannot be imported", slog.String("queue", i.queue), slog.String("reason", why))
 	return b.bury(ctx, d, why)
 }

@@ -49,15 +49,15 @@ func proven(err error) error {
 	}
 }
 
-// refusal is the Details of a stored failure.
-type refusal struct {
+// rejection is the Details of a stored failure.
+type rejection struct {
 	Field string  `json:"field"`
 	Users []int64 `json:"users"`
 }
 
 func unknownMember(e *chatdb.UnknownUsersError) *semel.Failure {
 	// Marshaling cannot fail.
-	details, _ := json.Marshal(refusal{Field: fieldMembers, Users: e.IDs})
+	details, _ := json.Marshal(rejection{Field: fieldMembers, Users: e.IDs})
 	return &semel.Failure{Code: codeUnknownMember, Message: unknownUsers(e), Details: details}
 }
 

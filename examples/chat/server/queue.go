@@ -73,7 +73,7 @@ func (i *importer) report() *importReport {
 	if i == nil {
 		return nil
 	}
-	t := &i.tally
+	t := &i.importCounts
 	return &importReport{
 		Queue: i.queue, Connected: t.connected.Load(), Delivered: t.delivered.Load(), Written: t.written.Load(),
 		Duplicates: t.duplicates.Load(), PutOff: t.delayed.Load(), Dead: t.dead.Load(),

@@ -23,20 +23,20 @@ func fingerprintCases() []Case {
 	}
 }
 
-// sameness is what the profile says about another spelling of a request.
-type sameness int
+// expectation is what the profile says about another spelling of a request.
+type expectation int
 
 const (
-	same sameness = iota
+	same expectation = iota
 	different
 	unspecified // the profile does not say
 )
 
-// spelling is another way to write a request.
-type spelling struct {
+// requestVariant is another way to write a request.
+type requestVariant struct {
 	name string
 	a    request
-	want sameness
+	want expectation
 	gzip bool // send the body compressed
 }
 
@@ -55,7 +55,7 @@ func (t *caseRun) spellings() {
 }
 
 // checkSpelling sends a, and then another spelling with the same key.
-func (t *caseRun) checkSpelling(a request, sp spelling) {
+func (t *caseRun) checkSpelling(a request, sp requestVariant) {
 	first := t.mustExecute(a)
 	got := t.sendUntilSettled(sp.a)
 	replayed := got.status <= 299 && bytes.Equal(got.body, first.body)
@@ -69,7 +69,7 @@ func (t *caseRun) checkSpelling(a request, sp spelling) {
 }
 
 // otherSpellings returns other spellings of {"op":"OP","n":1}.
-func (t *caseRun) otherSpellings() []spelling {
+func (t *caseRun) otherSpellings() []requestVariant {
 	byBytes, byMeaning := different, different
 	switch body := t.profile.Fingerprint.Body; {
 	case t.profile.assumes("fingerprint.body"):
@@ -94,7 +94,7 @@ func (t *caseRun) otherSpellings() []spelling {
 	}
 	text := func(s string) request { return request{body: []byte(s)} }
 	plain := `{"op":"OP","n":1}`
-	return []spelling{
+	return []requestVariant{
 		{name: "another order of members", a: text(`{"n":1,"op":"OP"}`), want: byBytes},
 		{name: "other white space", a: text("{ \"op\": \"OP\",\n\"n\": 1 }"), want: byBytes},
 		{name: "1.0 for 1", a: text(`{"op":"OP","n":1.0}`), want: numbers},

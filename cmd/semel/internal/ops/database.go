@@ -27,18 +27,18 @@ type database struct {
 	close      func()
 }
 
-// existence defines what happens if the database or its tables are missing.
-type existence bool
+// openMode defines what happens if the database or its tables are missing.
+type openMode bool
 
 const (
 	// mustExist: return an error, so that a mistyped name creates no database.
-	mustExist existence = false
+	mustExist openMode = false
 	// mayBeNew: the command creates it.
-	mayBeNew existence = true
+	mayBeNew openMode = true
 )
 
 // open opens the database that --db names. It creates no tables.
-func open(ctx context.Context, name string, e existence) (*database, error) {
+func open(ctx context.Context, name string, e openMode) (*database, error) {
 	scheme, rest, _ := strings.Cut(name, ":")
 	switch {
 	case scheme == "sqlite" && rest != "":

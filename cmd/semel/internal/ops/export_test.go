@@ -36,7 +36,7 @@ func Views() []any {
 	return []any{
 		migrated{},
 		recordView{},
-		chosenCountView{},
+		selectedCountView{},
 		detailView{},
 		bodyView{},
 		noteView{},
@@ -48,14 +48,14 @@ func Views() []any {
 		purgedView{},
 		partitionsView{},
 		partitionView{},
-		aheadView{},
+		createdPartitionsView{},
 		droppedView{},
 		oldView{},
 		purgeCount{},
 		statsView{},
 		countView{},
 		entryView{},
-		damageView{},
+		invalidLineView{},
 		settleView{},
 	}
 }

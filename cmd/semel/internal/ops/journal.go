@@ -59,8 +59,8 @@ type entryView struct {
 	Key   string   `json:"key,omitempty"`
 }
 
-// damageView is the JSON view of an unreadable journal line.
-type damageView struct {
+// invalidLineView is the JSON view of an unreadable journal line.
+type invalidLineView struct {
 	Line  int    `json:"line"`
 	Error string `json:"error"`
 }
@@ -127,7 +127,7 @@ func listJournalJSON(out io.Writer, entries []semel.JournalEntry, damaged []*jou
 		err = errors.Join(err, e.Encode(entryOf(&entries[i], reveal)))
 	}
 	for _, d := range damaged {
-		err = errors.Join(err, e.Encode(damageView{d.Line, d.Err.Error()}))
+		err = errors.Join(err, e.Encode(invalidLineView{d.Line, d.Err.Error()}))
 	}
 	return err
 }

@@ -156,14 +156,14 @@ func (l *listFlags) listByTime(ctx context.Context, c *cobra.Command, db *databa
 	return more, nil
 }
 
-// chosenCountView is the output of `ls --count --json`.
-type chosenCountView struct {
+// selectedCountView is the output of `ls --count --json`.
+type selectedCountView struct {
 	Records int64 `json:"records"`
 }
 
 // countChosen prints the number of records that w selects.
 func countChosen(ctx context.Context, c *cobra.Command, db *database, w *recordFilter) error {
-	var v chosenCountView
+	var v selectedCountView
 	err := w.each(ctx, db, readProgress(c), func(*store.Record) (bool, error) { v.Records++; return true, nil })
 	switch {
 	case err != nil:

@@ -93,14 +93,14 @@ func withCode(err error) error {
 	if errors.Is(err, sqlite.ErrNoSchema) || errors.Is(err, postgres.ErrNoSchema) {
 		return errNoTables()
 	}
-	return &exit.Error{Code: code, Err: oneLineError{err}}
+	return &exit.Error{Code: code, Err: singleLineError{err}}
 }
 
-// oneLineError prints an error on one line, even if it joins several errors.
-type oneLineError struct{ err error }
+// singleLineError prints an error on one line, even if it joins several errors.
+type singleLineError struct{ err error }
 
-func (e oneLineError) Error() string { return strings.Join(strings.Fields(e.err.Error()), " ") }
-func (e oneLineError) Unwrap() error { return e.err }
+func (e singleLineError) Error() string { return strings.Join(strings.Fields(e.err.Error()), " ") }
+func (e singleLineError) Unwrap() error { return e.err }
 
 func errNoTables() error {
 	return &exit.Error{Code: exit.Failed, Err: errors.New("the database lacks tables of Semel; semel migrate creates them")}

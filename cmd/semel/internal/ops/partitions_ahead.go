@@ -13,26 +13,26 @@ import (
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// aheadView is the output of `partitions divide --json` and `partitions ahead
+// createdPartitionsView is the output of `partitions divide --json` and `partitions ahead
 // --json`.
-type aheadView struct {
+type createdPartitionsView struct {
 	Made int       `json:"made"` // number of new partitions
 	To   time.Time `json:"to"`   // the end of the last partition
 }
 
-// aheadFlags are the flags about future partitions.
-type aheadFlags struct {
+// createPartitionsFlags are the flags about future partitions.
+type createPartitionsFlags struct {
 	width time.Duration
 	count int
 }
 
-func (a *aheadFlags) addFlags(c *cobra.Command, width string) {
+func (a *createPartitionsFlags) addFlags(c *cobra.Command, width string) {
 	addDB(c)
 	durationVar(c.Flags(), &a.width, "width", 0, "the time span of a partition: whole seconds, at least a minute; "+width)
 	c.Flags().IntVar(&a.count, "ahead", postgres.DefaultAhead, "number of partitions for future times")
 }
 
-func (a *aheadFlags) check(c *cobra.Command) error {
+func (a *createPartitionsFlags) check(c *cobra.Command) error {
 	switch {
 	case c.Flags().Changed("width") && (a.width < time.Minute || a.width%time.Second != 0):
 		return exit.Usagef("--width %v must be whole seconds, at least a minute", a.width)
@@ -42,12 +42,12 @@ func (a *aheadFlags) check(c *cobra.Command) error {
 	return nil
 }
 
-func (a *aheadFlags) options() postgres.PartitionOptions {
+func (a *createPartitionsFlags) options() postgres.PartitionOptions {
 	return postgres.PartitionOptions{Width: a.width, Ahead: a.count}
 }
 
 func newPartitionsDivideCommand() *cobra.Command {
-	var a aheadFlags
+	var a createPartitionsFlags
 	c := &cobra.Command{
 		Use:   "divide",
 		Short: "Divide the table of records into partitions",
@@ -81,7 +81,7 @@ No command reverses this.`,
 }
 
 func newPartitionsAheadCommand() *cobra.Command {
-	var a aheadFlags
+	var a createPartitionsFlags
 	c := &cobra.Command{
 		Use:   "ahead",
 		Short: "Create partitions for future times",
@@ -115,7 +115,7 @@ partition is refused. Other writes are not blocked meanwhile.`,
 // list of existing partitions. Without --width, new partitions are as wide as
 // the last one. The first result is also set if the error is
 // postgres.ErrNotDivided.
-func (a *aheadFlags) partitions(ctx context.Context, db *database) (p *postgres.Partitions, all []postgres.Partition, err error) {
+func (a *createPartitionsFlags) partitions(ctx context.Context, db *database) (p *postgres.Partitions, all []postgres.Partition, err error) {
 	o := a.options()
 	if p, err = partitionsOf(db, o); err != nil {
 		return p, nil, err
@@ -136,7 +136,7 @@ func writeAhead(c *cobra.Command, all []postgres.Partition, made int, err error)
 	if err != nil {
 		return err
 	}
-	v := aheadView{Made: made}
+	v := createdPartitionsView{Made: made}
 	for _, p := range all {
 		if p.To.After(v.To) {
 			v.To = p.To

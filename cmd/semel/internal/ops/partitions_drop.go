@@ -112,7 +112,7 @@ func (v *droppedView) drop(ctx context.Context, p *postgres.Partitions) error {
 		v.Partitions[at].Dropped = true
 	}
 	if _, held := errors.AsType[*postgres.HeldError](err); held {
-		return &exit.Error{Code: exit.Failed, Err: oneLineError{err}}
+		return &exit.Error{Code: exit.Failed, Err: singleLineError{err}}
 	}
 	return err
 }

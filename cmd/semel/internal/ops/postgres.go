@@ -20,7 +20,7 @@ const connectTimeout = 10 * time.Second
 func openPostgres(ctx context.Context, address string) (*database, error) {
 	config, err := pgxpool.ParseConfig(address)
 	if err != nil {
-		return nil, exit.Usagef("--%s: %w", flagDB, oneLineError{err}) // the error contains no password
+		return nil, exit.Usagef("--%s: %w", flagDB, singleLineError{err}) // the error contains no password
 	}
 	to := config.ConnConfig
 	if to.RuntimeParams["application_name"] == "" {

@@ -56,7 +56,7 @@ func (g *selectFlags) choose(c *cobra.Command, args []string) (s selection, err 
 // run applies change to the selected records, one after the other. If several
 // records can be selected, a record that cannot be changed is reported and the
 // others are changed.
-func (g *selectFlags) run(c *cobra.Command, s selection, change changeOne) error {
+func (g *selectFlags) run(c *cobra.Command, s selection, change changeFunc) error {
 	return withRecords(c, func(ctx context.Context, db *database) error {
 		if s.all != nil {
 			ids, err := g.allIDs(ctx, c, db, s.all)
@@ -133,7 +133,7 @@ func (g *selectFlags) preview(ctx context.Context, c *cobra.Command, db *databas
 		case err != nil && exit.CodeOf(withCode(err)) == exit.Unavailable:
 			return err
 		case err != nil:
-			fmt.Fprintf(c.ErrOrStderr(), "semel: %v\n", oneLineError{err})
+			fmt.Fprintf(c.ErrOrStderr(), "semel: %v\n", singleLineError{err})
 			continue
 		case !g.accepts(r):
 			fmt.Fprintf(c.ErrOrStderr(), "semel: record %s is %s and would not be changed\n", id, r.State)

@@ -19,9 +19,9 @@ import (
 // stdinIDs is the argument for reading the IDs from standard input.
 const stdinIDs = "-"
 
-// changeOne changes one record. It returns its output for programs and for
+// changeFunc changes one record. It returns its output for programs and for
 // people.
-type changeOne func(ctx context.Context, db *database, id store.ID) (view any, line string, err error)
+type changeFunc func(ctx context.Context, db *database, id store.ID) (view any, line string, err error)
 
 // selection is the records that a command line names.
 type selection struct {
@@ -79,14 +79,14 @@ func readFields(in io.Reader) (all []string, err error) {
 
 // changeEach changes each record and prints one line for each. It stops early
 // only if the command is interrupted or the database does not answer.
-func (s selection) changeEach(ctx context.Context, c *cobra.Command, db *database, change changeOne) error {
+func (s selection) changeEach(ctx context.Context, c *cobra.Command, db *database, change changeFunc) error {
 	lines := json.NewEncoder(c.OutOrStdout())
 	lines.SetEscapeHTML(false)
 	changed := 0
 	for _, id := range s.ids {
 		view, line, err := change(ctx, db, id)
 		if err != nil {
-			fmt.Fprintf(c.ErrOrStderr(), "semel: %v\n", oneLineError{err})
+			fmt.Fprintf(c.ErrOrStderr(), "semel: %v\n", singleLineError{err})
 			if err = withCode(err); exit.CodeOf(err) == exit.Unavailable && !answers(ctx, db) || ctx.Err() != nil {
 				return &exit.Error{Code: exit.CodeOf(err), Err: fmt.Errorf("stopped early: %s", s.summary(changed))}
 			}

@@ -90,7 +90,7 @@ func (s selection) showEach(ctx context.Context, c *cobra.Command, db *database,
 		case err != nil && exit.CodeOf(withCode(err)) == exit.Unavailable:
 			return err
 		case err != nil:
-			fmt.Fprintf(c.ErrOrStderr(), "semel: %v\n", oneLineError{err})
+			fmt.Fprintf(c.ErrOrStderr(), "semel: %v\n", singleLineError{err})
 			continue
 		case terminal.WantsJSON(c):
 			if err := lines.Encode(detailOf(r, notes, db.salt, reveal)); err != nil {

@@ -19,7 +19,7 @@ import (
 // openSQLite opens the file at path. Unless the file may be new, it is first
 // checked without any change, because sqlite.Open creates a missing file and
 // prepares the file of another program.
-func openSQLite(ctx context.Context, path string, e existence) (*database, error) {
+func openSQLite(ctx context.Context, path string, e openMode) (*database, error) {
 	empty, err := checkFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && e == mustExist:
