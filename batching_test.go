@@ -298,8 +298,8 @@ func TestHeartbeatsAreNotBatchedWithClaims(t *testing.T) {
 	})
 }
 
-// TestCertificateIsNotBatched: what proves that a transaction has not
-// committed goes by itself.
+// TestCertificateIsNotBatched: the change that proves that a transaction has not
+// committed is sent alone.
 func TestCertificateIsNotBatched(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})

@@ -55,7 +55,7 @@ func TestCloseWaitsForRunningAttempts(t *testing.T) {
 	})
 }
 
-// TestCloseEndsWithItsContext: what runs goes on, and records its outcome.
+// TestCloseEndsWithItsContext: running attempts continue and record their outcome.
 func TestCloseEndsWithItsContext(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, mem := solo(t, semel.Options{})
@@ -74,7 +74,7 @@ func TestCloseEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestCloseWithAnAttemptThatNeverEnds gives up with its context.
+// TestCloseWithAnAttemptThatNeverEnds: Close returns when its context ends.
 func TestCloseWithAnAttemptThatNeverEnds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})

@@ -10,8 +10,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// TestDequeueHasADeadline: a store that claims and then says no more
-// neither keeps the attempts from being run nor lets their leases run out meanwhile.
+// TestDequeueHasADeadline: a store that claims records and then does not answer
+// neither prevents their attempts nor lets their leases expire.
 func TestDequeueHasADeadline(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: steady(9, 9)})
@@ -28,8 +28,8 @@ func TestDequeueHasADeadline(t *testing.T) {
 	})
 }
 
-// TestDequeueReleasesWithinOneTimeout, however many they are that it has claimed when
-// its worker is stopped and the store says no more.
+// TestDequeueReleasesWithinOneTimeout: for any number of records that were claimed
+// when the worker was stopped and the store became silent.
 func TestDequeueReleasesWithinOneTimeout(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: steady(9, 9)})

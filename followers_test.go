@@ -159,7 +159,7 @@ func TestWaitEnds(t *testing.T) {
 	}
 }
 
-// TestWaitIsPerCaller: a later caller goes on waiting after the wait of the first
+// TestWaitIsPerCaller: a later caller continues to wait after the wait of the first
 // one ends.
 func TestWaitIsPerCaller(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {

@@ -15,7 +15,7 @@ func atomicCallOf(key string) semel.Call {
 	return plain("op", semel.OperationOptions[string]{Policy: semel.Atomic()}).Call(me, key, "in")
 }
 
-// TestInTxAgainAfterARollback: the attempt goes on.
+// TestInTxAgainAfterARollback: the attempt continues after a rollback.
 func TestInTxAgainAfterARollback(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
@@ -217,8 +217,8 @@ func TestTxOf(t *testing.T) {
 	})
 }
 
-// TestTransactionThatEndsWithItsContext: it goes on when the caller hangs up, and
-// what the function makes of that decides.
+// TestTransactionThatEndsWithItsContext: the transaction continues when the caller
+// cancels, and the function's result decides.
 func TestTransactionThatEndsWithItsContext(t *testing.T) {
 	eachTxMode(t, func(t *testing.T, s txMode) {
 		p, mem := solo(t, semel.Options{})

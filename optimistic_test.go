@@ -85,8 +85,8 @@ func TestOptimisticInOneProcess(t *testing.T) {
 	})
 }
 
-// TestOptimisticFailureToKeep: of a failure and a success at once, whichever was
-// first is everybody's answer.
+// TestOptimisticFailureToKeep: of a concurrent failure and success, all callers get
+// the one that was stored first.
 func TestOptimisticFailureToKeep(t *testing.T) {
 	t.Parallel()
 	for name, failsFirst := range map[string]bool{"the failure is first": true, "the success is first": false} {
@@ -169,7 +169,7 @@ func TestOptimisticUnknownCommit(t *testing.T) {
 	}
 }
 
-// TestOptimisticAlwaysConflicts gives up, and says that nothing was done.
+// TestOptimisticAlwaysConflicts: the call fails with proof that nothing was done.
 func TestOptimisticAlwaysConflicts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})

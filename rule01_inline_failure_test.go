@@ -129,9 +129,9 @@ func TestRule01InlineCommitRefused(t *testing.T) {
 	})
 }
 
-// TestRule01CommitWithAnErrorThatSaysCommitted: the verdict decides, not the
+// TestRule01ErrorWithACommittedVerdict: the verdict decides, not the
 // error beside it.
-func TestRule01CommitWithAnErrorThatSaysCommitted(t *testing.T) {
+func TestRule01ErrorWithACommittedVerdict(t *testing.T) {
 	eachTxMode(t, func(t *testing.T, s txMode) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("pay", s.o).Call(me, "k", "in")

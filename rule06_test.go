@@ -69,7 +69,7 @@ func TestRule06CancelInTheHandler(t *testing.T) {
 	})
 }
 
-// TestRule06CancelWhileTheOutcomeIsRecorded: the write is under way, and goes on.
+// TestRule06CancelWhileTheOutcomeIsRecorded: the running write continues.
 func TestRule06CancelWhileTheOutcomeIsRecorded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})

@@ -14,13 +14,13 @@ import (
 )
 
 // Rule 7: a panic, runtime.Goexit or a swallowed error is not evidence. A panic
-// goes on after the record is left in the state that is true.
+// continues after the record is in a true state.
 
 // abruptExit is a way for a function to end without returning.
 type abruptExit struct {
 	name string
 	stop func()
-	// panics is what goes on.
+	// panics is the value of the panic.
 	panics any
 }
 
@@ -65,8 +65,8 @@ func eachAbruptExit(t *testing.T, test func(t *testing.T, a abruptExit)) {
 	}
 }
 
-// wantFree checks that nothing of an attempt that ended abruptly goes on: no
-// heartbeat, and no flight that keeps the key's other callers waiting.
+// wantFree checks that nothing of an attempt that ended abruptly continues: no
+// heartbeat, and no in-flight call that other callers of the key wait for.
 func wantFree(t *testing.T, p *process) {
 	t.Helper()
 	synctest.Wait()
@@ -173,9 +173,9 @@ func TestRule07AfterTheOutcome(t *testing.T) {
 	})
 }
 
-// TestRule07InTheOperationsOwnFunctions: wherever the engine calls the
-// operation, not returning frees the key in this process and stops the
-// heartbeats, and the record says no more than is true.
+// TestRule07InTheOperationsOwnFunctions: if a function of the operation does not
+// return, the key is free in this process, the heartbeats stop, and the record
+// claims nothing unproven.
 func TestRule07InTheOperationsOwnFunctions(t *testing.T) {
 	t.Parallel()
 	for _, in := range insides() {

@@ -165,9 +165,9 @@ func TestRule08ErrorsInATransaction(t *testing.T) {
 	}
 }
 
-// TestRule08ARefusalSpeaksForItsOwnAttempt: after a takeover Failed needs proof
+// TestRule08RejectionCoversOnlyItsOwnAttempt: after a takeover Failed needs proof
 // for the attempts before, which Keyed and Fenced have and AtLeastOnce has not.
-func TestRule08ARefusalSpeaksForItsOwnAttempt(t *testing.T) {
+func TestRule08RejectionCoversOnlyItsOwnAttempt(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		p       semel.Policy

@@ -56,9 +56,9 @@ func TestRule09StoreOutageAfterTheEffect(t *testing.T) {
 	}
 }
 
-// TestRule09HeartbeatsGoOn while the outcome is not recorded, so that no takeover
+// TestRule09HeartbeatsContinue while the outcome is not recorded, so that no takeover
 // happens: here only ends of attempts fail.
-func TestRule09HeartbeatsGoOn(t *testing.T) {
+func TestRule09HeartbeatsContinue(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})

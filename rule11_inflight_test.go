@@ -56,9 +56,9 @@ func TestRule11InFlightRequestsRejectNoOther(t *testing.T) {
 	}
 }
 
-// TestRule11LeadersSpeakForTheirKey: a claim and a held lock reject another request
+// TestRule11LeadersRejectOtherFingerprints: a claim and a held lock reject another request
 // at once, without the store.
-func TestRule11LeadersSpeakForTheirKey(t *testing.T) {
+func TestRule11LeadersRejectOtherFingerprints(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
 		op := plain("op", semel.OperationOptions[string]{})

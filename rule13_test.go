@@ -40,8 +40,8 @@ func TestRule13RetrySettlesTheRecordOfADeadLeader(t *testing.T) {
 	}
 }
 
-// wantSettled asks for a key whose leader died, and checks that it is settled as
-// the policy says, for everybody and for ever.
+// wantSettled calls a key whose leader died, and checks that it is settled as the
+// policy says, for all callers and permanently.
 func wantSettled(t *testing.T, p *process, mem *memory.Store, call semel.Call, pc policyCase) {
 	t.Helper()
 	switch {
@@ -120,7 +120,7 @@ func TestRule13DeadLeaderThatHadCommitted(t *testing.T) {
 }
 
 // TestRule13InlineAfterALeasedLeader: an operation that was leased and is now
-// inline goes on where the dead leader stood.
+// inline continues with the dead leader's record.
 func TestRule13InlineAfterALeasedLeader(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})

@@ -10,11 +10,11 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// TestOnlyTheReceiverSpeaksForEarlierAttempts: under Keyed and Fenced, an error
+// TestReceiverProvesEarlierAttempts: under Keyed and Fenced, an error
 // that the function marks as NotCommitted is the receiver's answer about all
 // attempts, even if it uses up the tries. A canceled key or a snooze does not come
 // from the receiver, so it proves nothing about an attempt that has died.
-func TestOnlyTheReceiverSpeaksForEarlierAttempts(t *testing.T) {
+func TestReceiverProvesEarlierAttempts(t *testing.T) {
 	look := func(context.Context, semel.Scope, string) (any, bool, error) { return nil, false, nil }
 	raise := func(context.Context, semel.Scope, string, uint32) error { return nil }
 	for name, policy := range map[string]semel.Policy{"Keyed": semel.Keyed(), "Fenced": semel.Fenced(raise, look)} {

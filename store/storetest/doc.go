@@ -1,4 +1,4 @@
-// Package storetest holds stores to their contract.
+// Package storetest tests whether a store keeps its contract.
 //
 // A store's own test is one call of [Run]:
 //
@@ -13,28 +13,25 @@
 //		})
 //	}
 //
-// The suite has layers: what the contract of package store says of single calls;
-// of clocks, of late changes, and of reports; of changes that join others,
-// and of handing out waiting records, where the store does so; of transactions, of
-// transactions beside others,
-// of statements that are handed over all together, where the store takes them, and
-// of what a handler leaves behind; then every edge of the protocol's table; random
-// histories against a model, and races; and at last an engine on top whose leaders
-// are outrun, and whose calls fail or lose their answers. A layer that fails ends the
-// run, because the ones above it would only repeat what it said; the log says that
-// they were skipped.
+// The suite has layers: single calls; clocks, late writers and reports; changes that
+// join a batch, and queues, where the store has them; transactions, alone and
+// concurrent; batches of statements, where the store accepts them; goroutines that a
+// handler leaves running; every transition of the protocol; random histories against
+// a model, and races; and an engine on the store, with leaders that are taken over,
+// failing calls and lost replies. A layer that fails ends the run, because later
+// layers would only repeat its failures; the log says that they were skipped.
 //
-// Names of checks say what they hold a store to: Zombie, Sweep, Queue, Keys, Clock
-// and PurgeTx, for example, stand for failures that other libraries have had.
+// The parts Zombie, Sweep, Queue, Keys, Clock and PurgeTx, for example, reproduce
+// failures of other libraries.
 //
 // A random history that fails prints its seed; [SeedEnv] repeats it, and
-// [HistoriesEnv] asks for more of them.
+// [HistoriesEnv] sets their number.
 //
-// A store whose database is at the other end of a connection gives the suite a
-// way to lose real replies, in Subject.Lose.
+// For a store that uses a network connection, Subject.Lose lets the suite lose real
+// replies.
 //
-// Package storetest's own tests run the suite against stores that are broken in
-// one way each, and require that each fails exactly the check named for it.
+// The tests of this package run the suite against stores that are broken in one way
+// each, and require that each fails exactly the check that is named for it.
 //
-// [Faulty] puts failing calls between an engine and any store.
+// [Faulty] is a store whose calls fail, for tests of engines.
 package storetest

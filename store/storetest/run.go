@@ -63,17 +63,17 @@ func layers[Tx any]() []layer[Tx] {
 			plain[Tx]("Scan", scanChecks()),
 			plain[Tx]("Purge", purgeChecks()),
 		}},
-		{"clocks, latecomers and reports", []part[Tx]{
+		{"clocks, late writers and reports", []part[Tx]{
 			plain[Tx]("Clock", clockChecks()),
 			plain[Tx]("Zombie", zombieChecks()),
 			plain[Tx]("Sweep", sweepChecks()),
 			plain[Tx]("Audit", auditChecks()),
 			plain[Tx]("Counts", countChecks()),
 		}},
-		{"changes that join others", []part[Tx]{
+		{"changes that join a batch", []part[Tx]{
 			partUnless(plain[Tx]("Join", joinChecks()), lacksJoin[Tx]),
 		}},
-		{"handing out", []part[Tx]{
+		{"queues", []part[Tx]{
 			partUnless(plain[Tx]("Queue", queueChecks()), lacksDequeue[Tx]),
 		}},
 		{"transactions", []part[Tx]{
@@ -82,32 +82,32 @@ func layers[Tx any]() []layer[Tx] {
 			{name: "Lock", checks: lockChecks[Tx]()},
 			{name: "SwapTx", checks: swapTxChecks[Tx]()},
 		}},
-		{"transactions beside others", []part[Tx]{
+		{"concurrent transactions", []part[Tx]{
 			{name: "BatchTx", checks: batchTxChecks[Tx]()},
 			{name: "ClockTx", checks: clockTxChecks[Tx]()},
 			{name: "PurgeTx", checks: purgeTxChecks[Tx]()},
 			{name: "ZombieTx", checks: zombieTxChecks[Tx]()},
 			{name: "QueueTx", checks: queueTxChecks[Tx](), lacks: lacksDequeue[Tx]},
 		}},
-		{"statements that are handed over together", []part[Tx]{
+		{"batches of statements", []part[Tx]{
 			{name: "AtomicBatch", checks: atomicBatchChecks[Tx](), lacks: lacksBatches[Tx]},
 		}},
-		{"goroutines that are left behind", []part[Tx]{
+		{"leaked goroutines", []part[Tx]{
 			{name: "LeakedGoroutine", checks: leakedGoroutineChecks[Tx]()},
 		}},
-		{"the protocol's edges", []part[Tx]{
+		{"the protocol's transitions", []part[Tx]{
 			plain[Tx]("Transition", transitionChecks()),
 			{name: "TransitionTx", checks: transitionTxChecks[Tx]()},
 		}},
-		{"many in a row, and many at once", []part[Tx]{
+		{"random histories and races", []part[Tx]{
 			{name: "Model", checks: modelChecks[Tx]()},
 			plain[Tx]("Race", raceChecks()),
 			{name: "RaceTx", checks: raceTxChecks[Tx]()},
 		}},
-		{"handing out to many at once", []part[Tx]{
+		{"concurrent dequeues", []part[Tx]{
 			partUnless(plain[Tx]("QueueRace", queueRaceChecks()), lacksDequeue[Tx]),
 		}},
-		{"engines, lost answers and failing calls", []part[Tx]{
+		{"engines, lost replies and failing calls", []part[Tx]{
 			plain[Tx]("LostReply", lostReplyChecks()),
 			{name: "Wire", checks: wireChecks[Tx](), lacks: lacksConnection[Tx]},
 			{name: "WireCall", checks: wireCallChecks[Tx](), lacks: lacksConnection[Tx]},
