@@ -128,7 +128,7 @@ type cacheEntry struct {
 	record store.Record
 	until  time.Time
 	size   int
-	asked  atomic.Bool // used since the last eviction pass
+	used   atomic.Bool // used since the last eviction pass
 	gone   atomic.Bool
 	print  fingerprint // memory of the record's fingerprint
 }
@@ -138,8 +138,8 @@ func (k *cacheEntry) isValid() bool {
 	if k == nil || k.gone.Load() || until(k.until) <= 0 {
 		return false
 	}
-	if !k.asked.Load() { // an unnecessary write would slow other processors down
-		k.asked.Store(true)
+	if !k.used.Load() { // an unnecessary write would slow other processors down
+		k.used.Store(true)
 	}
 	return true
 }
@@ -185,8 +185,8 @@ func (s *cacheShard) makeRoom() {
 	s.order = s.order[1:]
 	switch {
 	case first.gone.Load():
-	case first.asked.Load() && until(first.until) > 0:
-		first.asked.Store(false)
+	case first.used.Load() && until(first.until) > 0:
+		first.used.Store(false)
 		s.order = append(s.order, first)
 	default:
 		s.remove(first)

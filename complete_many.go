@@ -13,9 +13,9 @@ type Completion struct {
 	Value   any   // as for Attempt.End
 	Err     error // as for Attempt.End
 
-	// Outcome and Told are the results that End would have returned.
+	// Outcome and EndErr are the results that End would have returned.
 	Outcome *Outcome
-	Told    error
+	EndErr  error
 
 	step protocol.Step
 	own  Outcome

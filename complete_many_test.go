@@ -42,7 +42,7 @@ func TestCompleteMany(t *testing.T) {
 			t.Errorf("%d are left after %d Swaps of %d calls, want none, after one", len(rest), p.wire.count(swapCall), p.wire.total())
 		}
 		for i, a := range attempts {
-			answerOf(ends[i].Outcome, ends[i].Told).want(t, a.Call().Key(), false)
+			answerOf(ends[i].Outcome, ends[i].EndErr).want(t, a.Call().Key(), false)
 			wantOwn(t, p, a)
 			if !errors.Is(context.Cause(a.Context()), context.Canceled) {
 				t.Errorf("its context ended with %v, want it over", context.Cause(a.Context()))

@@ -14,7 +14,7 @@ import (
 
 // receiver is a remote party with a fence, which records its requests.
 type receiver struct {
-	asked    []string
+	calls    []string
 	fence    uint32
 	found    bool
 	raiseErr error
@@ -22,7 +22,7 @@ type receiver struct {
 }
 
 func (r *receiver) raise(_ context.Context, _ semel.Scope, _ string, attempt uint32) error {
-	r.asked = append(r.asked, fmt.Sprintf("raise %d", attempt))
+	r.calls = append(r.calls, fmt.Sprintf("raise %d", attempt))
 	if r.raiseErr == nil {
 		r.fence = max(r.fence, attempt)
 	}
@@ -30,13 +30,13 @@ func (r *receiver) raise(_ context.Context, _ semel.Scope, _ string, attempt uin
 }
 
 func (r *receiver) look(context.Context, semel.Scope, string) (any, bool, error) {
-	r.asked = append(r.asked, "look")
+	r.calls = append(r.calls, "look")
 	return "found", r.found, r.lookErr
 }
 
 func (r *receiver) act(ctx context.Context) (string, error) {
 	a, _ := semel.AttemptOf(ctx)
-	r.asked = append(r.asked, fmt.Sprintf("act %d", a.Number()))
+	r.calls = append(r.calls, fmt.Sprintf("act %d", a.Number()))
 	if a.Number() < r.fence {
 		return "", semel.NotCommitted(errRefused)
 	}
@@ -48,10 +48,10 @@ func (r *receiver) op(o semel.OperationOptions[string]) *semel.Operation[string]
 	return plain("op", o)
 }
 
-func (r *receiver) want(t *testing.T, asked ...string) {
+func (r *receiver) want(t *testing.T, calls ...string) {
 	t.Helper()
-	if !slices.Equal(r.asked, asked) {
-		t.Errorf("the receiver got the calls %q, want %q", r.asked, asked)
+	if !slices.Equal(r.calls, calls) {
+		t.Errorf("the receiver got the calls %q, want %q", r.calls, calls)
 	}
 }
 
@@ -61,7 +61,7 @@ func TestFenceIsRaisedOnlyAfterAnUnknownAttempt(t *testing.T) {
 		nothing: {"act 1"}, pending: {"act 2"}, expired: {"raise 2", "look", "act 2"},
 		live: nil, inDoubt: nil, succeeded: nil, failed: nil,
 	}
-	for s, asked := range want {
+	for s, calls := range want {
 		t.Run(string(s), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				mem := memory.New(memory.Options{})
@@ -69,7 +69,7 @@ func TestFenceIsRaisedOnlyAfterAnUnknownAttempt(t *testing.T) {
 				call := r.op(semel.OperationOptions[string]{}).Call(me, "k", "in")
 				createExisting(t, mem, call, s)
 				do(t.Context(), start(t, mem, semel.Options{}), call, r.act)
-				r.want(t, asked...)
+				r.want(t, calls...)
 			})
 		})
 	}
@@ -131,7 +131,7 @@ func TestFenceErrorProvesNothing(t *testing.T) {
 					if !strings.HasSuffix(a.err.Error(), "fence: "+f.err.Error()) {
 						t.Errorf("got %v, want it to say where it failed", a.err)
 					}
-					r.raiseErr, r.lookErr, r.found, r.asked = nil, nil, true, nil
+					r.raiseErr, r.lookErr, r.found, r.calls = nil, nil, true, nil
 					do(t.Context(), p, call, r.act).want(t, "found", true)
 					r.want(t, "raise 3", "look")
 				})

@@ -59,7 +59,7 @@ func (e *queueRun) round(t *testing.T, p *process, inTx, batch bool) {
 		v, err := e.effect(a.Context(), p, inTx)
 		end := &semel.Completion{Attempt: a, Value: v, Err: err}
 		if batch && len(p.CompleteMany(t.Context(), []*semel.Completion{end})) == 0 {
-			e.answers = append(e.answers, answerOf(end.Outcome, end.Told))
+			e.answers = append(e.answers, answerOf(end.Outcome, end.EndErr))
 			continue
 		}
 		e.answers = append(e.answers, answerOf(a.End(v, err)))

@@ -120,7 +120,7 @@ func TestRunWaitsForAFunctionThatIgnoresItsContext(t *testing.T) {
 func TestTasksClaimedDuringStopAreReleased(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := semel.Define("op", leasedOptions(semel.Hold()))
-		w := &slowDequeue{faultyStore: newFaultyStore(), asked: make(chan struct{}), answer: make(chan struct{})}
+		w := &slowDequeue{faultyStore: newFaultyStore(), requests: make(chan struct{}), answer: make(chan struct{})}
 		engine := newEngine(t, store.TxStore[*memory.Tx](w), nil, op)
 		r := &rig{t: t, mem: w.Store, Engine: engine, seen: new(eventLog)}
 		worker, err := task.New(engine, task.Options{})
@@ -137,7 +137,7 @@ func TestTasksClaimedDuringStopAreReleased(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- worker.Run(ctx) }()
-		<-w.asked
+		<-w.requests
 		cancel()
 		close(w.answer)
 		if err := <-ended; err != nil {
@@ -156,11 +156,11 @@ func TestTasksClaimedDuringStopAreReleased(t *testing.T) {
 type slowDequeue struct {
 	*faultyStore
 
-	asked, answer chan struct{}
+	requests, answer chan struct{}
 }
 
 func (s *slowDequeue) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
-	close(s.asked)
+	close(s.requests)
 	<-s.answer
 	return s.faultyStore.Dequeue(ctx, d)
 }

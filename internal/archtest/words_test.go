@@ -148,3 +148,32 @@ func TestIsTerm(t *testing.T) {
 		}
 	}
 }
+
+// vagueNameWords are words that hide what a name means.
+var vagueNameWords = regexp.MustCompile(`^(?:who|whoever|whose|nobody|somebody|everybody|whatever|told|tells?|stands?|stood|twins?)$`)
+
+// TestNamesNameTheirSubject checks the names of types and functions, of tests too.
+func TestNamesNameTheirSubject(t *testing.T) {
+	for _, f := range goFiles(t) {
+		if strings.HasPrefix(f.name, "store/postgres/") || strings.HasPrefix(f.name, "semelhttp/") {
+			continue // they are being rebuilt
+		}
+		check := func(name *ast.Ident) {
+			if slices.ContainsFunc(wordsOf(name.Name), vagueNameWords.MatchString) {
+				t.Errorf("%s:%d: the name %s is vague", f.name, f.line(name.Pos()), name.Name)
+			}
+		}
+		for _, d := range f.ast.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				check(d.Name)
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					if s, ok := spec.(*ast.TypeSpec); ok {
+						check(s.Name)
+					}
+				}
+			}
+		}
+	}
+}

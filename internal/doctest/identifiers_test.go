@@ -90,8 +90,8 @@ func TestIdentifiersExist(t *testing.T) {
 // arguments, and links with an address.
 var docLink = regexp.MustCompile(`(?:^|[\s(])\[\*?((?:([a-z]\w*)\.)?([A-Z]\w*(?:\.[A-Z]\w*)?))\](?:[^(:\[\w]|$)`)
 
-// TestDocLinksLeadSomewhere: the names in brackets in comments exist, so go doc links them.
-func TestDocLinksLeadSomewhere(t *testing.T) {
+// TestDocLinksHaveTargets: the names in brackets in comments exist, so go doc links them.
+func TestDocLinksHaveTargets(t *testing.T) {
 	all := make(map[string]exported, len(published))
 	for name, dir := range published {
 		all[name] = exportsOf(t, filepath.Join(root(t), dir))

@@ -13,9 +13,9 @@ import (
 // link finds [text](target) and ![text](target).
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
-// TestLinksLeadSomewhere follows every relative link of every document, to the file and to
+// TestLinksHaveTargets follows every relative link of every document, to the file and to
 // the heading in it.
-func TestLinksLeadSomewhere(t *testing.T) {
+func TestLinksHaveTargets(t *testing.T) {
 	followed := 0
 	for _, name := range documents(t) {
 		for _, m := range link.FindAllStringSubmatch(prose(read(t, name)), -1) {

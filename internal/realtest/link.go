@@ -15,12 +15,12 @@ type link struct {
 	done   chan struct{} // closed when the link is
 	once   sync.Once
 
-	mu     sync.Mutex
-	asked  int    // number of requests that the server answers with "ready"
-	fault  *Fault // happens to the request whose number is broken
-	broken int
-	over   bool   // the server sends no more replies
-	key    string // the key with which the client can cancel a request
+	mu       sync.Mutex
+	answered int    // number of requests that the server answers with "ready"
+	fault    *Fault // happens to the request whose number is broken
+	broken   int
+	over     bool   // the server sends no more replies
+	key      string // the key with which the client can cancel a request
 }
 
 func newLink(p *Proxy, client, server net.Conn) *link {
@@ -111,10 +111,10 @@ func (l *link) expect(r request, f *Fault) bool {
 		return false
 	}
 	if r.answered {
-		l.asked++
+		l.answered++
 	}
 	if f != nil {
-		l.fault, l.broken = f, l.asked
+		l.fault, l.broken = f, l.answered
 	}
 	return true
 }

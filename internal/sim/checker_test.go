@@ -45,8 +45,8 @@ func TestCheckerSeesABrokenPromise(t *testing.T) {
 	}
 }
 
-// TestReplayOfALawfulRunTellsIt: the same run, held to what it promised.
-func TestReplayOfALawfulRunTellsIt(t *testing.T) {
+// TestReplayPrintsAValidRun: the same run, held to what it promised.
+func TestReplayPrintsAValidRun(t *testing.T) {
 	t.Parallel()
 	plans := []Plan{atLeastOncePlan()}
 	lines, v, err := Replay("broken/promise:", plans)

@@ -36,7 +36,7 @@ func (w *world) possibleEvents(into []event) []event {
 			continue
 		}
 		live = true
-		if !w.mayGo(a) || w.hasWaitingTwin(a) {
+		if !w.mayGo(a) || w.hasWaitingDuplicate(a) {
 			continue
 		}
 		for _, h := range a.op.outcomes(&w.budget, w.stage.plan.Soft, room[:0]) {
@@ -53,9 +53,9 @@ func (w *world) possibleEvents(into []event) []event {
 	return into
 }
 
-// hasWaitingTwin reports whether an earlier actor has the same role and has not
+// hasWaitingDuplicate reports whether an earlier actor has the same role and has not
 // moved either. The order of two such actors makes no difference.
-func (w *world) hasWaitingTwin(a *actor) bool {
+func (w *world) hasWaitingDuplicate(a *actor) bool {
 	if a.moved() {
 		return false
 	}

@@ -86,7 +86,7 @@ func (a *actor) finish(ctx context.Context, jobs []*job) {
 	}
 	for _, j := range jobs {
 		if slices.Contains(pause, &j.Completion) {
-			j.Outcome, j.Told = j.Attempt.End(j.Value, j.Err) //nolint:contextcheck // it has its own
+			j.Outcome, j.EndErr = j.Attempt.End(j.Value, j.Err) //nolint:contextcheck // it has its own
 		}
 		a.learn(j)
 	}
@@ -123,7 +123,7 @@ func (a *actor) beat(ctx context.Context, jobs []*job) {
 // run runs the function of an attempt, if it is to be run.
 func (a *actor) run(j *job) {
 	if out, err := j.Attempt.Prepare(); out != nil || err != nil {
-		j.Outcome, j.Told, j.done = out, err, true
+		j.Outcome, j.EndErr, j.done = out, err, true
 		return
 	}
 	in, err := a.w.stage.op.Input(j.Attempt)
@@ -177,7 +177,7 @@ func (a *actor) learn(j *job) {
 		return
 	}
 	var value string
-	err := j.Told
+	err := j.EndErr
 	if j.Outcome != nil {
 		err = errors.Join(err, j.Outcome.Decode(&value))
 	}

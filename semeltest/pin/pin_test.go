@@ -14,12 +14,12 @@ import (
 type failures struct {
 	testing.TB
 
-	told []string
+	reported []string
 }
 
 func (f *failures) Helper() {}
 func (f *failures) Errorf(format string, a ...any) {
-	f.told = append(f.told, fmt.Sprintf(format, a...))
+	f.reported = append(f.reported, fmt.Sprintf(format, a...))
 }
 
 // The input and the result of one operation in three versions of a program.
@@ -65,9 +65,9 @@ func TestCall(t *testing.T) {
 	} {
 		f := &failures{TB: t}
 		test.call(f)
-		told := strings.Join(f.told, "\n")
-		if (test.want == "") != (told == "") || !strings.Contains(told, test.want) {
-			t.Errorf("%s: told %q, want %q", name, told, test.want)
+		reported := strings.Join(f.reported, "\n")
+		if (test.want == "") != (reported == "") || !strings.Contains(reported, test.want) {
+			t.Errorf("%s: told %q, want %q", name, reported, test.want)
 		}
 	}
 	outside := semel.Define("charge", semel.OperationOptions[order1]{Policy: semel.Keyed()}).Call(me, "k", order1{"book"})

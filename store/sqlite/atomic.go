@@ -34,7 +34,7 @@ func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
 	w, err := s.begin(ctx, verbMark, mark)
 	switch {
 	case errors.Is(err, ErrBusy) && hold:
-		return tellBusy(ctx, run)
+		return runBusy(ctx, run)
 	case err != nil:
 		return store.NotCommitted, s.fault(ctx, "begin", err)
 	}
@@ -48,7 +48,7 @@ func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
 	return t.end(ctx, last, err)
 }
 
-func tellBusy(ctx context.Context,
+func runBusy(ctx context.Context,
 	run func(ctx context.Context, tx *sql.Tx, current store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
 	last, err := run(ctx, nil, store.SwapResult{Busy: true})

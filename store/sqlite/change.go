@@ -16,13 +16,13 @@ func statement(args []any, at any, c *store.Change) (verb, []any) {
 		return creation(args, at, to)
 	case c.If == to.Token:
 		args = append(args, at, due(to), expires(to))
-		return verbBeat, append(standsArgs(args, c), c.IfDue)
+		return verbBeat, append(currentArgs(args, c), c.IfDue)
 	case ends(c):
 		return verbEnd, append(args, at, int64(to.State), expires(to), to.Outcome, to.ID[:], int64(to.Attempt), int64(to.Owner))
 	default:
 		args = append(args, at, int64(to.State), int64(to.Attempt), int64(to.Owner), due(to), expires(to), to.Tainted,
 			to.Input != nil, to.Input, to.Outcome != nil, to.Outcome)
-		return verbMove, append(standsArgs(args, c), c.IfDue)
+		return verbMove, append(currentArgs(args, c), c.IfDue)
 	}
 }
 
@@ -75,7 +75,7 @@ func expires(r *store.Record) driver.Value {
 	return nil
 }
 
-// standsArgs appends the required token of a change.
-func standsArgs(args []any, c *store.Change) []any {
+// currentArgs appends the required token of a change.
+func currentArgs(args []any, c *store.Change) []any {
 	return append(args, c.To.ID[:], int64(c.If.State), int64(c.If.Attempt), int64(c.If.Owner))
 }

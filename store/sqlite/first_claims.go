@@ -80,19 +80,19 @@ func (s *session) openSome(ctx context.Context, v verb, changes []store.Change, 
 		}
 		return nil
 	}
-	return s.standInstead(ctx, changes, some, answers)
+	return s.readCurrent(ctx, changes, some, answers)
 }
 
-func (s *session) standInstead(ctx context.Context, changes []store.Change, some []int, answers []store.SwapResult) error {
-	ids, stand := make([]store.ID, len(some)), make([]store.SwapResult, len(some))
+func (s *session) readCurrent(ctx context.Context, changes []store.Change, some []int, answers []store.SwapResult) error {
+	ids, found := make([]store.ID, len(some)), make([]store.SwapResult, len(some))
 	for n, i := range some {
 		ids[n] = changes[i].To.ID
 	}
-	if err := getSome(ctx, s.stmt(ctx, verbGetMany), ids, stand); err != nil {
+	if err := getSome(ctx, s.stmt(ctx, verbGetMany), ids, found); err != nil {
 		return err
 	}
 	for n, i := range some {
-		if answers[i] = stand[n]; answers[i].Token == changes[i].To.Token {
+		if answers[i] = found[n]; answers[i].Token == changes[i].To.Token {
 			answers[i].Record = nil
 		}
 	}

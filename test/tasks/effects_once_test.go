@@ -20,7 +20,7 @@ func TestTasksRunOnceWhileWorkersAreKilledAndStopped(t *testing.T) {
 		killAndStop: time.Duration(rounds(30)) * time.Second, kill: time.Second, stops: true,
 	}
 	r := run(t, at, s, o)
-	r.tell(t)
+	r.logCounts(t)
 	r.check(t, o)
 	r.checkOnce(t)
 	undone := r.count(t, `select last_value from effects_n_seq`) - r.count(t, `select count(*) from effects`)
@@ -41,7 +41,7 @@ func TestTasksRunOnceOnSQLiteWhileWorkersAreKilled(t *testing.T) {
 		killAndStop: time.Duration(rounds(6)) * time.Second, kill: 600 * time.Millisecond,
 	}
 	r := run(t, at, s, o)
-	r.tell(t)
+	r.logCounts(t)
 	r.check(t, o)
 	r.checkOnce(t)
 }
@@ -57,7 +57,7 @@ func TestOutsideEffectsHappenOncePerAttempt(t *testing.T) {
 		killAndStop: time.Duration(rounds(6)) * time.Second, kill: 500 * time.Millisecond, stops: true,
 	}
 	r := run(t, at, s, o)
-	r.tell(t)
+	r.logCounts(t)
 	r.check(t, o)
 	enqueueAgain := r.count(t, `select count(*) from effects`) - int64(o.jobs)
 	t.Logf("%d effects happened again", enqueueAgain)

@@ -116,8 +116,8 @@ func (r *stressRun[Tx]) checkOnce(t *testing.T) {
 		(select 1 from effects e where e.key = t.key and t.result = e.key || '#' || e.attempt)`)
 }
 
-// tell says what has happened.
-func (r *stressRun[Tx]) tell(t *testing.T) {
+// logCounts logs what has happened.
+func (r *stressRun[Tx]) logCounts(t *testing.T) {
 	t.Helper()
 	t.Logf("%d kills, %d stops; %d requeues, %d takeovers, %d releases; %d fenced zombies, %d leases lost, %d callers answered",
 		r.processKiller.kills, r.processKiller.stops, r.count(t, requeues), r.count(t, takeovers), r.count(t, releases),

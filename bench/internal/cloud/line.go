@@ -92,19 +92,19 @@ func (n *line) dial(ctx context.Context, network, addr string) (net.Conn, error)
 type conn struct {
 	net.Conn
 
-	line  *line
-	asked atomic.Bool // something was written and no reply was read yet
-	woken chan struct{}
+	line        *line
+	awaitsReply atomic.Bool // something was written and no reply was read yet
+	woken       chan struct{}
 }
 
 func (c *conn) Write(b []byte) (int, error) {
-	c.asked.Store(true)
+	c.awaitsReply.Store(true)
 	return c.Conn.Write(b)
 }
 
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if n > 0 && c.asked.CompareAndSwap(true, false) {
+	if n > 0 && c.awaitsReply.CompareAndSwap(true, false) {
 		c.line.keep(waiter{time.Now().Add(c.line.delay), c.woken})
 	}
 	return n, err

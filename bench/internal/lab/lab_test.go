@@ -40,7 +40,7 @@ func TestOnlyAQuickRunIsLate(t *testing.T) {
 }
 
 // TestCloseTellsAllThatFailed, and removes the files all the same.
-func TestCloseTellsAllThatFailed(t *testing.T) {
+func TestCloseReportsAllErrors(t *testing.T) {
 	t.Parallel()
 	l := open(t, true)
 	first, second := errors.New("first"), errors.New("second")

@@ -35,7 +35,7 @@ func userIn(ctx context.Context) chatdb.User {
 // authenticated rejects requests without a valid token.
 func (s *app) authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		u, err := s.whoAsks(r)
+		u, err := s.authenticatedUser(r)
 		if err != nil {
 			s.refuse(w, r, err)
 			return
@@ -44,7 +44,7 @@ func (s *app) authenticated(next http.Handler) http.Handler {
 	})
 }
 
-func (s *app) whoAsks(r *http.Request) (chatdb.User, error) {
+func (s *app) authenticatedUser(r *http.Request) (chatdb.User, error) {
 	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
 	token = strings.TrimSpace(token)
 	if !ok || !strings.EqualFold(scheme, "Bearer") || token == "" {

@@ -47,7 +47,7 @@ func (p *points) readCommands(orders *bufio.Scanner) {
 		p.mu.Lock()
 		p.act, p.armed = act, point
 		p.mu.Unlock()
-		tell("armed")
+		report("armed")
 	}
 }
 
@@ -63,7 +63,7 @@ func (p *points) pass(point string) {
 	if !localServer {
 		return
 	}
-	tell("reached " + point)
+	report("reached " + point)
 	if act == "kill" {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}
@@ -72,8 +72,8 @@ func (p *points) pass(point string) {
 	<-p.cont // SIGSTOP takes a moment; wait until the test sends SIGCONT
 }
 
-// tell writes a line to the test in one write.
-func tell(line string) { _, _ = fmt.Fprintln(os.Stdout, line) }
+// report writes a line to the test in one write.
+func report(line string) { _, _ = fmt.Fprintln(os.Stdout, line) }
 
 // hooks returns the hooks.
 func (p *points) hooks() server.Hooks {
@@ -136,7 +136,7 @@ func (s pointStore) Atomic(ctx context.Context, id store.ID, hold bool,
 	if verdict == store.Committed {
 		s.p.pass(afterCommit)
 	}
-	tell(fmt.Sprintf("transaction %s: %v", verdict, err))
+	report(fmt.Sprintf("transaction %s: %v", verdict, err))
 	return verdict, err
 }
 
@@ -194,7 +194,7 @@ func (l leaving) WriteHeader(status int) {
 type eventPrinter struct{}
 
 func (eventPrinter) Observe(_ context.Context, e semel.Event) {
-	tell(fmt.Sprintf("event %s attempt %d %s", e.Kind, e.Attempt, e.State))
+	report(fmt.Sprintf("event %s attempt %d %s", e.Kind, e.Attempt, e.State))
 }
 
 // chatChild runs the chat server as a child process.

@@ -82,7 +82,7 @@ func attemptChild() int {
 	defer r.close()
 	_, err = r.run(context.Background(), key, func(point string) {
 		if point == dies {
-			tell("reached " + point)
+			report("reached " + point)
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {}
 		}

@@ -60,7 +60,7 @@ func (s *fakeServer) publish(w http.ResponseWriter, r *http.Request) {
 	if s.flaws[publishesOtherwise] {
 		published.Retention *= 2
 	}
-	tell(w, published)
+	report(w, published)
 }
 
 // refuse answers with the refusal for code.

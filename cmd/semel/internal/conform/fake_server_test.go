@@ -98,7 +98,7 @@ func (s *fakeServer) routes() http.Handler {
 	mux.HandleFunc("GET /effects/{op}", func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		tell(w, map[string]int{"count": s.effects[r.PathValue("op")]})
+		report(w, map[string]int{"count": s.effects[r.PathValue("op")]})
 	})
 	mux.HandleFunc("GET /.well-known/idempotency", s.publish)
 	mux.HandleFunc("POST /barrier/{op}", s.turnGate)
@@ -107,7 +107,7 @@ func (s *fakeServer) routes() http.Handler {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.denied[r.PathValue("op")] = !orders(r).Allowed
-		tell(w, struct{}{})
+		report(w, struct{}{})
 	})
 	return mux
 }
@@ -150,7 +150,7 @@ func (s *fakeServer) power(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
-	tell(w, struct{}{})
+	report(w, struct{}{})
 }
 
 func (s *fakeServer) turnGate(w http.ResponseWriter, r *http.Request) {
@@ -171,10 +171,10 @@ func (s *fakeServer) turnGate(w http.ResponseWriter, r *http.Request) {
 	if g != nil {
 		held = g.held
 	}
-	tell(w, map[string]int{"held": held})
+	report(w, map[string]int{"held": held})
 }
 
-func tell(w http.ResponseWriter, v any) {
+func report(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(v)
 }

@@ -51,7 +51,7 @@ func (g *changeFlags) cancel(ctx context.Context, db *database, was *store.Recor
 	v = changedView{recordView: viewOf(&now, db.salt, false)}
 	switch {
 	case now.State == store.InProgress:
-		v.Asked = n.request.String()
+		v.CancelRequest = n.request.String()
 	case now.State == store.Absent || !n.made:
 		now.ID = was.ID
 		return v, errRefused(&now, "neither Pending nor InProgress")

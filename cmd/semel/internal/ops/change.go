@@ -100,14 +100,14 @@ type changedView struct {
 	Was    string `json:"was"`
 	Actor  string `json:"actor"`
 	Reason string `json:"reason"`
-	// Asked is the record of the request to stop.
-	Asked string `json:"asked,omitempty"`
+	// CancelRequest is the record of the request to stop.
+	CancelRequest string `json:"asked,omitempty"`
 }
 
 // line returns v as a line for people.
 func (v *changedView) line() string {
-	if v.Asked != "" {
-		return fmt.Sprintf("%s is %s: its worker is requested to stop, by record %s", v.ID, v.State, v.Asked)
+	if v.CancelRequest != "" {
+		return fmt.Sprintf("%s is %s: its worker is requested to stop, by record %s", v.ID, v.State, v.CancelRequest)
 	}
 	text := fmt.Sprintf("%s was %s and is %s now", v.ID, v.Was, v.State)
 	switch {

@@ -50,10 +50,10 @@ func smsOf(key string) semel.Call  { return sms.Call(someScope(), key+"-s3cret",
 
 // changedOutput is the --json output of redrive, cancel and reschedule.
 type changedOutput struct {
-	ID, State, Was, Actor, Reason, Asked string
-	Attempt                              uint32
-	Due                                  float64 `json:"due_seconds"`
-	Progress                             struct{ Errors, Crashes, Redrives int }
+	ID, State, Was, Actor, Reason, CancelRequest string
+	Attempt                                      uint32
+	Due                                          float64 `json:"due_seconds"`
+	Progress                                     struct{ Errors, Crashes, Redrives int }
 }
 
 func (s *testDB) change(t *testing.T, args ...string) (c changedOutput) {
@@ -193,12 +193,12 @@ func TestCancelInProgress(t *testing.T) {
 			t.Fatalf("Dequeue = %v, %v", attempts, err)
 		}
 		c := s.change(t, "cancel", id)
-		if c.State != "InProgress" || c.Asked == "" {
+		if c.State != "InProgress" || c.CancelRequest == "" {
 			t.Errorf("cancel wrote %+v, want the record of the request", c)
 		}
-		s.wantNotes(t, c.Asked, "Absent to Pending")
+		s.wantNotes(t, c.CancelRequest, "Absent to Pending")
 		s.wantNotes(t, id)
-		if out := s.must(t, "cancel", id, "--reason", "r"); !strings.Contains(out, "requested to stop, by record "+c.Asked) {
+		if out := s.must(t, "cancel", id, "--reason", "r"); !strings.Contains(out, "requested to stop, by record "+c.CancelRequest) {
 			t.Errorf("a second cancel wrote %q", out)
 		}
 		worker.RenewLeases(t.Context(), attempts)

@@ -35,7 +35,7 @@ func run(args []string, out io.Writer) error {
 		return err
 	}
 	if *replay != "" {
-		return tell(out, *replay)
+		return printRun(out, *replay)
 	}
 	plans := sim.Deep()
 	if *only != "" {
@@ -57,7 +57,7 @@ func named(part string) []sim.Plan {
 	return plans
 }
 
-func tell(out io.Writer, line string) error {
+func printRun(out io.Writer, line string) error {
 	lines, v, err := sim.Replay(line, append(sim.Gate(), sim.Deep()...))
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ func TestExploreSaysWhatItFound(t *testing.T) {
 	}
 }
 
-func TestExploreTellsARun(t *testing.T) {
+func TestExplorePrintsARun(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	if err := run([]string{"-replay", "inline/faults:"}, &out); err != nil {
