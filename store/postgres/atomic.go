@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -66,20 +65,10 @@ func (s *Store) begin(ctx context.Context, id store.ID, hold bool) (*transaction
 	if err != nil {
 		return nil, err
 	}
-	var may *store.ID
-	if hold && s.quick {
-		may = &id
-	}
-	t, err := s.gate.enter(ctx, s, may)
-	switch {
-	case err != nil:
+	if err := s.gate.enter(ctx); err != nil {
 		return nil, err
-	case t != nil && ctx.Err() != nil: // the caller gave up and was admitted at the same moment
-		return t.orLeave(ctx, ctx.Err)
-	case t != nil:
-		return t.orLeave(ctx, func() error { return t.readCurrent(ctx) })
 	}
-	t = &transaction{store: s, tables: on, id: id}
+	t := &transaction{store: s, tables: on, id: id}
 	return t.orLeave(ctx, func() error { return t.take(ctx, hold) })
 }
 
@@ -88,7 +77,6 @@ func (t *transaction) take(ctx context.Context, hold bool) (err error) {
 	if t.conn, err = t.store.pool.Acquire(ctx); err != nil {
 		return fmt.Errorf("take a connection: %w", err)
 	}
-	t.taken = time.Now() //nolint:forbidigo // no instant of the protocol's
 	return t.open(ctx, hold)
 }
 

@@ -78,7 +78,7 @@ func (b *batchTx) take(ctx context.Context) (err error) {
 	if b.tables, err = b.store.tables(ctx); err != nil {
 		return err
 	}
-	if _, err := b.store.gate.enter(ctx, b.store, nil); err != nil {
+	if err := b.store.gate.enter(ctx); err != nil {
 		return err
 	}
 	if b.conn, err = b.store.pool.Acquire(ctx); err != nil {

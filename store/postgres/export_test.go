@@ -18,9 +18,6 @@ import (
 // SetCommitBound changes how long s waits for the end of a transaction.
 func (s *Store) SetCommitBound(d time.Duration) { s.commitBound = d }
 
-// SetKeptFor changes how long transactions follow each other on a connection.
-func (s *Store) SetKeptFor(d time.Duration) { s.keptFor = d }
-
 // LongestWait is how long a Swap waits for transactions that hold its records: once for the
 // batch, and then for each record alone.
 const LongestWait = busyAfter + someBusy*busyAfterAlone + (manyBusy-someBusy)*busyAtOnce
@@ -42,8 +39,6 @@ func Queries(s *Store) []Query {
 		{"look", s.texts.lent.made, t.look, []any{id}},
 		{"stands", s.texts.byKey, t.stands, []any{id}},
 		{"stands off", s.texts.byKey, t.standsOff, []any{id}},
-		{"stands next", s.texts.byKey, t.stands + s.texts.nextBack, []any{id}},
-		{"stands next off", s.texts.byKey, t.standsOff + s.texts.nextBack, []any{id}},
 		{"get many", s.texts.byKey, t.getMany, []any{uuids(make([]store.ID, 1000))}},
 		{"scan", s.texts.inOrder, t.scan, []any{id, int16(1), []byte("test"), int64(100), int64(0)}},
 		{"scan rare", s.texts.inOrder, t.scanRare, []any{id, int16(3), []byte("test"), int64(100), int64(0)}},
@@ -223,13 +218,6 @@ func (s *Store) SettleSessions() {
 	}
 }
 
-// Waiting tells how many wait to be let in.
-func (s *Store) Waiting() int {
-	s.gate.mu.Lock()
-	defer s.gate.mu.Unlock()
-	return len(s.gate.waiting)
-}
-
 // KeptRoom tells the most bytes that an idle connection of s keeps for its next trip.
 func (s *Store) KeptRoom(ctx context.Context) (most int) {
 	for _, c := range s.pool.AcquireAllIdle(ctx) {
@@ -242,20 +230,4 @@ func (s *Store) KeptRoom(ctx context.Context) (most int) {
 		c.Release()
 	}
 	return most
-}
-
-// LetDown has so many wait again whose promise was not kept, in the order they came, and
-// returns in which order they do.
-func LetDown(n int) (again []int) {
-	g := &admission{waiting: []*txWaiter{{}}}
-	came := make(map[*txWaiter]int)
-	for i := range n {
-		w := &txWaiter{late: time.Now()}
-		came[w] = i
-		g.readmit(w)
-	}
-	for _, w := range g.waiting[:n] {
-		again = append(again, came[w])
-	}
-	return again
 }

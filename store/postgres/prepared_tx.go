@@ -7,8 +7,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// openQuickly is openHeld on a connection that was used before. What was prepared
-// there may be gone, and is then prepared anew.
+// openPrepared is openHeld on a connection that was used before. If a prepared
+// statement is missing there, all are prepared again.
 func (t *transaction) openPrepared(ctx context.Context, of *preparedConn) error {
 	t.on(of)
 	err := t.openOnce(ctx)
@@ -31,9 +31,9 @@ func (t *transaction) on(of *preparedConn) {
 	t.session, t.wire, t.tx, t.of = of.conn, of.conn.PgConn().Conn(), of.tx, of
 }
 
-// opening is what the server has said at the begin.
+// beginReply is the server's reply to the begin.
 type beginReply struct {
-	noScans       bool // is expected
+	noScans       bool // expected
 	scans, number string
 	there         bool
 }
@@ -50,13 +50,10 @@ func (o *beginReply) row(n int, columns [][]byte) {
 
 func (*beginReply) done(int, []byte) {}
 
-// What ends the transaction is prepared before it begins, so that its end is sent
-// by nothing but its last trip.
+// openOnce prepares the statements that end the transaction before it begins, so that
+// the last round trip prepares nothing.
 func (t *transaction) openOnce(ctx context.Context) error {
 	if err := t.of.ready(ctx, t.tables.ended, `COMMIT`); err != nil {
-		return err
-	}
-	if err := t.readyForNext(ctx); err != nil {
 		return err
 	}
 	t.beginReply = beginReply{noScans: t.store.noScans.Load()}
@@ -70,7 +67,7 @@ func (t *transaction) openOnce(ctx context.Context) error {
 	return t.of.sendAsLongAs(ctx, &t.beginReply)
 }
 
-// addOpening adds what opens the transaction, behind what it begins with.
+// addOpening adds the statements after BEGIN.
 func (t *transaction) addOpening(ctx context.Context, held, exists string) error {
 	if err := t.of.add(ctx, held, func(r *encoder) { r.int64(rightTo(t.id)) }); err != nil {
 		return err
@@ -78,8 +75,8 @@ func (t *transaction) addOpening(ctx context.Context, held, exists string) error
 	return t.of.add(ctx, exists, func(r *encoder) { r.id(t.id) })
 }
 
-// seeWhatStands takes what the server said at the begin, and asks for more if that is
-// not all.
+// readCurrent takes the current record from the server's reply to the begin, and reads
+// the rest if the reply does not have all of it.
 func (t *transaction) readCurrent(ctx context.Context) error {
 	o := &t.beginReply
 	t.number, t.current.Busy = o.number, o.number == ""
@@ -89,13 +86,12 @@ func (t *transaction) readCurrent(ctx context.Context) error {
 	return t.readMore(ctx, o.scans, (o.scans == "off") != o.noScans, o.there)
 }
 
-// finishPrepared is finish for a change that isFinalInsert. The same round trip
-// begins the next transaction, if a caller waits for the connection.
+// finishPrepared is finish for a change that isFinalInsert.
 func (t *transaction) finishPrepared(ctx context.Context, last *store.Change) (store.Verdict, error) {
 	ctx = context.WithoutCancel(ctx)
-	e := preparedEnd{next: t.successor()}
+	var e preparedEnd
 	err := within(t.session, t.store.commitBound, func() error {
-		if err := t.addEnd(ctx, last, e.next); err != nil {
+		if err := t.addEnd(ctx, last); err != nil {
 			return err
 		}
 		return t.of.send(ctx, &e)
@@ -103,41 +99,23 @@ func (t *transaction) finishPrepared(ctx context.Context, last *store.Change) (s
 	if codeOf(err) == codeNoStatement {
 		t.of.forget()
 	}
-	if e.next != nil && e.tag == `COMMIT` && err == nil { // an error behind COMMIT is the next one's
-		t.handOn(ctx, e.next)
-	}
 	return t.finished(ctx, last, &e.endReply, err)
 }
 
-// addEnd adds what ends the transaction, and what begins the next one, if there is one.
-func (t *transaction) addEnd(ctx context.Context, last *store.Change, next *transaction) error {
+// addEnd adds the statements that end the transaction.
+func (t *transaction) addEnd(ctx context.Context, last *store.Change) error {
 	t.of.out.reset()
 	number, _ := strconv.ParseUint(t.number, 10, 64) // otherwise it matches no transaction
 	if err := t.of.add(ctx, t.tables.ended, func(r *encoder) { r.outright(last); r.int64(int64(number)) }); err != nil {
 		return err
 	}
-	if next == nil {
-		return t.of.add(ctx, `COMMIT`, noArgs)
-	}
-	if err := t.of.add(ctx, commitNext, noArgs); err != nil {
-		return err
-	}
-	return next.addOpening(ctx, t.store.texts.openNext, t.tables.existsNext(next.beginReply.noScans))
+	return t.of.add(ctx, `COMMIT`, noArgs)
 }
 
-// endingOne is what the server says of the end of a transaction, and of the begin of the
-// next one.
-type preparedEnd struct {
-	endReply
+// preparedEnd is the server's reply to the end of a transaction.
+type preparedEnd struct{ endReply }
 
-	next *transaction // nil if there is none
-}
-
-func (e *preparedEnd) row(n int, columns [][]byte) {
-	if n >= 2 {
-		e.next.beginReply.row(n-1, columns)
-	}
-}
+func (*preparedEnd) row(int, [][]byte) {}
 
 func (e *preparedEnd) done(n int, tag []byte) {
 	switch n {
@@ -148,7 +126,8 @@ func (e *preparedEnd) done(n int, tag []byte) {
 	}
 }
 
-// finished says what became of the transaction, or of the one there was instead.
+// finished returns the verdict on the transaction, or on another one that the handler
+// has begun instead.
 func (t *transaction) finished(ctx context.Context, last *store.Change, e *endReply, err error) (store.Verdict, error) {
 	if !e.same && codeOf(err) == codeDivisionByZero {
 		return t.gone(ctx, last, nil)

@@ -28,7 +28,5 @@ func (t *transaction) release() {
 	if t.conn != nil {
 		t.conn.Release()
 	}
-	if t.next == nil || !t.store.gate.admitWith(t.next, nil) {
-		t.store.gate.leave()
-	}
+	t.store.gate.leave()
 }

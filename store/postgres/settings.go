@@ -121,8 +121,6 @@ type texts struct {
 	begin            string       // before what follows
 	open             string       // at the begin of an Atomic; it borrows what look gives back
 	openHeld         string       // likewise, with the right to the record; what it borrows stands gives back
-	openNext         string       // likewise, where another one has ended in the same trip
-	nextBack         string       // behind the look there: what its waiting was bounded by is given back
 	first, firstHeld string       // creates at the begin of a batch
 	outright         string       // likewise, of a change that isOutright
 	outrightHeld     string
@@ -141,12 +139,6 @@ func newTexts(o *Options) texts {
 		settings = set(all) + ", " + settings
 	}
 	bounded := made(o.batchBounds())
-	var openNext string
-	if o.LockTimeout > 0 { // otherwise it is not known what to give back
-		waits := *o
-		waits.LockTimeout = min(nextLook, o.LockTimeout)
-		openNext = openHeld(waits.bounds())
-	}
 	return texts{
 		byKey: `SELECT ` + set(byKey()), inOrder: `SELECT ` + set(inOrder()), lent: lent,
 		listed: `SELECT ` + set(listed()),
@@ -159,9 +151,9 @@ func newTexts(o *Options) texts {
 			one: newTempSettings(one).frame(true), many: newTempSettings(many).frame(true), look: lent.frame(false),
 			alone: newTempSettings(alone).frame(true), hasty: newTempSettings(hasty).frame(true),
 		},
-		begin:    beginOf(o.Isolation),
-		open:     `SELECT pg_current_xact_id()::text, ` + settings,
-		openHeld: openHeld(o.bounds()), openNext: openNext, nextBack: settingsBehind([]setting{lockTimeout(o.LockTimeout)}),
+		begin:        beginOf(o.Isolation),
+		open:         `SELECT pg_current_xact_id()::text, ` + settings,
+		openHeld:     openHeld(o.bounds()),
 		first:        insert + firstValue + `$2::smallint / (` + bounded + `)::integer` + otherValues,
 		firstHeld:    insert + firstValue + `$2::smallint / (pg_try_advisory_xact_lock($15::bigint) AND ` + bounded + `)::integer` + otherValues,
 		outright:     outright + `$2::smallint / (` + bounded + `)::integer` + outrightValues,

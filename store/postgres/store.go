@@ -52,7 +52,6 @@ type Store struct {
 	asTexts bool
 
 	commitBound    time.Duration
-	keptFor        time.Duration // keptFor, except in tests
 	statementBound time.Duration // zero: the server's own
 }
 
@@ -81,6 +80,6 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	return &Store{
 		asTexts: mode == pgx.QueryExecModeExec || mode == pgx.QueryExecModeSimpleProtocol,
 		pool:    pool, sessions: sessionsOf(pool, config, o.MaxSessions), level: o.Isolation, texts: newTexts(&o),
-		quick: usesPrepared(config), gate: admissionOf(pool, conns), commitBound: commitBound, keptFor: keptFor, statementBound: max(0, o.StatementTimeout),
+		quick: usesPrepared(config), gate: admissionOf(pool, conns), commitBound: commitBound, statementBound: max(0, o.StatementTimeout),
 	}, nil
 }

@@ -30,8 +30,6 @@ type tables struct {
 	ends  string   // create one, or raise, and raise in any other transaction
 	ended string   // ends, for a change that isFinalInsert
 
-	next, nextOff string // like stands, after a transaction that ended in the same round trip
-
 	first, firstHeld       string // create one, or raise, and raise without the right
 	outright, outrightHeld string // the same for a change that isFinalInsert
 }
@@ -123,7 +121,6 @@ WHERE c.oid = to_regclass('semel_records')`
 	t := newTables(schema, s.asTexts)
 	t.first, t.firstHeld = t.in(s.texts.first), t.in(s.texts.firstHeld)
 	t.outright, t.outrightHeld = t.in(s.texts.outright), t.in(s.texts.outrightHeld)
-	t.next, t.nextOff = t.stands+s.texts.nextBack, t.standsOff+s.texts.nextBack
 	s.found.Store(t)
 	return t, nil
 }
@@ -135,12 +132,4 @@ func (t *tables) exists(noScans bool) string {
 		return t.standsOff
 	}
 	return t.stands
-}
-
-// existsNext is exists after a transaction that ended in the same round trip.
-func (t *tables) existsNext(noScans bool) string {
-	if noScans {
-		return t.nextOff
-	}
-	return t.next
 }

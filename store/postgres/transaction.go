@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -31,8 +30,6 @@ type transaction struct {
 	left bool // everything is released, or will be
 
 	beginReply beginReply // the server's reply to the begin
-	taken      time.Time  // when the connection was taken
-	next       *txWaiter  // the caller that was promised the connection
 }
 
 // The transaction status of a session, as the driver last received it.

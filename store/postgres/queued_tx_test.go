@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -16,7 +16,7 @@ import (
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// turn is a transaction of several that wait for each other.
+// turn is one of several transactions that wait for admission.
 type turn struct {
 	ctx  context.Context // nil: the test's
 	last store.Change
@@ -45,25 +45,17 @@ func (one *turn) atomic(t *testing.T, s *postgres.Store, first func()) {
 	one.over.Store(true)
 }
 
-// inTurn runs them one after the other: all wait while the first one runs. From the
-// third one on, each begins where another ends.
-func sortRanked(t *testing.T, s *postgres.Store, turns ...*turn) {
+// runQueued runs transactions on a pool that admits one at a time: the others are
+// started while the first one runs.
+func runQueued(t *testing.T, s *postgres.Store, turns ...*turn) {
 	t.Helper()
-	done := make(chan struct{})
+	var others sync.WaitGroup
 	turns[0].atomic(t, s, func() {
-		for i, one := range turns[1:] {
-			go func() {
-				defer func() { done <- struct{}{} }()
-				one.atomic(t, s, func() {})
-			}()
-			for s.Waiting() <= i {
-				continue
-			}
+		for _, one := range turns[1:] {
+			others.Go(func() { one.atomic(t, s, func() {}) })
 		}
 	})
-	for range turns[1:] {
-		<-done
-	}
+	others.Wait()
 }
 
 // several are turns that have an effect each.
@@ -81,7 +73,6 @@ func inTurns(t *testing.T, o postgres.Options) (*postgres.Store, *pgxpool.Pool) 
 	url := database(t)
 	others := connect(t, url)
 	s := newStore(t, connect(t, url, func(c *pgxpool.Config) { c.MaxConns = 2 }), o)
-	s.SetKeptFor(time.Hour)
 	return s, others
 }
 
@@ -97,9 +88,8 @@ func mustCommit(t *testing.T, others *pgxpool.Pool, turns ...*turn) {
 	}
 }
 
-// The transaction of a waiting caller begins where another one ends, and is like
-// any other.
-func TestNextBeginsWhereOneEnds(t *testing.T) {
+// A transaction that waited for admission has the same settings as any other.
+func TestQueuedTransactionsHaveTheSettings(t *testing.T) {
 	t.Parallel()
 	const seen = `SELECT concat_ws(' ', current_setting('transaction_isolation'), current_setting('enable_seqscan'),
 current_setting('lock_timeout'), current_setting('statement_timeout'), current_setting('idle_in_transaction_session_timeout'))`
@@ -112,37 +102,48 @@ current_setting('lock_timeout'), current_setting('statement_timeout'), current_s
 			one.run = func(ctx context.Context, tx pgx.Tx, stands store.SwapResult) error {
 				var got string
 				if err := tx.QueryRow(ctx, seen).Scan(&got); err != nil || got != want || stands.Token != (store.Token{}) {
-					t.Errorf("turn %s sees %q, %v and %+v, want %q and nothing", one.last.To.Key, got, err, stands, want)
+					t.Errorf("turn %s sees %q, %v and %+v, want %q and no record", one.last.To.Key, got, err, stands, want)
 				}
 				return effect(ctx, tx, one.last.To.Key)
 			}
 		}
-		before := s.Pool().Stat().AcquireCount()
-		sortRanked(t, s, turns...)
+		runQueued(t, s, turns...)
 		mustCommit(t, others, turns...)
-		if got := s.Pool().Stat().AcquireCount() - before; got != 2+1 { // the tables were looked for as well
-			t.Errorf("%s: %d turns have taken a connection %d times, want 3", level, len(turns), got)
-		}
 	}
 }
 
-// A connection that was kept for long enough goes back to the pool.
-func TestConnectionGoesBack(t *testing.T) {
+// A caller that gives up while it waits for admission returns at once, and leaves
+// nothing behind.
+func TestQueuedCallerGivesUp(t *testing.T) {
 	t.Parallel()
 	s, others := inTurns(t, postgres.Options{})
-	s.SetKeptFor(0)
-	turns := several(9)
-	before := s.Pool().Stat().AcquireCount()
-	sortRanked(t, s, turns...)
-	mustCommit(t, others, turns...)
-	if got := s.Pool().Stat().AcquireCount() - before; got != 9+1 {
-		t.Errorf("%d turns have taken a connection %d times, want 10", len(turns), got)
+	turns := several(2)
+	first, gone := turns[0], turns[1]
+	ctx, cancel := context.WithCancel(t.Context())
+	gone.ctx = ctx
+	gone.run = func(context.Context, pgx.Tx, store.SwapResult) error { t.Error("it is run"); return errHandler }
+	first.atomic(t, s, func() {
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			gone.atomic(t, s, func() {})
+		}()
+		cancel()
+		<-ended
+	})
+	mustCommit(t, others, first)
+	if gone.verdict != store.NotCommitted || !errors.Is(gone.err, context.Canceled) {
+		t.Errorf("Atomic = %v, %v, want it cancelled", gone.verdict, gone.err)
+	}
+	mustBeFree(t, s, gone.last)
+	if n := one[int](t, others, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in%'`); n != 0 {
+		t.Errorf("%d sessions are in a transaction", n)
 	}
 }
 
-// The current record, and a right that another transaction has, are reported as at
-// any other begin.
-func TestNextIsToldWhatStands(t *testing.T) {
+// A transaction that waited for admission sees the current record, and a record that
+// another transaction holds.
+func TestQueuedTransactionSeesTheCurrentRecord(t *testing.T) {
 	t.Parallel()
 	s, others := inTurns(t, postgres.Options{})
 	elsewhere := newStore(t, others, postgres.Options{})
@@ -155,24 +156,24 @@ func TestNextIsToldWhatStands(t *testing.T) {
 	stands.run = func(_ context.Context, _ pgx.Tx, is store.SwapResult) error { told = is; return errHandler }
 	busy.run = func(_ context.Context, _ pgx.Tx, is store.SwapResult) error { right = is; return errHandler }
 	_, err := elsewhere.Atomic(t.Context(), busy.last.To.ID, true, func(context.Context, pgx.Tx, store.SwapResult) (*store.Change, error) {
-		sortRanked(t, s, turns...)
+		runQueued(t, s, turns...)
 		return nil, errHandler
 	})
 	if !errors.Is(err, errHandler) {
 		t.Fatal(err)
 	}
 	if told.Token != other.To.Token || told.Record == nil || told.Record.Key != other.To.Key {
-		t.Errorf("told %+v, want what stands", told)
+		t.Errorf("it sees %+v, want the current record", told)
 	}
 	if !right.Busy {
-		t.Errorf("told %+v, want Busy", right)
+		t.Errorf("it sees %+v, want Busy", right)
 	}
 	mustCommit(t, others, turns[0], turns[1], turns[2], turns[5], turns[6])
 	mustBeFree(t, s, busy.last)
 }
 
-// What one fails with is its own, and the next one goes on.
-func TestOneFailsAndTheNextGoesOn(t *testing.T) {
+// The failure of one transaction does not change those that wait behind it.
+func TestQueuedTransactionsFailAlone(t *testing.T) {
 	t.Parallel()
 	s, others := inTurns(t, postgres.Options{})
 	trigger(t, others, `IF NEW.key = '3' THEN RAISE 'refused'; END IF`)
@@ -186,7 +187,7 @@ func TestOneFailsAndTheNextGoesOn(t *testing.T) {
 	}
 	rolledBack.run = func(context.Context, pgx.Tx, store.SwapResult) error { return errHandler }
 	rolledBack.last.To.State = store.Failed
-	sortRanked(t, s, turns...)
+	runQueued(t, s, turns...)
 	mustCommit(t, others, turns[0], turns[1], turns[5])
 	if fenced.verdict != store.NotCommitted || !errors.Is(fenced.err, store.ErrSuperseded) {
 		t.Errorf("Atomic = %v, %v, want ErrSuperseded", fenced.verdict, fenced.err)
@@ -196,24 +197,22 @@ func TestOneFailsAndTheNextGoesOn(t *testing.T) {
 	}
 }
 
-// A connection that is lost while one ends, and with it what it was to begin, is told to
-// that one alone.
-func TestConnectionLostBetweenTwo(t *testing.T) {
+// A connection that is lost while one transaction commits does not change the others.
+func TestQueuedTransactionLosesItsConnection(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	others := connect(t, url)
 	proxy := realtest.NewProxy(t, realtest.Postgres(t).Addr())
 	s := newStore(t, connect(t, proxy.URL(url), func(c *pgxpool.Config) { c.MaxConns = 2 }), postgres.Options{})
-	s.SetKeptFor(time.Hour)
 	turns := several(6)
 	lost := turns[3]
 	var fault *realtest.Fault
 	lost.run = func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) error {
 		err := effect(ctx, tx, "3")
-		fault = proxy.EatReply(realtest.SQL("COMMIT AND CHAIN"))
+		fault = proxy.EatReply(realtest.SQL("COMMIT"))
 		return err
 	}
-	sortRanked(t, s, turns...)
+	runQueued(t, s, turns...)
 	fault.Wait(t)
 	if lost.verdict != store.Unknown || lost.err == nil {
 		t.Errorf("Atomic = %v, %v, want Unknown", lost.verdict, lost.err)
@@ -226,4 +225,13 @@ func TestConnectionLostBetweenTwo(t *testing.T) {
 		}
 	}
 	mustCommit(t, others, append(turns[:3], turns[4:]...)...)
+}
+
+// waitFor waits until a session waits for a lock of that type.
+func waitFor(t *testing.T, others *pgxpool.Pool, of string) {
+	t.Helper()
+	for !one[bool](t, others, `SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = $1 AND NOT granted
+AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`, of) {
+		continue
+	}
 }
