@@ -15,10 +15,7 @@ import (
 // in one, with a limit of ten seconds. The right is an advisory lock on the last
 // eight bytes of the ID, for the transaction. If another transaction has it, run
 // receives Busy and a nil transaction. Transactions of Atomic use at most all but one
-// of the pool's connections; further callers wait until ctx ends. If a caller waits,
-// the round trip that commits one transaction begins the next one, for a quarter of a
-// second before the connection goes back to the pool. That is off if the pool has
-// hooks for acquired connections, or if LockTimeout is the server's own.
+// of the pool's connections; further callers wait until ctx ends, in their order.
 //
 // The handler's transaction cannot be committed or rolled back, which returns
 // [ErrEnded]; its Begin makes savepoints. If the handler has ended it all the same, by
