@@ -116,7 +116,7 @@ func knownTerms(t *testing.T) map[string]bool {
 	terms := make(map[string]bool)
 	for line := range strings.Lines(read(t, "internal/archtest/testdata/terms.txt")) {
 		if !strings.HasPrefix(line, "#") {
-			for _, word := range strings.Fields(line) {
+			for word := range strings.FieldsSeq(line) {
 				terms[word] = true
 			}
 		}

@@ -84,16 +84,6 @@ func (p *preparedConn) ready(ctx context.Context, texts ...string) error {
 	return nil
 }
 
-// knows says that all of the texts are prepared.
-func (p *preparedConn) knows(texts ...string) bool {
-	for _, text := range texts {
-		if p.known[text] == nil {
-			return false
-		}
-	}
-	return true
-}
-
 // forget forgets what was prepared, because the server has. Names are not given again.
 func (p *preparedConn) forget() { clear(p.known) }
 

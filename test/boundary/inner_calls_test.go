@@ -135,13 +135,13 @@ func innerCallsByMarks() map[string]innerCall {
 			prepare: doTxCall(0, nil, returns(errInner)), wantError: errInner, wrapsErrInner: true,
 		},
 		"Final": {
-			prepare: doCall(plan{}, returns(semel.Final(errInner))), wantError: hasFailure{},
+			prepare: doCall(plan{}, returns(semel.Final(errInner))), wantError: withFailureError{},
 		},
 		"failure that is replayed": {
-			prepare: secondCall(plan{}, returns(semel.Final(errInner)), nil), wantError: hasFailure{},
+			prepare: secondCall(plan{}, returns(semel.Final(errInner)), nil), wantError: withFailureError{},
 		},
 		"Snooze": {
-			prepare: doCall(plan{Retry: retry(semel.Retry{})}, returns(semel.Snooze(never))), wantError: hasAttempt{},
+			prepare: doCall(plan{Retry: retry(semel.Retry{})}, returns(semel.Snooze(never))), wantError: withAttemptError{},
 		},
 		"RetryIn": {
 			prepare: doCall(plan{Retry: retry(semel.Retry{})}, returns(semel.NotCommitted(semel.RetryIn(errInner, never)))), wantError: errInner, wrapsErrInner: true,
@@ -157,10 +157,10 @@ func innerCallsByAttempts() map[string]innerCall {
 	nothing := func(context.Context, semel.Scope, string) (any, bool, error) { return nil, false, nil }
 	return map[string]innerCall{
 		"too many errors": {
-			prepare: doCall(plan{Retry: retry(semel.Retry{MaxErrors: 1})}, returns(semel.NotCommitted(errInner))), wantError: hasFailure{},
+			prepare: doCall(plan{Retry: retry(semel.Retry{MaxErrors: 1})}, returns(semel.NotCommitted(errInner))), wantError: withFailureError{},
 		},
 		"too many crashes": {
-			prepare: afterCrash(plan{Policy: semel.AtLeastOnce(), Retry: retry(semel.Retry{MaxCrashes: 1})}, nil), wantError: hasAttempt{},
+			prepare: afterCrash(plan{Policy: semel.AtLeastOnce(), Retry: retry(semel.Retry{MaxCrashes: 1})}, nil), wantError: withAttemptError{},
 		},
 		"fence cannot be raised": {
 			prepare: afterCrash(plan{Policy: semel.Fenced(func(context.Context, semel.Scope, string, uint32) error {
@@ -278,8 +278,8 @@ func innerCallsByStores() map[string]innerCall {
 // failed is found in an error that has a *semel.Failure, and attempted in one that has a
 // *semel.AttemptError.
 type (
-	hasFailure struct{ error }
-	hasAttempt struct{ error }
+	withFailureError struct{ error }
+	withAttemptError struct{ error }
 )
 
 // wantSeen checks that the function that made the inner call can inspect its error.
@@ -289,9 +289,9 @@ func (e innerCall) wantInspectable(t *testing.T, err error) {
 	switch e.wantError.(type) { //nolint:errorlint // it says what to look for
 	case nil:
 		contextValues = err == nil
-	case hasFailure:
+	case withFailureError:
 		_, contextValues = errors.AsType[*semel.Failure](err)
-	case hasAttempt:
+	case withAttemptError:
 		_, contextValues = errors.AsType[*semel.AttemptError](err)
 	default:
 		contextValues = errors.Is(err, e.wantError)
