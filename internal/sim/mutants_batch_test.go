@@ -40,7 +40,7 @@ func memoryMutants() []mutant {
 		},
 		{
 			name: "memory that each repeat renews", plan: "task-do/aging", watch: "I17",
-			edits: []edit{{"cache.go", "	if !k.asked.Load() { // an unnecessary write would slow other processors down", "	k.until = now().Add(1000 * time.Hour)\n	if !k.asked.Load() { // a write"}},
+			edits: []edit{{"cache.go", "	if !k.used.Load() { // an unnecessary write would slow other processors down", "	k.until = now().Add(1000 * time.Hour)\n	if !k.used.Load() { // a write"}},
 		},
 	}
 }
