@@ -86,12 +86,12 @@ func homeOf(t *testing.T, url string) string {
 // child is a test binary of its own.
 type child struct{ cmd *exec.Cmd }
 
-// startChild runs TestNoServerOutlivesItsTests in another process, with dir for
+// startChild runs TestServersEndWithTheirTests in another process, with dir for
 // its temporary files, until it has its servers.
 func startChild(t *testing.T, kind, dir string) (child, childReport) {
 	t.Helper()
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0],
-		"-test.run=^TestNoServerOutlivesItsTests$", "-test.timeout=5m")
+		"-test.run=^TestServersEndWithTheirTests$", "-test.timeout=5m")
 	cmd.Env = append(os.Environ(), orphanEnv+"="+kind, "TMPDIR="+dir)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// TestNoServerOutlivesItsTests: a test binary ends or is killed while its servers
+// TestServersEndWithTheirTests: a test binary ends or is killed while its servers
 // are in any state. No server and no file is left.
 func TestServersEndWithTheirTests(t *testing.T) {
 	t.Parallel()

@@ -50,10 +50,11 @@ func smsOf(key string) semel.Call  { return sms.Call(someScope(), key+"-s3cret",
 
 // changedOutput is the --json output of redrive, cancel and reschedule.
 type changedOutput struct {
-	ID, State, Was, Actor, Reason, CancelRequest string
-	Attempt                                      uint32
-	Due                                          float64 `json:"due_seconds"`
-	Progress                                     struct{ Errors, Crashes, Redrives int }
+	ID, State, Was, Actor, Reason string
+	CancelRequest                 string `json:"asked"`
+	Attempt                       uint32
+	Due                           float64 `json:"due_seconds"`
+	Progress                      struct{ Errors, Crashes, Redrives int }
 }
 
 func (s *testDB) change(t *testing.T, args ...string) (c changedOutput) {
