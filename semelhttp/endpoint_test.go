@@ -295,7 +295,7 @@ func TestEndpointHangUp(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if resp, err := http.DefaultClient.Do(testRequest{body: tea}.request(t, srv).WithContext(ctx)); err == nil {
+		if resp, err := testClient.Do(testRequest{body: tea}.request(t, srv).WithContext(ctx)); err == nil {
 			resp.Body.Close()
 		}
 	}()

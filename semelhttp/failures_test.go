@@ -19,7 +19,7 @@ func sendAlone(t *testing.T, a testRequest, base string) (answer, bool) {
 	t.Helper()
 	req := a.request(t, base)
 	req.GetBody = nil
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := testClient.Do(req)
 	if err != nil {
 		return answer{}, false
 	}

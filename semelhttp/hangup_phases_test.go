@@ -26,7 +26,7 @@ func hangUpAt(t *testing.T, s *protectedSite, base string, gone <-chan (<-chan s
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if resp, err := http.DefaultClient.Do(s.ask().request(t, base).WithContext(ctx)); err == nil {
+		if resp, err := testClient.Do(s.ask().request(t, base).WithContext(ctx)); err == nil {
 			resp.Body.Close()
 			t.Error("the client that hung up has an answer")
 		}

@@ -37,7 +37,7 @@ func TestHangUpChangesNothing(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			if resp, err := http.DefaultClient.Do(testRequest{}.request(t, srv).WithContext(ctx)); err == nil {
+			if resp, err := testClient.Do(testRequest{}.request(t, srv).WithContext(ctx)); err == nil {
 				resp.Body.Close()
 				t.Error("the client that hung up has an answer")
 			}

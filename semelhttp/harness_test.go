@@ -189,6 +189,10 @@ func define(name string, o semel.OperationOptions[semelhttp.Request]) *semel.Ope
 	return semel.Define(name, o)
 }
 
+// testClient has a transport of its own: httptest.Server.Close closes the idle
+// connections of http.DefaultTransport, also one that a parallel test is about to use.
+var testClient = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+
 // testRequest is a request; its zero fields are ann's POST /ops of {"n":1} with key
 // k1.
 type testRequest struct {
@@ -232,7 +236,7 @@ func (a testRequest) request(t *testing.T, base string) *http.Request {
 
 func (a testRequest) send(t *testing.T, base string) (answer, error) {
 	t.Helper()
-	client := http.DefaultClient
+	client := testClient
 	if a.client != nil {
 		client = a.client
 	}

@@ -295,7 +295,7 @@ func TestPanicLeavesATrueRecord(t *testing.T) {
 				}))
 				req := testRequest{}.request(t, srv)
 				req.GetBody = nil // otherwise the client would retry by itself
-				if got, err := http.DefaultClient.Do(req); err == nil {
+				if got, err := testClient.Do(req); err == nil {
 					got.Body.Close()
 					t.Errorf("the client got %d, want a broken connection", got.StatusCode)
 				}

@@ -176,7 +176,7 @@ func TestChunkedIsTheSameRequest(t *testing.T) {
 		_ = testRequest{}.do(t, srv)
 		chunked := testRequest{}.request(t, srv)
 		chunked.Body, chunked.ContentLength = io.NopCloser(strings.NewReader(`{"n":1}`)), -1
-		resp, err := http.DefaultClient.Do(chunked)
+		resp, err := testClient.Do(chunked)
 		if err != nil {
 			t.Fatal(err)
 		}

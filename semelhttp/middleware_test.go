@@ -405,7 +405,7 @@ func TestBodyLimit(t *testing.T) {
 		wantProblem(t, testRequest{body: "12345678901"}.do(t, srv), http.StatusRequestEntityTooLarge, "body_too_large")
 		chunked := testRequest{body: "12345678901"}.request(t, srv)
 		chunked.Body, chunked.ContentLength = io.NopCloser(strings.NewReader("12345678901")), -1
-		resp, err := http.DefaultClient.Do(chunked)
+		resp, err := testClient.Do(chunked)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -507,7 +507,7 @@ func TestLeasedStatuses(t *testing.T) {
 				w.WriteHeader(status)
 				fmt.Fprintf(w, "run %d", n.Add(1))
 			})
-			first := testRequest{client: noRedirect(http.DefaultClient)}.do(t, srv)
+			first := testRequest{client: noRedirect(testClient)}.do(t, srv)
 			if got := b.record(t, "op", "k1").State; got != want {
 				t.Errorf("%d, keep %d: the record is %v, want %v", status, onError, got, want)
 			}
@@ -516,7 +516,7 @@ func TestLeasedStatuses(t *testing.T) {
 				continue
 			}
 			wantFirst(t, first, status, "run 1")
-			again := testRequest{client: noRedirect(http.DefaultClient)}.do(t, srv)
+			again := testRequest{client: noRedirect(testClient)}.do(t, srv)
 			if want == store.Succeeded {
 				wantReplay(t, again, first)
 			} else {

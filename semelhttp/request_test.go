@@ -32,7 +32,7 @@ func TestHandlerSeesItsRequest(t *testing.T) {
 		wantFirst(t, first, http.StatusOK, want)
 		chunked := testRequest{path: "/ops/7"}.request(t, srv)
 		chunked.Body, chunked.ContentLength = io.NopCloser(strings.NewReader(`{"n":1}`)), -1
-		resp, err := http.DefaultClient.Do(chunked)
+		resp, err := testClient.Do(chunked)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +42,7 @@ func TestHandlerSeesItsRequest(t *testing.T) {
 		}
 		other := testRequest{path: "/ops/7", key: []string{"k2"}}.request(t, srv)
 		other.Body, other.ContentLength = io.NopCloser(strings.NewReader(`{"n":1}`)), -1
-		resp, err = http.DefaultClient.Do(other)
+		resp, err = testClient.Do(other)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -60,7 +60,7 @@ func TestFlushedStreamIsATombstone(t *testing.T) {
 				<-read // the client has the first part while the handler runs
 				_, _ = io.WriteString(w, "after")
 			})
-			resp, err := http.DefaultClient.Do(testRequest{}.request(t, srv))
+			resp, err := testClient.Do(testRequest{}.request(t, srv))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -223,7 +223,7 @@ func TestInformationalResponsesAreSentAtOnce(t *testing.T) {
 			return nil
 		}}
 		req := testRequest{}.request(t, srv)
-		resp, err := http.DefaultClient.Do(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
+		resp, err := testClient.Do(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -272,7 +272,7 @@ func TestTrailersReachTheFirstCallerOnly(t *testing.T) {
 			w.Header().Set("X-Sum", "42")
 			w.Header().Set(http.TrailerPrefix+"X-More", "43")
 		})
-		resp, err := http.DefaultClient.Do(testRequest{}.request(t, srv))
+		resp, err := testClient.Do(testRequest{}.request(t, srv))
 		if err != nil {
 			t.Fatal(err)
 		}

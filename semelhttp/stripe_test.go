@@ -263,7 +263,7 @@ func TestStripePanicsAreNotStored(t *testing.T) {
 	})
 	req := testRequest{}.request(t, srv)
 	req.GetBody = nil // otherwise the client would retry by itself
-	if resp, err := http.DefaultClient.Do(req); err == nil {
+	if resp, err := testClient.Do(req); err == nil {
 		resp.Body.Close()
 		t.Errorf("the client got %d, want a broken connection", resp.StatusCode)
 	}

@@ -77,7 +77,7 @@ func TestInterruptedStreamIsNoResponse(t *testing.T) {
 	var resp *http.Response
 	zombie, first := overtaken(t, b, runAgain, h, bar.entered, func(zombie string) {
 		var err error
-		if resp, err = http.DefaultClient.Do(testRequest{}.request(t, zombie)); err != nil {
+		if resp, err = testClient.Do(testRequest{}.request(t, zombie)); err != nil {
 			t.Fatal(err)
 		}
 	})
