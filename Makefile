@@ -10,7 +10,7 @@ TOOL = $(GO) tool -modfile=tools/go.mod
 BENCHTOOL = $(GO) tool -modfile=../tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-full servers bench lint fmt fix dead arch explore soak tidy
+.PHONY: help run test test-full servers bench lint fmt fix dead arch trace explore soak tidy
 
 help: ## show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,11 @@ fix: ## write things the way today's Go writes them
 
 arch: ## the import law and the house rules; UPDATE=1 redraws the picture
 	$(GO) test -count=1 ./internal/archtest $(if $(UPDATE),-update)
+
+trace: ## list the functions that one warm request enters (STORE=memory or sqlite, REPLAY=1)
+	@mkdir -p var/trace
+	$(GO) build -cover -covermode=atomic -coverpkg=./... -o var/trace/trace ./test/trace
+	@GOCOVERDIR=var/trace var/trace/trace -list -store $(or $(STORE),memory) $(if $(REPLAY),-replay)
 
 explore: ## every interleaving of three callers, or of two callers with sweeper and healer; takes long
 	$(GO) run ./internal/sim/cmd/explore

@@ -33,7 +33,7 @@ func (q *claimer) releaseClaim(ctx context.Context, claim store.Change, before s
 	now, e, d := claimed, q.releaseEvent(claim, before), protocol.Decision{}
 	ctx, cancel := q.c.bounded(ctx)
 	defer cancel()
-	return q.c.complete(ctx, func() store.Record { return claimed }, &now, &e, &d) == nil
+	return q.c.writer.complete(ctx, func() store.Record { return claimed }, &now, &e, &d) == nil
 }
 
 // releaseEvent is the end of a claim whose operation was not run.

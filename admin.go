@@ -20,7 +20,7 @@ func (c *Core) Get(ctx context.Context, operation string, scope Scope, key strin
 		return store.Record{}, false, seal(err)
 	}
 	for _, id := range c.recordIDs(operation, scope, key) {
-		r, err := c.get(ctx, id)
+		r, err := c.reader.get(ctx, id)
 		if err != nil {
 			return r, false, seal(fmt.Errorf("%w: get the record: %w", ErrUnavailable, err))
 		}
@@ -87,7 +87,7 @@ func (c *Core) resolve(ctx context.Context, r Resolution) (store.Record, error) 
 	if err := c.notWithinTx(ctx, false); err != nil {
 		return store.Record{}, err
 	}
-	current, err := c.get(ctx, r.ID)
+	current, err := c.reader.get(ctx, r.ID)
 	if err != nil {
 		return current, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
 	}
@@ -102,7 +102,7 @@ func (c *Core) resolve(ctx context.Context, r Resolution) (store.Record, error) 
 			return current, err
 		}
 	}
-	answer, err := c.swapNoted(ctx, d.Change, store.Note{ID: r.ID, From: d.Change.If, To: d.Change.To.Token, Actor: r.Actor, Reason: r.Reason})
+	answer, err := c.writer.swapNoted(ctx, d.Change, store.Note{ID: r.ID, From: d.Change.If, To: d.Change.To.Token, Actor: r.Actor, Reason: r.Reason})
 	switch {
 	case err != nil:
 		return current, fmt.Errorf("%w: resolve: %w", ErrUnavailable, err)
@@ -146,28 +146,6 @@ func (c *Core) resolvedOutcome(r Resolution, current store.Record) []byte {
 	}
 }
 
-// swapNoted makes the change with a note of the actor and the reason, if the store
-// keeps notes.
-func (c *Core) swapNoted(ctx context.Context, change store.Change, note store.Note) (store.SwapResult, error) {
-	auditor, ok := c.store.(store.Auditor)
-	if !ok {
-		return c.swap(ctx, &change, askTries)
-	}
-	ctx, cancel := context.WithTimeout(ctx, c.options.RecordTimeout)
-	defer cancel()
-	var last error
-	for range askTries {
-		answer, err := auditor.SwapNoted(ctx, change, note)
-		if err == nil {
-			return answer, answer.Err
-		}
-		if last = err; ctx.Err() != nil {
-			break
-		}
-	}
-	return store.SwapResult{}, last
-}
-
 // Notes lists an operator's changes of a record, oldest first, and nothing if the
 // store keeps no notes.
 func (c *Core) Notes(ctx context.Context, id store.ID) ([]store.Note, error) {
@@ -187,7 +165,7 @@ func (c *Core) Notes(ctx context.Context, id store.ID) ([]store.Note, error) {
 func (c *Core) Purge(ctx context.Context, limit int) (int, error) {
 	n, err := c.store.Purge(ctx, limit)
 	if n > 0 {
-		c.cache.clear() // the store does not say which records it removed
+		c.cache.Clear() // the store does not say which records it removed
 	}
 	if err != nil {
 		return n, seal(fmt.Errorf("%w: purge: %w", ErrUnavailable, err))

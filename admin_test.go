@@ -26,14 +26,14 @@ func TestGet(t *testing.T) {
 		}
 		_, _, err := p.Get(t.Context(), "op", semel.Scope{}, "k")
 		wantField(t, err, "Scope")
-		p.wire.on(func(request) fault { return fault{before: errCut} })
-		if _, found, err := p.Get(t.Context(), "op", me, "k"); found || !errors.Is(err, errCut) || p.wire.count(getCall) != 3 {
-			t.Errorf("Get = %v, %v after %d tries, want the store's error after three", found, err, p.wire.count(getCall))
+		p.faults.Decide(func(request) fault { return fault{Before: errCut} })
+		if _, found, err := p.Get(t.Context(), "op", me, "k"); found || !errors.Is(err, errCut) || p.faults.CallsOf("Get") != 3 {
+			t.Errorf("Get = %v, %v after %d tries, want the store's error after three", found, err, p.faults.CallsOf("Get"))
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, _, err := p.Get(ctx, "op", me, "k"); err == nil || p.wire.count(getCall) != 4 {
-			t.Errorf("Get: %v after %d tries, want one try with a canceled context", err, p.wire.count(getCall)-3)
+		if _, _, err := p.Get(ctx, "op", me, "k"); err == nil || p.faults.CallsOf("Get") != 4 {
+			t.Errorf("Get: %v after %d tries, want one try with a canceled context", err, p.faults.CallsOf("Get")-3)
 		}
 	})
 }
@@ -58,7 +58,7 @@ func TestList(t *testing.T) {
 		if err != nil || len(rest) != 1 {
 			t.Errorf("the next page has %d records, %v, want 1", len(rest), err)
 		}
-		p.wire.on(func(request) fault { return fault{before: errCut} })
+		p.faults.Decide(func(request) fault { return fault{Before: errCut} })
 		if _, err := p.List(t.Context(), store.Query{}); !errors.Is(err, errCut) {
 			t.Errorf("List: %v, want the store's error", err)
 		}
@@ -208,9 +208,9 @@ func TestResolveWithLostReply(t *testing.T) {
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		createExisting(t, mem, call, inDoubt)
 		r := semel.Resolution{ID: call.ID(), To: store.Failed, Actor: "ann", Reason: "asked the bank"}
-		for kind, f := range map[string]fault{getCall: {before: errCut}, notedCall: {before: errCut}} {
-			p.wire.on(func(r request) fault {
-				if r.kind == kind {
+		for kind, f := range map[string]fault{"Get": {Before: errCut}, "SwapNoted": {Before: errCut}} {
+			p.faults.Decide(func(r request) fault {
+				if r.Method == kind {
 					return f
 				}
 				return fault{}
@@ -219,13 +219,13 @@ func TestResolveWithLostReply(t *testing.T) {
 				t.Errorf("Resolve: %v, want ErrUnavailable", err)
 			}
 		}
-		p.wire.on(func(r request) fault { return fault{busy: r.kind == notedCall} })
+		p.faults.Decide(func(r request) fault { return fault{Busy: r.Method == "SwapNoted"} })
 		if _, err := p.Resolve(t.Context(), r); !errors.Is(err, semel.ErrInProgress) {
 			t.Errorf("Resolve: %v, want ErrInProgress", err)
 		}
-		p.wire.on(func(r request) fault {
-			if r.kind == notedCall {
-				return fault{refuse: errCut}
+		p.faults.Decide(func(r request) fault {
+			if r.Method == "SwapNoted" {
+				return fault{Result: &store.SwapResult{Err: errCut}}
 			}
 			return fault{}
 		})
@@ -233,15 +233,15 @@ func TestResolveWithLostReply(t *testing.T) {
 			t.Errorf("Resolve: %v, want the store's reason", err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		p.wire.on(func(r request) fault {
-			if r.kind == notedCall {
+		p.faults.Decide(func(r request) fault {
+			if r.Method == "SwapNoted" {
 				cancel()
-				return fault{hang: true}
+				return fault{Hang: true}
 			}
 			return fault{}
 		})
-		if _, err := p.Resolve(ctx, r); !errors.Is(err, context.Canceled) || p.wire.count(notedCall) != 1 {
-			t.Errorf("Resolve: %v after %d tries, want one with a canceled context", err, p.wire.count(notedCall))
+		if _, err := p.Resolve(ctx, r); !errors.Is(err, context.Canceled) || p.faults.CallsOf("SwapNoted") != 1 {
+			t.Errorf("Resolve: %v after %d tries, want one with a canceled context", err, p.faults.CallsOf("SwapNoted"))
 		}
 		wantState(t, mem, call, store.InDoubt)
 	})
@@ -257,9 +257,9 @@ func TestResolveLosesToTheLateLeader(t *testing.T) {
 		gate := make(chan struct{})
 		do(t.Context(), p, call, func(context.Context) (string, error) {
 			setInDoubt(t, mem, call)
-			person.wire.on(func(r request) fault {
-				if r.kind == notedCall {
-					return fault{gate: gate}
+			person.faults.Decide(func(r request) fault {
+				if r.Method == "SwapNoted" {
+					return fault{Gate: gate}
 				}
 				return fault{}
 			})
@@ -281,23 +281,18 @@ func TestResolveLosesToTheLateLeader(t *testing.T) {
 	})
 }
 
-// noNotesStore is a store that keeps no notes.
-type noNotesStore struct{ store.TxStore[*memory.Tx] }
-
+// TestResolveWithoutNotes: the store is no Auditor.
 func TestResolveWithoutNotes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		createExisting(t, mem, call, inDoubt)
-		engine, err := semel.New(noNotesStore{mem}, semel.Options{Survive: store.NoFailure})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := engine.Resolve(t.Context(), semel.Resolution{ID: call.ID(), To: store.Pending, Actor: "ann", Reason: "looked"})
+		p := startPlain(t, newFaulty(mem), semel.Options{})
+		r, err := p.Resolve(t.Context(), semel.Resolution{ID: call.ID(), To: store.Pending, Actor: "ann", Reason: "looked"})
 		if err != nil || r.State != store.Pending {
 			t.Errorf("Resolve = %v, %v, want Pending", r.State, err)
 		}
-		if notes, err := engine.Notes(t.Context(), call.ID()); notes != nil || err != nil {
+		if notes, err := p.Notes(t.Context(), call.ID()); notes != nil || err != nil {
 			t.Errorf("Notes = %v, %v, want none", notes, err)
 		}
 	})

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/semelgo/semel/internal/clock"
+	"github.com/semelgo/semel/internal/lazyctx"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -17,13 +19,14 @@ type Attempt struct {
 	c        *Core
 	call     Call
 	times    times
-	token    store.Token   // of the claim: the fencing token
-	found    *store.Record // the claimed record; nil: a new record of the call
+	right    right
+	token    store.Token   // the fencing token; a single transaction writes its number and owner
+	found    *store.Record // the record that the attempt changes; nil: its claim, of a new record
 	inflight *inflightCall // nil: the call has no followers in this process
-	begun    instant       // before the claim was sent: the lease counts from here
+	begun    clock.Instant // before the claim was sent: the lease counts from here
 
-	ctx     context.Context //nolint:containedctx // its own life
-	lazy    lazyContext     // state of ctx
+	ctx     context.Context //nolint:containedctx // of its function
+	lazy    lazyctx.Context // state of ctx
 	renewer leaseRenewer
 
 	adapter Adapter // nil: the function's value is stored
@@ -35,14 +38,8 @@ type Attempt struct {
 	triedTx   bool // runTx was called; guarded by mu
 	txOpen    bool // its transaction has begun; guarded by mu
 	ended     atomic.Bool
-	txOutcome atomic.Pointer[txOutcome] // nil: no transaction of InTx has decided the attempt
+	txOutcome atomic.Pointer[txEnd] // nil: no transaction of InTx has decided the attempt
 	mu        sync.Mutex
-}
-
-// txOutcome is the outcome that a transaction of InTx has decided.
-type txOutcome struct {
-	current store.Record
-	err     error // instead of an outcome
 }
 
 // Outcome is how an operation ended. Every caller of its key receives the same
@@ -65,8 +62,10 @@ func (o *Outcome) Decode(into any) error { return seal(decodeResult(o.Record.Out
 
 // start starts the attempt's context and the renewal of its lease. If alone is not
 // set, RenewLeases renews the lease together with others.
-func (a *Attempt) start(ctx context.Context, sent instant, alone bool) {
-	a.lazy.parent, a.ctx = ctx, (*attemptContext)(a)
+func (a *Attempt) start(ctx context.Context, sent clock.Instant, alone bool) {
+	a.right = (*leased)(a)
+	a.lazy.Init(ctx)
+	a.ctx = (*attemptContext)(a)
 	a.renewer.a = a
 	a.renewer.start(sent, alone)
 }
@@ -75,7 +74,7 @@ func (a *Attempt) start(ctx context.Context, sent instant, alone bool) {
 func (a *Attempt) detached() context.Context { return (*detachedContext)(a) }
 
 // cancel ends the attempt's context.
-func (a *Attempt) cancel(cause error) { a.lazy.cancel(cause) }
+func (a *Attempt) cancel(cause error) { a.lazy.Cancel(cause) }
 
 // attemptContext is the context of an attempt. It ends when the lease is lost. It
 // is the attempt itself, which saves an allocation.

@@ -1,15 +1,15 @@
 package semel
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/groupcommit"
-	"github.com/semelgo/semel/internal/protocol"
+	"github.com/semelgo/semel/internal/lazyctx"
 	"github.com/semelgo/semel/store"
 )
 
@@ -28,44 +28,35 @@ func (l *batching) open(s store.Store, caps store.Capabilities, o *Options) {
 		return
 	}
 	swaps := groupcommit.Config[store.ID, store.Change, store.SwapResult]{
-		Flush: s.Swap, Key: func(c *store.Change) store.ID { return c.To.ID }, Compare: compareIDs,
+		Flush: s.Swap, Key: func(c *store.Change) store.ID { return c.To.ID },
 		Flushers: caps.ConcurrentSwaps, ParallelAt: crowd, MaxBatch: caps.MaxBatch, MaxWaiting: o.MaxQueued, Timeout: o.RecordTimeout,
 		WithDeadline: batchDeadline, Scheduler: l.steps,
 	}
 	if g, ok := s.(store.BatchJoiner); ok && g.Self() == s {
 		swaps.FlushJoinable = g.SwapJoinable
 	}
-	if caps.ConcurrentSwaps > 1 {
-		swaps.Kind = kindOf
-	}
 	l.swaps = groupcommit.New(swaps)
 	l.gets = groupcommit.New(groupcommit.Config[store.ID, store.ID, store.SwapResult]{
-		Flush: s.Get, Key: func(id *store.ID) store.ID { return *id }, Compare: compareIDs, Shared: true,
+		Flush: s.Get, Key: func(id *store.ID) store.ID { return *id }, Shared: true,
 		Flushers: caps.ConcurrentSwaps, ParallelAt: crowd, MaxBatch: maxReads, MaxWaiting: o.MaxQueued, Timeout: o.RecordTimeout,
 		WithDeadline: batchDeadline, Scheduler: l.steps,
 	})
 }
 
-// kindOf separates claims from ends, which are different statements. If one batch
-// runs at a time, a caller that is left out would wait for a whole batch.
-func kindOf(c *store.Change) int { return int(c.If.State) }
-
 // batchDeadline is withDeadline for a batching queue.
 func batchDeadline(ctx context.Context, end time.Time) (context.Context, func()) {
 	b := new(batchContext)
-	b.until(ctx, end)
-	return b, b.end
+	b.Until(ctx, end)
+	return b, b.End
 }
 
 // batchContext is the context of a batch. While it is used, only its deadline and
 // its parent can end it.
-type batchContext struct{ lazyDeadline }
+type batchContext struct{ lazyctx.Timed }
 
 // Besides returns the context that can end a batch before its deadline. A store
 // that applies the deadline itself watches only that context.
-func (b *batchContext) Besides() context.Context { return b.parent }
-
-func compareIDs(a, b store.ID) int { return bytes.Compare(a[:], b[:]) }
+func (b *batchContext) Besides() context.Context { return b.Parent() }
 
 // crowd is the number of waiting callers from which a second concurrent batch is
 // faster, measured on PostgreSQL with two processors and 8 to 256 callers.
@@ -105,45 +96,6 @@ func asAbandoned(err error) *groupcommit.AbandonedError[store.SwapResult] {
 	return e
 }
 
-// swapBatched is swap in a batch. A change whose batch failed is retried on its
-// own, so that one change cannot fail others again. A record that another open
-// transaction holds is written on its own for some time. The whole call takes at
-// most RecordTimeout.
-func (c *Core) swapBatched(ctx context.Context, change *store.Change, tries int) (store.SwapResult, error) {
-	if c.batching.swaps == nil || c.batching.busy.has(change.To.ID) {
-		return c.swap(ctx, change, tries)
-	}
-	begun := now()
-	must := protocol.IsEnd(change) // a full queue must not refuse it
-	answer, err := c.batching.swaps.Do(ctx, *change, must)
-	switch {
-	case err == nil:
-		c.observeBusy(change.To.ID, answer.Busy)
-		return refusal(answer)
-	case isNotSent(err), asAbandoned(err) != nil:
-		return answer, err
-	}
-	c.emit(ctx, EventStoreError, change.To, err)
-	if tries == 1 || ctx.Err() != nil {
-		return answer, err
-	}
-	ctx, span := withDeadline(ctx, begun.Add(c.options.RecordTimeout))
-	defer span.end()
-	return c.retrySwap(ctx, change, tries, 2, err)
-}
-
-// observeBusy notes whether the store was busy. In a store with one writer, Busy
-// says nothing about the record.
-func (c *Core) observeBusy(id store.ID, busy bool) {
-	if c.caps.SingleWriter {
-		if !busy {
-			c.readHint.observeWrite()
-		}
-		return
-	}
-	c.batching.busy.observe(id, busy)
-}
-
 // busyRecords are records that another open transaction holds. They are kept out of
 // batches, because the whole batch would wait for them.
 type busyRecords struct {
@@ -166,7 +118,7 @@ func (b *busyRecords) has(id store.ID) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	until, ok := b.until[id]
-	return ok && now().Before(until)
+	return ok && clock.Now().Before(until)
 }
 
 // observe notes the store's answer for a record.
@@ -185,7 +137,7 @@ func (b *busyRecords) observe(id store.ID, busy bool) {
 func (b *busyRecords) add(id store.ID) {
 	if len(b.until) >= maxBusy {
 		for other, until := range b.until {
-			if !now().Before(until) {
+			if !clock.Now().Before(until) {
 				delete(b.until, other)
 			}
 		}
@@ -196,5 +148,5 @@ func (b *busyRecords) add(id store.ID) {
 	if b.until == nil {
 		b.until = make(map[store.ID]time.Time)
 	}
-	b.until[id] = now().Add(busyFor)
+	b.until[id] = clock.Now().Add(busyFor)
 }

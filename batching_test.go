@@ -19,9 +19,7 @@ import (
 // a time, and keeps the sizes of the batches.
 func grouped(t *testing.T, mem *memory.Store, o semel.Options) (*process, *batches) {
 	t.Helper()
-	w := newWire(mem)
-	w.capabilities = func(c *store.Capabilities) { c.ConcurrentSwaps = 1 }
-	return startOn(t, w, o), new(batches)
+	return startOn(t, limitedOver(mem, func(c *store.Capabilities) { c.ConcurrentSwaps = 1 }), o), new(batches)
 }
 
 // hold has each of the first n Swaps wait for its gate, and notes all.
@@ -30,10 +28,10 @@ func hold(p *process, seen *batches, n int) []chan struct{} {
 	for i := range gates {
 		gates[i] = make(chan struct{})
 	}
-	p.wire.on(func(r request) fault {
+	p.faults.Decide(func(r request) fault {
 		seen.note(r)
-		if r.kind == swapCall && r.n <= n {
-			return fault{gate: gates[r.n-1]}
+		if r.Method == "Swap" && r.MethodN <= n {
+			return fault{Gate: gates[r.MethodN-1]}
 		}
 		return fault{}
 	})
@@ -48,7 +46,7 @@ type batches struct {
 
 func (b *batches) note(r request) {
 	var keys []string
-	for _, c := range r.changes {
+	for _, c := range r.Changes {
 		keys = append(keys, c.To.Key+"→"+c.To.State.String())
 	}
 	slices.Sort(keys)
@@ -88,7 +86,7 @@ func TestConcurrentCallsShareBatches(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, seen := grouped(t, memory.New(memory.Options{}), semel.Options{})
 		gate := make(chan struct{})
-		p.wire.on(func(r request) fault { seen.note(r); return fault{gate: gate} })
+		p.faults.Decide(func(r request) fault { seen.note(r); return fault{Gate: gate} })
 		for key, a := range together(t, p, plain("op", semel.OperationOptions[string]{}), gate, "a", "b", "c") {
 			a.want(t, key, false)
 		}
@@ -108,11 +106,11 @@ func TestPoisonedRecordFailsAlone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := grouped(t, memory.New(memory.Options{}), semel.Options{})
 		gate := make(chan struct{})
-		p.wire.on(func(r request) fault {
-			if slices.ContainsFunc(r.changes, func(c store.Change) bool { return c.To.Key == "poison" }) {
-				return fault{before: errCut, gate: gate}
+		p.faults.Decide(func(r request) fault {
+			if slices.ContainsFunc(r.Changes, func(c store.Change) bool { return c.To.Key == "poison" }) {
+				return fault{Before: errCut, Gate: gate}
 			}
-			return fault{gate: gate}
+			return fault{Gate: gate}
 		})
 		op := plain("op", semel.OperationOptions[string]{})
 		got := together(t, p, op, gate, "a", "poison", "b")
@@ -141,11 +139,11 @@ func TestBusyRecordIsKeptOutOfBatches(t *testing.T) {
 		synctest.Wait()
 		waits := later(func() answer { return do(t.Context(), p, busy, returns("busy")) })
 		synctest.Wait() // the store has answered Busy
-		p.wire.on(func(r request) fault {
+		p.faults.Decide(func(r request) fault {
 			seen.note(r)
 			slow := make(chan struct{})
 			time.AfterFunc(time.Millisecond, func() { close(slow) })
-			return fault{gate: slow}
+			return fault{Gate: slow}
 		})
 		for i := range 200 {
 			go do(t.Context(), p, op.Call(me, fmt.Sprint("key", i), "in"), returns("v"))
@@ -210,7 +208,7 @@ func TestCanceledTakeoverIsReleased(t *testing.T) {
 		if err != nil {
 			t.Fatalf("Begin: %v", err)
 		}
-		dead.wire.claimAndCrash()
+		dead.crash()
 		pass(2 * time.Minute)
 		p, _ := grouped(t, mem, semel.Options{})
 		gates := make([]chan struct{}, 4) // one for each batch
@@ -218,14 +216,14 @@ func TestCanceledTakeoverIsReleased(t *testing.T) {
 			gates[i] = make(chan struct{})
 		}
 		var takeover atomic.Int32 // which batch it is in
-		p.wire.on(func(r request) fault {
-			if r.kind != swapCall || r.n > len(gates) {
+		p.faults.Decide(func(r request) fault {
+			if r.Method != "Swap" || r.MethodN > len(gates) {
 				return fault{}
 			}
-			if slices.ContainsFunc(r.changes, func(c store.Change) bool { return c.If.State == store.InProgress && c.To.Attempt == 2 }) {
-				takeover.Store(int32(r.n))
+			if slices.ContainsFunc(r.Changes, func(c store.Change) bool { return c.If.State == store.InProgress && c.To.Attempt == 2 }) {
+				takeover.Store(int32(r.MethodN))
 			}
-			return fault{gate: gates[r.n-1]}
+			return fault{Gate: gates[r.MethodN-1]}
 		})
 		ask := func(ctx context.Context, c semel.Call) <-chan answer {
 			a := later(func() answer { return do(ctx, p, c, returns("v")) })
@@ -261,7 +259,7 @@ func TestCanceledTakeoverIsReleased(t *testing.T) {
 		}
 		wantState(t, mem, call, store.Pending)
 		do(t.Context(), start(t, mem, semel.Options{}), call, returns("again")).want(t, "again", false)
-		dead.wire.heal()
+		dead.faults.Decide(nil)
 		if out, err := zombie.End("late", nil); err != nil || !out.Replayed {
 			t.Errorf("the dead leader came back and got %v, %v", out, err)
 		}
@@ -279,11 +277,11 @@ func TestHeartbeatsAreNotBatchedWithClaims(t *testing.T) {
 			t.Fatalf("Begin: %v", err)
 		}
 		gate := make(chan struct{})
-		p.wire.on(func(r request) fault {
-			if r.to() == store.InProgress && r.changes[0].If == r.changes[0].To.Token {
+		p.faults.Decide(func(r request) fault {
+			if r.To() == store.InProgress && r.Changes[0].If == r.Changes[0].To.Token {
 				return fault{}
 			}
-			return fault{gate: gate}
+			return fault{Gate: gate}
 		})
 		stuck := later(func() answer { return do(t.Context(), p, op.Call(me, "stuck", "in"), returns("stuck")) })
 		pass(time.Minute)
@@ -310,9 +308,9 @@ func TestCertificateIsNotBatched(t *testing.T) {
 		var stuck <-chan answer
 		got := doTx(t.Context(), p, op.Call(me, "k", "in"), func(context.Context, *memory.Tx) (string, error) {
 			gate = make(chan struct{})
-			p.wire.on(func(r request) fault {
-				if len(r.changes) > 0 && r.changes[0].To.Operation == "stuck" {
-					return fault{gate: gate}
+			p.faults.Decide(func(r request) fault {
+				if len(r.Changes) > 0 && r.Changes[0].To.Operation == "stuck" {
+					return fault{Gate: gate}
 				}
 				return fault{}
 			})

@@ -28,7 +28,7 @@ func TestRecordTimeoutCoversTheQueue(t *testing.T) {
 		if err != nil {
 			t.Fatalf("Begin: %v", err)
 		}
-		p.wire.blackHole()
+		p.hang()
 		first := later(func() answer { return do(t.Context(), p, op.Call(me, "first", "in"), returns("v")) })
 		look := func() answer {
 			_, _, err := p.Get(t.Context(), "op", me, "look")
@@ -58,7 +58,7 @@ func TestRecordTimeoutCoversTheQueue(t *testing.T) {
 		for _, w := range waits {
 			<-w
 		}
-		p.wire.heal()
+		p.faults.Decide(nil)
 		if err := p.Close(t.Context()); err != nil {
 			t.Fatalf("Close: %v", err)
 		}
@@ -72,12 +72,12 @@ func TestFullQueueRejectsTakeovers(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		p, _ := grouped(t, mem, semel.Options{MaxQueued: 1, RecordTimeout: time.Hour})
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Lease: time.Minute, Wait: 10 * time.Minute})
-		dead := startOn(t, newWire(mem), semel.Options{})
+		dead := startOn(t, newFaulty(mem), semel.Options{})
 		late, _, err := semel.Begin(t.Context(), dead, op.Call(me, "stale", "in"))
 		if err != nil {
 			t.Fatalf("Begin: %v", err)
 		}
-		dead.wire.blackHole()
+		dead.hang()
 		ask := func(key string) <-chan answer {
 			answers := later(func() answer { return do(t.Context(), p, op.Call(me, key, "in"), returns(key)) })
 			synctest.Wait()
@@ -85,9 +85,9 @@ func TestFullQueueRejectsTakeovers(t *testing.T) {
 		}
 		follows := ask("stale")
 		gate := make(chan struct{})
-		p.wire.on(func(r request) fault {
-			if r.kind == swapCall {
-				return fault{gate: gate}
+		p.faults.Decide(func(r request) fault {
+			if r.Method == "Swap" {
+				return fault{Gate: gate}
 			}
 			return fault{}
 		})
@@ -102,7 +102,7 @@ func TestFullQueueRejectsTakeovers(t *testing.T) {
 		close(gate)
 		(<-first).want(t, "first", false)
 		(<-waits).want(t, "waits", false)
-		dead.wire.heal()
+		dead.faults.Decide(nil)
 		if _, err := late.End("late", nil); err != nil {
 			t.Errorf("End: %v", err)
 		}
@@ -120,7 +120,7 @@ func TestFullQueueRejectsClaimsButNotEnds(t *testing.T) {
 			t.Fatalf("Begin: %v", err)
 		}
 		gate := make(chan struct{})
-		p.wire.on(func(request) fault { return fault{gate: gate} })
+		p.faults.Decide(func(request) fault { return fault{Gate: gate} })
 		ask := func(key string) <-chan answer {
 			answers := later(func() answer { return do(t.Context(), p, op.Call(me, key, "in"), returns(key)) })
 			synctest.Wait()
@@ -151,7 +151,7 @@ func TestSilentStoreIsUnavailableForTheWholeBatch(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := grouped(t, memory.New(memory.Options{}), semel.Options{RecordTimeout: time.Second})
 		op := plain("op", semel.OperationOptions[string]{})
-		p.wire.blackHole()
+		p.hang()
 		began := time.Now()
 		var all sync.WaitGroup
 		for i := range 5 {
@@ -163,6 +163,6 @@ func TestSilentStoreIsUnavailableForTheWholeBatch(t *testing.T) {
 		if took := time.Since(began); took > 2*time.Second {
 			t.Errorf("answered after %v, want within two calls", took)
 		}
-		p.wire.heal()
+		p.faults.Decide(nil)
 	})
 }

@@ -149,17 +149,17 @@ func (a adapts) Undone() {
 func TestAdapterUndo(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		commit commitFault
+		commit fault
 		fn     txHandler
 		want   int
 	}{
-		"committed":         {commitAnswered, puts("e", "v"), 0},
-		"proven committed":  {commitApplied, puts("e", "v"), 0},
-		"function's error":  {commitAnswered, func(context.Context, *memory.Tx) (string, error) { return "", errBoom }, 1},
-		"refused":           {commitRefused, puts("e", "v"), 1},
-		"refuted":           {commitDropped, puts("e", "v"), 1},
-		"still under way":   {commitOpen, puts("e", "v"), 1},
-		"nobody can say it": {commitDropped, puts("e", "v"), 1},
+		"committed":         {fault{}, puts("e", "v"), 0},
+		"proven committed":  {commitApplied(), puts("e", "v"), 0},
+		"function's error":  {fault{}, func(context.Context, *memory.Tx) (string, error) { return "", errBoom }, 1},
+		"refused":           {commitRefused(), puts("e", "v"), 1},
+		"refuted":           {commitDropped(), puts("e", "v"), 1},
+		"still under way":   {commitOpen(), puts("e", "v"), 1},
+		"nobody can say it": {commitDropped(), puts("e", "v"), 1},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -168,9 +168,9 @@ func TestAdapterUndo(t *testing.T) {
 				a := begin(t, p, atomicCallOf("k"))
 				undone := 0
 				a.AdaptWith(adapts{undone: func() { undone++ }})
-				p.wire.on(func(r request) fault {
-					if r.kind == swapCall && name == "nobody can say it" {
-						return fault{before: errCut}
+				p.faults.Decide(func(r request) fault {
+					if r.Method == "Swap" && name == "nobody can say it" {
+						return fault{Before: errCut}
 					}
 					return commits(tt.commit)(r)
 				})
@@ -178,9 +178,9 @@ func TestAdapterUndo(t *testing.T) {
 				if undone != tt.want || (err == nil) != (tt.want == 0) {
 					t.Errorf("InTx = %q, %v; undone %d times, want %d", v, err, undone, tt.want)
 				}
-				p.wire.heal()
-				if tt.commit == commitOpen {
-					_ = p.wire.release()
+				p.faults.Decide(nil)
+				if tt.commit.Open {
+					_ = p.faults.Release()
 				}
 				_, _ = a.End(v, err)
 			})

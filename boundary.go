@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/semelgo/semel/internal/canonical"
 	"github.com/semelgo/semel/store"
 )
 
@@ -49,7 +50,7 @@ func (e *callError) As(target any) bool { return !isConclusive(target) && errors
 func isConclusive(target any) bool {
 	switch target.(type) {
 	case **markedError, **snoozeError, **delayedError, **exhaustedError, **fenceError, **txError,
-		**unmarkedError, **inputError, **cancelledError, **leaseLostError, **abandonedError, **probeError, **encodingLossError:
+		**unmarkedError, **inputError, **cancelledError, **leaseLostError, **abandonedError, **probeError, **canonical.LossError:
 		return true
 	default:
 		return false

@@ -26,14 +26,14 @@ func TestCacheAnswersRetries(t *testing.T) {
 		op := plain("op", d.o)
 		d.ask(t.Context(), p, op.Call(me, "k", "in"), returns("v")).want(t, "v", false)
 		d.ask(t.Context(), p, op.Call(me, "k", "in"), never(t)).want(t, "v", true)
-		p.wire.claimAndCrash()
+		p.crash()
 		d.ask(t.Context(), p, op.Call(me, "k", "in"), never(t)).want(t, "v", true)
 		d.ask(t.Context(), p, op.Call(me, "k", "other"), never(t)).wantErr(t, semel.ErrMismatch)
 		d.ask(t.Context(), p, op.Call(semel.ScopeOf("you"), "k", "in"), never(t)).wantErr(t, semel.ErrUnavailable)
 		if got := p.seen.count(semel.EventReplayed); got != 2 {
 			t.Errorf("observed %d replays, want 2", got)
 		}
-		p.wire.heal()
+		p.faults.Decide(nil)
 	})
 }
 
@@ -88,18 +88,18 @@ func TestCacheSeesChangesOfItsOwnProcess(t *testing.T) {
 // is unknown, caches nothing.
 func TestCacheIsFilledAfterTheCommit(t *testing.T) {
 	t.Parallel()
-	for name, fate := range map[string]commitFault{"refused": commitRefused, "dropped": commitDropped} {
+	for _, fate := range []fault{commitRefused(), commitDropped()} {
 		for _, s := range txModes() {
-			t.Run(name+"/"+s.name, func(t *testing.T) {
+			t.Run(fate.Name+"/"+s.name, func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
 					mem := memory.New(memory.Options{})
 					p := cached(t, mem, semel.Options{CacheAge: time.Hour})
 					call := plain("op", s.o).Call(me, "k", "in")
-					p.wire.on(func(r request) fault { return fault{commit: fate} })
+					p.faults.Decide(everyCommit(fate))
 					if a := s.ask(t.Context(), p, call, puts("effect", "v")); a.err == nil {
 						t.Errorf("got %q after a commit that failed", a.v)
 					}
-					p.wire.heal()
+					p.faults.Decide(nil)
 					pass(time.Minute)
 					s.ask(t.Context(), p, call, puts("effect", "again")).want(t, "again", false)
 					wantEffect(t, mem, "effect", true)
@@ -120,7 +120,7 @@ func TestCacheIsBounded(t *testing.T) {
 			do(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), returns("v")).want(t, "v", false)
 			do(t.Context(), p, op.Call(me, "0", "in"), never(t)).want(t, "v", true)
 		}
-		p.wire.claimAndCrash()
+		p.crash()
 		kept := 0
 		for i := range keys {
 			if a := do(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), never(t)); a.err == nil {
@@ -131,7 +131,7 @@ func TestCacheIsBounded(t *testing.T) {
 			t.Errorf("%d of %d records are in 100,000 bytes", kept, keys)
 		}
 		do(t.Context(), p, op.Call(me, "0", "in"), never(t)).want(t, "v", true)
-		p.wire.heal()
+		p.faults.Decide(nil)
 	})
 }
 
@@ -145,7 +145,7 @@ func TestCacheHoldsAsManyTimeKeys(t *testing.T) {
 		for i := range keys {
 			do(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), returns("v")).want(t, "v", false)
 		}
-		p.wire.claimAndCrash()
+		p.crash()
 		kept := 0
 		for i := range keys {
 			if a := do(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), never(t)); a.err == nil {
@@ -155,7 +155,7 @@ func TestCacheHoldsAsManyTimeKeys(t *testing.T) {
 		if kept < keys/2 {
 			t.Errorf("%d of %d records are in 100,000 bytes", kept, keys)
 		}
-		p.wire.heal()
+		p.faults.Decide(nil)
 	})
 }
 
@@ -168,25 +168,25 @@ func TestCacheHitsWriteNothing(t *testing.T) {
 		for range 40 {
 			d.ask(t.Context(), p, op.Call(me, "k", "in"), never(t)).want(t, "v", true)
 		}
-		p.wire.on(func(r request) fault {
-			if r.writes() {
-				t.Errorf("%s: wrote to the store", r.kind)
+		p.faults.Decide(func(r request) fault {
+			if r.Writes() {
+				t.Errorf("%s: wrote to the store", r.Method)
 			}
 			return fault{}
 		})
 		d.ask(t.Context(), p, op.Call(me, "k", "in"), never(t)).want(t, "v", true)
-		p.wire.heal()
+		p.faults.Decide(nil)
 		for i := range 40 {
 			d.ask(t.Context(), p, op.Call(me, fmt.Sprint("new", i), "in"), returns("v")).want(t, "v", false)
 		}
-		p.wire.on(func(r request) fault {
-			if r.kind == getCall {
-				t.Errorf("%s: looked at a key where most are new", r.kind)
+		p.faults.Decide(func(r request) fault {
+			if r.Method == "Get" {
+				t.Errorf("%s: looked at a key where most are new", r.Method)
 			}
 			return fault{}
 		})
 		d.ask(t.Context(), p, op.Call(me, "newest", "in"), returns("v")).want(t, "v", false)
-		p.wire.heal()
+		p.faults.Decide(nil)
 	})
 }
 

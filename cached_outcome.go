@@ -3,6 +3,7 @@ package semel
 import (
 	"context"
 
+	"github.com/semelgo/semel/internal/cache"
 	"github.com/semelgo/semel/store"
 )
 
@@ -10,7 +11,7 @@ import (
 // concurrently.
 type CachedOutcome struct {
 	c      *Core
-	kept   *cacheEntry
+	kept   *cache.Entry
 	record store.Record // for the Observer; the entry's own goes with the entry
 }
 
@@ -18,7 +19,7 @@ type CachedOutcome struct {
 // nil if it is not cached. Without Options.CacheBytes it is always nil. It is for
 // adapters that cache more about an outcome than the engine does.
 func (c *Core) Cached(o *Outcome) *CachedOutcome {
-	k := c.cache.lookup(o.Record.ID, o.Record.Token)
+	k := c.cache.Lookup(o.Record.ID, o.Record.Token)
 	if k == nil {
 		return nil
 	}
@@ -30,10 +31,10 @@ func (c *Core) Cached(o *Outcome) *CachedOutcome {
 // outcome once. After false, Valid never returns true again. After Close it returns
 // false.
 func (r *CachedOutcome) Valid(ctx context.Context) bool {
-	if r.c.closed.Load() || !r.kept.isValid() {
+	if r.c.closed.Load() || !r.kept.IsValid() {
 		return false
 	}
-	if r.c.options.Observer != nil {
+	if r.c.observer != nil {
 		r.c.emit(ctx, EventReplayed, r.record, nil)
 	}
 	return true

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -37,8 +38,8 @@ func (c *Core) cancel(ctx context.Context, id store.ID, reason string) (store.Re
 		return store.Record{}, err
 	}
 	for range maxRounds {
-		begun := c.now()
-		current, err := c.get(ctx, id)
+		begun := c.clock.Now()
+		current, err := c.reader.get(ctx, id)
 		if err != nil {
 			return current, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
 		}
@@ -61,7 +62,7 @@ func (c *Core) cancel(ctx context.Context, id store.ID, reason string) (store.Re
 // meanwhile.
 func (c *Core) cancelWaiting(ctx context.Context, current store.Record, change store.Change, reason string) (store.Record, bool, error) {
 	change.To.Outcome = c.cancelled(current, change.To.State, reason)
-	answer, err := c.swap(ctx, &change, askTries)
+	answer, err := c.writer.swap(ctx, &change, swapTries)
 	switch {
 	case err != nil:
 		return current, false, fmt.Errorf("%w: cancel: %w", ErrUnavailable, err)
@@ -93,25 +94,25 @@ func (c *Core) cancelled(current store.Record, to store.State, reason string) []
 
 // requestCancel writes a request for the record's leader. The record was read after
 // begun.
-func (c *Core) requestCancel(ctx context.Context, current store.Record, begun instant, reason string) error {
+func (c *Core) requestCancel(ctx context.Context, current store.Record, begun clock.Instant, reason string) error {
 	asking := cancelRecord(current.ID)
 	asking.Outcome = encodeFailure(&Failure{Code: codeCancelled, Message: reason}, c.caps.MaxOutcome)
 	e := protocol.Event{
 		Step: protocol.StepCreate, Owner: newOwner(), Identity: asking, Delay: c.retention(current), Expire: c.retention(current),
 	}
-	d, now, err := c.applyAlone(ctx, store.Record{}, e, askTries)
+	d, now, err := c.writer.settle(ctx, store.Record{}, e)
 	if err == nil && d.Answer == protocol.Replay {
 		e.Outcome = asking.Outcome
 		again := e
 		again.Step, again.Owned = protocol.StepRedrive, true
 		switch {
 		case protocol.Next(now, again).Answer == protocol.Apply: // the request was withdrawn
-			_, _, err = c.applyAlone(ctx, now, again, askTries)
-		case now.Since > current.Age+c.since(begun):
+			_, _, err = c.writer.settle(ctx, now, again)
+		case now.Since > current.Age+c.clock.Since(begun):
 			// The request is older than the record, so it was made for an earlier
 			// record of the same key.
 			e.Step = protocol.StepReschedule
-			_, _, err = c.applyAlone(ctx, now, e, askTries)
+			_, _, err = c.writer.settle(ctx, now, e)
 		}
 	}
 	if err != nil {
@@ -122,9 +123,9 @@ func (c *Core) requestCancel(ctx context.Context, current store.Record, begun in
 
 // withdrawCancel withdraws a request of [Core.Cancel] for attempts that have ended.
 func (c *Core) withdrawCancel(ctx context.Context, current store.Record) error {
-	asked, err := c.get(ctx, cancelRecord(current.ID).ID)
+	asked, err := c.reader.get(ctx, cancelRecord(current.ID).ID)
 	if err == nil { // a request that is not Pending does not change
-		_, _, err = c.applyAlone(ctx, asked, protocol.Event{Step: protocol.StepCancel, Owner: newOwner(), Expire: c.retention(current)}, askTries)
+		_, _, err = c.writer.settle(ctx, asked, protocol.Event{Step: protocol.StepCancel, Owner: newOwner(), Expire: c.retention(current)})
 	}
 	if err != nil {
 		return fmt.Errorf("%w: withdraw the cancellation: %w", ErrUnavailable, err)
@@ -162,6 +163,6 @@ func (c *Core) checkCancelRequests(ctx context.Context, attempts []*Attempt) {
 // for an earlier record of the same key. The earlier record was kept for its
 // retention; half of the retention is more than clocks may differ by.
 func (a *Attempt) isCancelRequest(asked store.Record) bool {
-	age := a.Record().Age + a.c.since(a.begun)
+	age := a.Record().Age + a.c.clock.Since(a.begun)
 	return asked.Since <= age+a.times.retention/2
 }

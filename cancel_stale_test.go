@@ -58,8 +58,8 @@ func TestCancelDuringATakeover(t *testing.T) {
 		c := queued(t, p, op, "k")[0]
 		answerOf(dequeued(t, p, op, 1)[0].End(nil, errBoom)).wantRunNow(t, store.Unknown, store.Pending)
 		var taken *semel.Attempt
-		p.wire.on(func(r request) fault {
-			if r.kind == swapCall && taken == nil { // after the record was read
+		p.faults.Decide(func(r request) fault {
+			if r.Method == "Swap" && taken == nil { // after the record was read
 				if _, err := other.Reschedule(t.Context(), c.ID(), 0); err != nil {
 					t.Errorf("Reschedule: %v", err)
 				}
@@ -89,8 +89,8 @@ func TestCancelKeepsTheFirstReason(t *testing.T) {
 		if _, err := p.Cancel(t.Context(), c.ID(), "the first"); err != nil {
 			t.Fatalf("Cancel: %v", err)
 		}
-		p.wire.on(func(r request) fault {
-			if r.kind == swapCall {
+		p.faults.Decide(func(r request) fault {
+			if r.Method == "Swap" {
 				pass(time.Second)
 			}
 			return fault{}
@@ -98,7 +98,7 @@ func TestCancelKeepsTheFirstReason(t *testing.T) {
 		if _, err := p.Cancel(t.Context(), c.ID(), "the second"); err != nil {
 			t.Fatalf("Cancel: %v", err)
 		}
-		p.wire.on(nil)
+		p.faults.Decide(nil)
 		p.RenewLeases(t.Context(), []*semel.Attempt{a})
 		if err := context.Cause(a.Context()); err == nil || err.Error() != "semel: cancelled: the first" {
 			t.Errorf("the attempt ends with %v, want it cancelled for the first reason", err)

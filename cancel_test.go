@@ -244,15 +244,15 @@ func cancelWrong(t *testing.T, s string, f fault, k int) {
 		a = dequeuedOne(t, p, op)
 		want = store.InProgress
 	}
-	p.wire.on(failWriteCall(k, f))
+	p.faults.Decide(failWriteCall(k, f))
 	r, err := p.Cancel(t.Context(), call.ID(), "not wanted")
-	if err == nil && f.refuse == nil {
+	if err == nil && f.Result == nil {
 		wantState(t, mem, call, want)
 		if r.State != want {
 			t.Errorf("Cancel = %v, want %v", r.State, want)
 		}
 	}
-	p.wire.heal()
+	p.faults.Decide(nil)
 	pass(time.Minute)
 	if a != nil {
 		return // its lease has expired, and the request applies to the next attempt

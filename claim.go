@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -13,10 +14,10 @@ import (
 // claimer is a call that tries to become the leader or to get an answer.
 type claimer struct {
 	c        *Core
-	call     *Call        // of attempt
-	deadline instant      // end of the wait for a leader
-	own      inflightCall // of attempt, if it is the first caller
-	attempt  Attempt      // the attempt if the claim succeeds; times, policy and inflight are set before
+	call     *Call         // of attempt
+	deadline clock.Instant // end of the wait for a leader
+	own      inflightCall  // of attempt, if it is the first caller
+	attempt  Attempt       // the attempt if the claim succeeds; times, policy and inflight are set before
 
 	successor *successor // only for operations with a Generation
 }
@@ -28,13 +29,13 @@ func (c *Core) newClaimer(call *Call, policy protocol.Policy) *claimer {
 	a.times.of(&c.options, call.op, call.id)
 	q.call = &a.call
 	q.restartClock()
-	q.deadline = a.begun.add(a.times.wait)
+	q.deadline = a.begun.Add(a.times.wait)
 	return q
 }
 
 // restartClock sets the start of the lease. It is called right before the claim is
 // sent, because the time that earlier steps took is not part of the lease.
-func (q *claimer) restartClock() { q.attempt.begun = q.c.now() }
+func (q *claimer) restartClock() { q.attempt.begun = q.c.clock.Now() }
 
 // admit validates a call and counts it as running. Policy Atomic means that the
 // call opens a transaction. An admitted call must call leave at its end.
@@ -139,7 +140,7 @@ func (q *claimer) claim(ctx context.Context) (*Attempt, *Outcome, error) {
 // decide claims the key, or reads the current record. If it returns neither a claim
 // nor an error, the record is final.
 func (q *claimer) decide(ctx context.Context, current *store.Record) (claimed bool, err error) {
-	asked := q.c.cache.clock()
+	asked := q.c.cache.Now()
 	if err = q.readFirst(ctx, current); err != nil {
 		return false, err
 	}
@@ -147,7 +148,7 @@ func (q *claimer) decide(ctx context.Context, current *store.Record) (claimed bo
 	q.claimEvent(&e)
 	var d protocol.Decision
 	for ; ; q.restartClock() {
-		err := q.c.apply(ctx, current, &e, &d, askTries, true)
+		err := q.c.writer.claim(ctx, current, &e, &d)
 		switch {
 		case err == nil:
 		case errors.Is(err, errBusy):
@@ -187,8 +188,8 @@ func (q *claimer) decide(ctx context.Context, current *store.Record) (claimed bo
 	}
 }
 
-// askTries is the number of tries before the store counts as unavailable.
-const askTries = 3
+// swapTries is the number of tries before the store counts as unavailable.
+const swapTries = 3
 
 // errForFollowers returns the error that the followers of a first caller receive.
 // If that caller hung up, its error says nothing about the store.
@@ -202,13 +203,13 @@ func errForFollowers(ctx context.Context, err error) error {
 // cacheFinal caches a final record. asked is the time before the record was read.
 func (q *claimer) cacheFinal(current *store.Record, asked time.Time) {
 	if q.call.op.generation == 0 { // with a Generation, the record has another ID
-		q.c.cache.put(current, asked)
+		q.c.cache.Put(current, asked)
 	}
 }
 
 // fromCache answers the call from the cache, if it has a final record.
 func (c *Core) fromCache(ctx context.Context, call *Call) (out *Outcome, known bool, err error) {
-	current, known := c.cache.get(call.id)
+	current, known := c.cache.Get(call.id)
 	if !known || call.op.generation != 0 {
 		return nil, false, nil
 	}
@@ -234,7 +235,7 @@ func (t times) firstLease() time.Duration {
 func (q *claimer) applied(ctx context.Context, s protocol.Step, now *store.Record) (bool, error) {
 	switch s {
 	case protocol.StepClaim:
-		if q.c.options.Observer != nil {
+		if q.c.observer != nil {
 			q.c.emit(ctx, EventClaimed, *now, nil)
 		}
 		return true, nil

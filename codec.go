@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/semelgo/semel/internal/canonical"
 	"github.com/semelgo/semel/store"
 )
 
@@ -58,23 +59,18 @@ func encodeResult(v any) (e encoded, err error) {
 	if !value.IsValid() { // a nil interface is null
 		return e, nil
 	}
-	f := jsonFormOf(value.Type())
 	if value.Kind() == reflect.Pointer && !value.IsNil() { // the result itself, or a reference to it
-		value, f = value.Elem(), f.elem
+		value = value.Elem()
 	}
-	e.altered = s.checkLossless(value, f, text)
-	switch {
-	case e.altered != nil:
-		e.altered = fmt.Errorf("the stored result differs from the one that the function returned: result%w", e.altered)
-	case f.exact:
-		e.lossless = true
-	default:
-		if err := f.checkRoundTrip(e.outcome[1:]); err != nil {
-			e.altered = fmt.Errorf("the stored result differs from the one that the function returned: result%w", err)
-		}
+	if e.lossless, s.own, err = canonical.Check(value, text, s.own); err != nil {
+		e.altered = fmt.Errorf("the stored result differs from the one that the function returned: result%w", err)
 	}
 	return e, nil
 }
+
+// pointerHolder holds a pointer to a value. The pointer gives the value's static
+// type, and methods with pointer receivers.
+type pointerHolder interface{ pointer() any }
 
 // resultOf returns the result, or the pointer to it if v is a reference. Results
 // that are not encoded as JSON are returned as values.

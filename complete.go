@@ -25,14 +25,14 @@ func (a *Attempt) finish(v any, err error, current *store.Record) (*Outcome, err
 	if err == nil {
 		err = a.successWithoutTx()
 	}
-	a.endEvent(ctx, &e, v, err)
-	asked := a.c.cache.clock()
+	a.endEvent(ctx, &e, a.result(ctx, v, err), err)
+	asked := a.c.cache.Now()
 	var d protocol.Decision
 	if serr := a.writeEnd(ctx, current, &e, &d); serr != nil {
-		return nil, a.keepUnrecorded(ctx, current, &e, err, serr)
+		return nil, a.keepUnrecorded(current, &e, err, serr)
 	}
 	a.renewer.stop()
-	a.c.cache.put(current, asked)
+	a.c.cache.Put(current, asked)
 	if d.Answer == protocol.InDoubt {
 		// Another caller has recorded the doubt. What this attempt knows goes to
 		// its own caller only.
@@ -42,18 +42,18 @@ func (a *Attempt) finish(v any, err error, current *store.Record) (*Outcome, err
 		return a.fenced(ctx, *current, e.Step)
 	}
 	a.emitEnd(ctx, d.Step, current, err)
-	return nil, a.endError(d.Step, current, err)
+	return nil, a.endError(d.Step.NeedsProof(), current, err)
 }
 
 // writeEnd writes the end of the attempt. Under policy Atomic it is not batched,
 // because it may have to wait for a transaction of this attempt.
 func (a *Attempt) writeEnd(ctx context.Context, current *store.Record, e *protocol.Event, d *protocol.Decision) (err error) {
 	if !a.policy.Transactional() {
-		return a.c.complete(ctx, a.Record, current, e, d)
+		return a.c.writer.complete(ctx, a.Record, current, e, d)
 	}
 	ctx, cancel := a.c.bounded(ctx)
 	defer cancel()
-	*d, *current, err = a.c.completeAlone(ctx, a.Record(), *e)
+	*d, *current, err = a.c.writer.completeAlone(ctx, a.Record(), *e)
 	return err
 }
 
@@ -85,37 +85,6 @@ func (a *Attempt) successWithoutTx() error {
 	}
 }
 
-// endEvent sets e, which is empty, to the end of an attempt whose function returned
-// v and err.
-func (a *Attempt) endEvent(ctx context.Context, e *protocol.Event, v any, err error) {
-	e.Token, e.Policy, e.Expire = a.token, a.policy, a.times.retention
-	if err == nil {
-		end := attemptEnd{Ending: protocol.Ending{Policy: a.policy, Cause: protocol.ByResult}, result: a.outcome(ctx, v)}
-		a.c.conclude(&end, e)
-		return
-	}
-	e.Owner = newOwner()
-	before := a.Record()
-	end := a.c.endingOf(a.ctx, &a.call, &before, a.token.Attempt, err, a.rolledBack()) //nolint:contextcheck // the end of the attempt's context matters
-	end.Policy = a.policy
-	if err == errWithoutTx { //nolint:errorlint // it is never wrapped
-		end.Cause = protocol.OutsideTx
-	} else if why := a.cancelled(); why != nil && end.Cause == protocol.ByError && !end.Final {
-		end.cancel(&before, a.token.Attempt, why)
-	}
-	if end.NeedsProbe() {
-		end.result = a.evidence(ctx)
-		end.Evidence = end.result != nil
-	}
-	a.c.conclude(&end, e)
-}
-
-// rolledBack reports whether every effect of the attempt was in a transaction that
-// was rolled back, or that can no longer commit after the record has changed. Under
-// policy Atomic the effect is in such a transaction. A function that never called
-// InTx may have had an effect outside.
-func (a *Attempt) rolledBack() bool { return a.policy.Transactional() && a.hasTriedTx() }
-
 // hasTriedTx reports whether InTx was called.
 func (a *Attempt) hasTriedTx() bool {
 	a.mu.Lock()
@@ -134,9 +103,12 @@ func (a *Attempt) evidence(ctx context.Context) []byte {
 	return outcome
 }
 
-// outcome encodes a result. If it cannot be stored, the outcome is a tombstone: the
-// operation must not run again because of its result.
-func (a *Attempt) outcome(ctx context.Context, v any) []byte {
+// result encodes v, unless the function returned err. If v cannot be stored, the
+// outcome is a tombstone: the operation must not run again because of its result.
+func (a *Attempt) result(ctx context.Context, v any, err error) []byte {
+	if err != nil {
+		return nil
+	}
 	e, why := a.c.outcome(v)
 	a.lossless = e.lossless || why != nil // a tombstone cannot be decoded, so the caller keeps its own value
 	switch {
@@ -179,9 +151,9 @@ type Tombstone string
 // keepUnrecorded handles an end that the store has not confirmed in time. The
 // caller of a finished effect receives success; after any other end the outcome is
 // unknown. Both are retried in the background with the same token.
-func (a *Attempt) keepUnrecorded(ctx context.Context, current *store.Record, e *protocol.Event, err, serr error) error {
+func (a *Attempt) keepUnrecorded(current *store.Record, e *protocol.Event, err, serr error) error {
 	*current = a.Record()
-	a.c.keepUnrecorded(ctx, pendingEnd{record: *current, event: *e, renewer: &a.renewer}, serr)
+	a.right.keep(*e, serr)
 	if !e.Step.Succeeds() {
 		return a.attemptError(store.Unknown, store.InProgress, errors.Join(err, serr))
 	}
@@ -213,31 +185,36 @@ func (c *Core) answer(ctx context.Context, call *Call, now store.Record) (*Outco
 	}
 }
 
-// endError returns the error of an attempt whose end was applied.
-func (a *Attempt) endError(s protocol.Step, now *store.Record, err error) error {
-	return endError(a.call.op, now, protocol.Verdict(s.NeedsProof(), now.Tainted, a.policy, isAnswered(err)), err)
-}
-
-// endError returns the error of an attempt of op that ended with err and left the
-// record now, or nil after a success. The verdict is about a record that another
+// endError returns the error of an attempt that ended with err and left the record
+// now, or nil after a success. proven means that the attempt had no effect; another
 // attempt may follow.
-func endError(op *operation, now *store.Record, verdict store.Verdict, err error) error {
+func (a *Attempt) endError(proven bool, now *store.Record, err error) error {
 	switch now.State {
 	case store.Succeeded:
 		return nil
 	case store.Failed:
 		return decodeFailure(now.Outcome)
 	case store.Pending:
-		told := attemptError(op.name, verdict, store.Pending, err)
+		told := a.attemptError(protocol.Verdict(proven, now.Tainted, a.policy, isAnswered(err)), store.Pending, err)
 		told.After = max(now.Due, 0)
 		return told
 	case store.Absent, store.InProgress, store.InDoubt:
 	}
-	return attemptError(op.name, store.Unknown, now.State, err)
+	return a.attemptError(store.Unknown, now.State, err)
+}
+
+// rollbackVerdict is what a rollback says about the effect. It proves nothing about
+// an earlier attempt.
+func (a *Attempt) rollbackVerdict() store.Verdict {
+	return protocol.Verdict(true, a.right.ending().Tainted, a.policy, false)
+}
+
+func (a *Attempt) attemptError(v store.Verdict, s store.State, err error) *AttemptError {
+	return attemptError(a.call.op.name, v, s, err)
 }
 
 func (a *Attempt) emitEnd(ctx context.Context, s protocol.Step, at *store.Record, err error) {
-	if a.c.options.Observer == nil {
+	if a.c.observer == nil {
 		return
 	}
 	kind := endKind(s, at)
@@ -248,11 +225,11 @@ func (a *Attempt) emitEnd(ctx context.Context, s protocol.Step, at *store.Record
 }
 
 func (a *Attempt) emit(ctx context.Context, kind EventKind, r store.Record, err error) {
-	if a.c.options.Observer == nil {
+	if a.c.observer == nil {
 		return // so that the clock is not read
 	}
 	a.c.observe(ctx, Event{
 		Kind: kind, Operation: a.call.op.name, ID: a.call.id, Attempt: a.token.Attempt, State: r.State,
-		Err: err, Elapsed: a.c.since(a.begun),
+		Err: err, Elapsed: a.c.clock.Since(a.begun),
 	})
 }

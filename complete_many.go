@@ -86,7 +86,7 @@ func (a *Attempt) completion(ctx context.Context, e *Completion) (d protocol.Dec
 		return protocol.Decision{}, false
 	}
 	var ending protocol.Event
-	a.endEvent(ctx, &ending, e.Value, nil)
+	a.endEvent(ctx, &ending, a.result(ctx, e.Value, nil), nil)
 	claimed := a.Record()
 	d.Decide(&claimed, &ending)
 	return d, d.Answer == protocol.Apply

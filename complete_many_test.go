@@ -36,10 +36,10 @@ func TestCompleteMany(t *testing.T) {
 		op := plain("op", retried(semel.AtLeastOnce()))
 		p, _ := owned(t, op)
 		attempts := running(t, p, op, 50)
-		p.wire.on(nil)
+		p.faults.Decide(nil)
 		ends := endings(attempts...)
-		if rest := p.CompleteMany(t.Context(), ends); len(rest) != 0 || p.wire.count(swapCall) != 1 || p.wire.total() != 1 {
-			t.Errorf("%d are left after %d Swaps of %d calls, want none, after one", len(rest), p.wire.count(swapCall), p.wire.total())
+		if rest := p.CompleteMany(t.Context(), ends); len(rest) != 0 || p.faults.CallsOf("Swap") != 1 || p.faults.Calls() != 1 {
+			t.Errorf("%d are left after %d Swaps of %d calls, want none, after one", len(rest), p.faults.CallsOf("Swap"), p.faults.Calls())
 		}
 		for i, a := range attempts {
 			answerOf(ends[i].Outcome, ends[i].EndErr).want(t, a.Call().Key(), false)
@@ -69,32 +69,31 @@ func (panicking) MarshalJSON() ([]byte, error) { panic("out of cheese") }
 func TestCompleteManyOfSeveralKinds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", retried(semel.AtLeastOnce()))
-		w := newWire(memory.New(memory.Options{}))
-		w.capabilities = func(c *store.Capabilities) { c.MaxOutcome = 1000 }
-		p := startOn(t, w, semel.Options{})
+		mem := memory.New(memory.Options{})
+		p := startOn(t, limitedOver(mem, func(c *store.Capabilities) { c.MaxOutcome = 1000 }), semel.Options{})
 		attempts := running(t, p, op, 9)
 		fine, lost, busy, ended, erred, large, panics, around, doubted := attempts[0], attempts[1], attempts[2], attempts[3],
 			attempts[4], attempts[5], attempts[6], attempts[7], attempts[8]
-		takeOverRecord(t, w.Store, lost)
-		takeOverRecord(t, w.Store, around)
+		takeOverRecord(t, mem, lost)
+		takeOverRecord(t, mem, around)
 		bag := attempts
 		again, err := p.Dequeue(t.Context(), op, 2) // the lost one, too, by the same worker
 		if err != nil || len(again) != 2 {
 			t.Fatalf("Dequeue = %v, %v", again, err)
 		}
 		bag = append(bag, again...)
-		setInDoubt(t, w.Store, doubted.Call())
+		setInDoubt(t, mem, doubted.Call())
 		answerOf(ended.End("ended", nil)).want(t, "ended", false)
 		inTx := inTransaction(t, p, "in tx")
 		bag = append(bag, inTx)
 		ends := endings(bag...)
 		ends[4].Err, ends[5].Value, ends[6].Value = errBoom, strings.Repeat("x", 2000), panicking{}
 		var rest []*semel.Completion
-		whileHeld(t, w.Store, busy, func() {
-			p.wire.on(nil)
+		whileHeld(t, mem, busy, func() {
+			p.faults.Decide(nil)
 			rest = p.CompleteMany(t.Context(), ends)
 		})
-		if n := p.wire.count(swapCall); n != 1 {
+		if n := p.faults.CallsOf("Swap"); n != 1 {
 			t.Errorf("%d Swaps, want one", n)
 		}
 		left := map[*semel.Attempt]bool{}
@@ -109,10 +108,10 @@ func TestCompleteManyOfSeveralKinds(t *testing.T) {
 		wantOwn(t, p, fine)
 		wantOwn(t, p, again[0])
 		wantOwn(t, p, again[1])
-		if r := wantState(t, w.Store, large.Call(), store.Succeeded); left[large] || len(r.Outcome) > 1000 {
+		if r := wantState(t, mem, large.Call(), store.Succeeded); left[large] || len(r.Outcome) > 1000 {
 			t.Errorf("the large one is left: %v, with %d bytes stored", left[large], len(r.Outcome))
 		}
-		endAlone(t, p, w.Store, rest, map[*semel.Attempt]string{
+		endAlone(t, p, mem, rest, map[*semel.Attempt]string{
 			lost: "replayed", around: "replayed", busy: "own", ended: "has ended already",
 			erred: "boom", doubted: "own", inTx: "own",
 		})
@@ -177,22 +176,22 @@ func endAlone(t *testing.T, p *process, mem *memory.Store, rest []*semel.Complet
 func TestCompleteManyWithLostReply(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]fault{
-		"cut before": {before: errCut}, "cut after": {after: errCut}, "no answer, not applied": {hang: true},
-		"no answer, applied": {mute: true}, "run twice": {twice: true},
+		"cut before": {Before: errCut}, "cut after": {After: errCut}, "no answer, not applied": {Hang: true},
+		"no answer, applied": {Mute: true}, "run twice": {Twice: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				op := plain("op", retried(semel.AtLeastOnce()))
 				p, _ := owned(t, op)
 				attempts := running(t, p, op, 20)
-				p.wire.on(func(r request) fault {
-					if r.kind == swapCall && r.n == 1 {
+				p.faults.Decide(func(r request) fault {
+					if r.Method == "Swap" && r.MethodN == 1 {
 						return f
 					}
 					return fault{}
 				})
 				rest := p.CompleteMany(t.Context(), endings(attempts...))
-				if want := map[bool]int{true: 0, false: 20}[f.twice]; len(rest) != want {
+				if want := map[bool]int{true: 0, false: 20}[f.Twice]; len(rest) != want {
 					t.Errorf("%d are left, want %d", len(rest), want)
 				}
 				for _, e := range rest {
@@ -210,17 +209,15 @@ func TestCompleteManyWithLostReply(t *testing.T) {
 func TestCompleteManyIsBoundedByTheBatch(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", retried(semel.AtLeastOnce()))
-		w := newWire(memory.New(memory.Options{}))
-		w.capabilities = func(c *store.Capabilities) { c.MaxBatch = 2 }
-		p := startOn(t, w, semel.Options{})
+		p := startOn(t, limited(func(c *store.Capabilities) { c.MaxBatch = 2 }), semel.Options{})
 		var attempts []*semel.Attempt
 		for i := range 5 {
 			queued(t, p, op, fmt.Sprint(i))
 			attempts = append(attempts, dequeuedOne(t, p, op))
 		}
-		p.wire.on(func(r request) fault { return fault{before: map[bool]error{true: errCut}[r.n == 2]} })
+		p.faults.Decide(func(r request) fault { return fault{Before: map[bool]error{true: errCut}[r.MethodN == 2]} })
 		rest := p.CompleteMany(t.Context(), endings(attempts...))
-		if n := p.wire.count(swapCall); n != 3 || len(rest) != 2 {
+		if n := p.faults.CallsOf("Swap"); n != 3 || len(rest) != 2 {
 			t.Errorf("%d are left after %d Swaps, want the two of the one of 3 that was cut", len(rest), n)
 		}
 		for _, e := range rest {
@@ -229,9 +226,9 @@ func TestCompleteManyIsBoundedByTheBatch(t *testing.T) {
 		for _, a := range attempts {
 			wantOwn(t, p, a)
 		}
-		p.wire.on(nil)
-		if rest := p.CompleteMany(t.Context(), nil); len(rest) != 0 || p.wire.total() != 0 {
-			t.Errorf("%d are left of nothing, after %d calls", len(rest), p.wire.total())
+		p.faults.Decide(nil)
+		if rest := p.CompleteMany(t.Context(), nil); len(rest) != 0 || p.faults.Calls() != 0 {
+			t.Errorf("%d are left of nothing, after %d calls", len(rest), p.faults.Calls())
 		}
 	})
 }

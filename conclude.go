@@ -22,33 +22,61 @@ type attemptEnd struct {
 	result   []byte        // encoded
 }
 
-// endingOf describes attempt n, which found the record before and ended with err.
-// rolledBack means that every effect of the attempt was in a transaction that did
-// not commit. ctx is the context of its function.
-func (c *Core) endingOf(ctx context.Context, call *Call, before *store.Record, n uint32, err error, rolledBack bool) (e attemptEnd) {
-	e.op, e.id = call.op, call.id
-	e.Tainted = before.Tainted
-	e.ResultsOnly = call.op.generation > 0
+// endEvent makes e the event that ends the attempt after its
+// function returned v, of which result is the encoded form, or err. It returns
+// false if nothing is to be written.
+func (a *Attempt) endEvent(ctx context.Context, e *protocol.Event, result []byte, err error) bool {
+	*e = a.right.event()
+	if err == nil {
+		end := attemptEnd{Ending: a.right.ending(), result: result}
+		end.Cause = protocol.ByResult
+		return a.c.conclude(&end, e)
+	}
+	end := a.endingOf(err)
+	if end.NeedsProbe() {
+		end.result = a.evidence(ctx)
+		end.Evidence = end.result != nil
+	}
+	return a.c.conclude(&end, e)
+}
+
+// endingOf describes the end of the attempt with err.
+func (a *Attempt) endingOf(err error) (e attemptEnd) {
+	op, before := a.call.op, a.Record()
+	e.op, e.id = op, a.call.id
+	e.Ending = a.right.ending()
+	e.ResultsOnly = op.generation > 0
 	e.Cause, e.failure = protocol.ByError, err
-	e.Proven, e.Final = call.op.proof(err, rolledBack)
+	e.Proven, e.Final = op.proof(err, a.right.rolledBack())
 	e.Answered = isAnswered(err)
 	if _, crashed := errors.AsType[*exhaustedError](err); crashed {
 		e.Cause = protocol.ByCrashes
 	}
+	a.addRetry(&e, &before, err)
+	if err == errWithoutTx { //nolint:errorlint // it is never wrapped
+		e.Cause = protocol.OutsideTx
+	} else if why := a.cancelled(); why != nil && e.Cause == protocol.ByError && !e.Final {
+		e.cancel(&before, a.token.Attempt, why)
+	}
+	return e
+}
+
+// addRetry adds what the operation's [Retry] makes of err, and the progress.
+func (a *Attempt) addRetry(e *attemptEnd, before *store.Record, err error) {
 	p, _ := ProgressOf(*before)
-	if call.op.retry == nil {
+	retry := a.call.op.retry
+	if retry == nil {
 		e.progress = p.countEnd()
-		return e
+		return
 	}
 	var exhausted *Failure
-	e.Retry, e.Redelivered = protocol.RetryLater, call.op.retry.Redelivered
-	if e.progress, exhausted, e.delay = call.op.retry.decide(ctx, p, n, err); exhausted != nil {
+	e.Retry, e.Redelivered = protocol.RetryLater, retry.Redelivered
+	if e.progress, exhausted, e.delay = retry.decide(a.ctx, p, a.token.Attempt, err); exhausted != nil {
 		e.Retry = protocol.RetriesExhausted
 	}
 	if exhausted != nil && !e.Final {
 		e.failure = exhausted
 	}
-	return e
 }
 
 // cancel makes e the ending of an attempt whose key was cancelled and whose function

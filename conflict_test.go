@@ -11,41 +11,22 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// conflictingStore is a store whose first transactions conflict with others, as those of a
-// database that keeps its transactions serializable do.
-type conflictingStore struct {
-	*memory.Store
-
-	left int
-}
-
-func (l *conflictingStore) Atomic(ctx context.Context, id store.ID, hold bool, run runInTx) (store.Verdict, error) {
-	return l.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, current store.SwapResult) (*store.Change, error) {
-		c, err := run(ctx, tx, current)
-		if l.left > 0 {
-			l.left--
-			return nil, errors.Join(store.ErrConflict, err)
-		}
-		return c, err
-	})
-}
-
-// conflictRun calls an operation whose transactions have a number of conflicts, and
+// conflictRun calls an operation whose first transactions conflict with others, and
 // returns how often its function ran.
-func conflictRun(t *testing.T, losses int, o semel.OperationOptions[string], fnErr error) (runs int, retried int, err error) {
+func conflictRun(t *testing.T, conflicts int, o semel.OperationOptions[string], fnErr error) (runs int, retried int, err error) {
 	t.Helper()
-	eyes := new(seen)
-	engine, err := semel.New(&conflictingStore{Store: memory.New(memory.Options{}), left: losses}, semel.Options{Survive: store.NoFailure, Observer: eyes})
-	if err != nil {
-		t.Fatalf("New: %v", err)
-	}
-	defer func() { _ = engine.Close(context.Background()) }()
-	op := semel.Define("lose", o)
-	_, _, err = semel.DoTx(t.Context(), engine, op.Call(semel.Shared(), "k", "in"), func(context.Context, *memory.Tx) (int, error) {
-		runs++
-		return runs, fnErr
+	p, _ := solo(t, semel.Options{})
+	p.faults.Decide(func(r request) fault {
+		if r.Method == "Atomic" && r.MethodN <= conflicts {
+			return fault{Rollback: store.ErrConflict}
+		}
+		return fault{}
 	})
-	return runs, eyes.count(semel.EventRetried), err
+	a := doTx(t.Context(), p, plain("op", o).Call(me, "k", "in"), func(context.Context, *memory.Tx) (string, error) {
+		runs++
+		return "v", fnErr
+	})
+	return runs, p.seen.count(semel.EventRetried), a.err
 }
 
 func TestConflictingTransactionRunsAgain(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -59,7 +60,7 @@ type dequeueCall struct {
 	op     *operation
 	times  times
 	policy protocol.Policy
-	sent   instant // start of the leases
+	sent   clock.Instant // start of the leases
 }
 
 // attempts makes attempts of the claimed records, unless ctx or the engine has
@@ -108,7 +109,7 @@ func (q *dequeueCall) claim(ctx context.Context, limit int) ([]store.Record, err
 	// The reply must be read even if ctx ends.
 	bounded, cancel := q.c.bounded(ctx)
 	defer cancel()
-	q.sent = q.c.now()
+	q.sent = q.c.clock.Now()
 	if ok {
 		return q.callDequeuer(bounded, dequeuer, store.Dequeue{
 			Operation: q.op.name, Limit: limit, Owner: protocol.MarkOwner(newOwner(), q.policy), Lease: q.times.firstLease(),
@@ -122,7 +123,7 @@ func (q *dequeueCall) claim(ctx context.Context, limit int) ([]store.Record, err
 func (q *dequeueCall) callDequeuer(ctx context.Context, dequeuer store.Dequeuer, d store.Dequeue) ([]store.Record, error) {
 	for try := 1; ; try++ {
 		claimed, err := dequeuer.Dequeue(ctx, d)
-		over := err == nil || try == askTries || ctx.Err() != nil
+		over := err == nil || try == swapTries || ctx.Err() != nil
 		if over && (err != nil || d.Reread) {
 			q.rememberOrphaned(d.Owner, claimed)
 		}
@@ -180,7 +181,7 @@ func (q *dequeueCall) attempt(ctx context.Context, r *store.Record) *Attempt {
 // release releases a claimed record that will not run. A caller that releases many
 // limits ctx for all of them.
 func (q *dequeueCall) release(ctx context.Context, r store.Record, why error) {
-	_, _, _ = q.c.completeAlone(ctx, r, q.releaseEvent(r, why)) // after a lost reply the lease decides
+	_, _, _ = q.c.writer.completeAlone(ctx, r, q.releaseEvent(r, why)) // after a lost reply the lease decides
 }
 
 // releaseEvent is the end of a claim whose operation was not run. It does not count

@@ -18,12 +18,12 @@ func TestDequeueHasADeadline(t *testing.T) {
 		p, _ := owned(t, op)
 		queued(t, p, op, "k")
 		answerOf(dequeued(t, p, op, 1)[0].End(nil, semel.Snooze(0))).wantRunNow(t, store.NotCommitted, store.Pending)
-		p.wire.on(func(r request) fault { return fault{hang: r.kind == getCall} })
+		p.faults.Decide(func(r request) fault { return fault{Hang: r.Method == "Get"} })
 		a := dequeued(t, p, op, 1)[0]
 		if err := context.Cause(a.Context()); err != nil {
 			t.Errorf("it is given when it has ended already: %v", err)
 		}
-		p.wire.heal()
+		p.faults.Decide(nil)
 		answerOf(a.End("v", nil)).want(t, "v", false)
 	})
 }
@@ -36,11 +36,11 @@ func TestDequeueReleasesWithinOneTimeout(t *testing.T) {
 		p, _ := owned(t, op)
 		queued(t, p, op, "a", "b", "c", "d")
 		ctx, stop := context.WithCancel(t.Context())
-		p.wire.on(func(r request) fault {
-			if r.kind == queueCall {
+		p.faults.Decide(func(r request) fault {
+			if r.Method == "Dequeue" {
 				stop()
 			}
-			return fault{hang: r.kind == swapCall}
+			return fault{Hang: r.Method == "Swap"}
 		})
 		begun := time.Now()
 		if attempts, err := p.Dequeue(ctx, op, 4); err == nil {

@@ -14,11 +14,11 @@ import (
 // asks for it again.
 func claiming(f, again func(n int) fault) func(request) fault {
 	return func(r request) fault {
-		switch r.kind {
-		case queueCall:
-			return f(r.n)
-		case againCall:
-			return again(r.n)
+		switch r.Method {
+		case "Dequeue":
+			return f(r.MethodN)
+		case "Reread":
+			return again(r.MethodN)
 		default:
 			return fault{}
 		}
@@ -34,13 +34,13 @@ func TestDequeueLostReply(t *testing.T) {
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: steady(9, 1)})
 		p, mem := owned(t, op)
 		queued(t, p, op, "a", "b", "c")
-		p.wire.on(claiming(always(fault{after: errCut}), always(fault{})))
+		p.faults.Decide(claiming(always(fault{After: errCut}), always(fault{})))
 		attempts, err := p.Dequeue(t.Context(), op, 2)
 		if err != nil || len(attempts) != 2 {
 			t.Fatalf("Dequeue = %d attempts, %v, want the two that were claimed", len(attempts), err)
 		}
 		p.seen.want(t, semel.EventStoreError)
-		p.wire.heal()
+		p.faults.Decide(nil)
 		work(t, p, op, returns("third")).want(t, "third", false)
 		for range 5 {
 			dequeued(t, p, op, 0) // looks for what is lost, and finds what runs
@@ -61,15 +61,15 @@ func TestDequeueLostReply(t *testing.T) {
 func TestDequeueFailureReleasesClaims(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]fault{
-		"cut before it applied": {before: errCut}, "cut after it applied": {after: errCut},
-		"no answer, not applied": {hang: true}, "no answer, applied": {mute: true},
+		"cut before it applied": {Before: errCut}, "cut after it applied": {After: errCut},
+		"no answer, not applied": {Hang: true}, "no answer, applied": {Mute: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				op := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Retry: steady(9, 1)})
 				p, mem := owned(t, op)
 				call := queued(t, p, op, "k")[0]
-				p.wire.on(claiming(always(f), always(fault{before: errCut})))
+				p.faults.Decide(claiming(always(f), always(fault{Before: errCut})))
 				began := time.Now()
 				if _, err := p.Dequeue(t.Context(), op, 1); !errors.Is(err, semel.ErrUnavailable) {
 					t.Errorf("Dequeue: %v, want ErrUnavailable", err)
@@ -77,7 +77,7 @@ func TestDequeueFailureReleasesClaims(t *testing.T) {
 				if took := time.Since(began); took > 5*time.Second {
 					t.Errorf("it took %v, want at most RecordTimeout", took)
 				}
-				p.wire.heal()
+				p.faults.Decide(nil)
 				work(t, p, op, returns("v")).want(t, "v", false)
 				if r := wantState(t, mem, call, store.Succeeded); r.Tainted {
 					t.Error("it is tainted, although nothing was run before")
@@ -94,14 +94,14 @@ func TestLateDequeueIsReleased(t *testing.T) {
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Retry: steady(9, 1)})
 		p, mem := owned(t, op)
 		var asked store.Dequeue
-		p.wire.on(func(r request) fault {
-			if r.kind == queueCall {
-				asked = r.dequeue
+		p.faults.Decide(func(r request) fault {
+			if r.Method == "Dequeue" {
+				asked = r.Dequeue
 			}
-			return fault{before: errCut}
+			return fault{Before: errCut}
 		})
 		_, _ = p.Dequeue(t.Context(), op, 1)
-		p.wire.heal()
+		p.faults.Decide(nil)
 		dequeued(t, p, op, 0)
 		pass(5 * time.Second)
 		call := queued(t, p, op, "k")[0]
@@ -122,22 +122,22 @@ func TestDequeueAfterAnOutage(t *testing.T) {
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Retry: steady(9, 1)})
 		p, _ := owned(t, op)
 		queued(t, p, op, "k")
-		p.wire.on(claiming(always(fault{before: errCut}), always(fault{before: errCut})))
+		p.faults.Decide(claiming(always(fault{Before: errCut}), always(fault{Before: errCut})))
 		for range 20 {
 			_, _ = p.Dequeue(t.Context(), op, 1)
 		}
-		p.wire.heal()
+		p.faults.Decide(nil)
 		work(t, p, op, returns("v")).want(t, "v", false)
 		for range 600 {
 			dequeued(t, p, op, 0)
 			pass(100 * time.Millisecond)
 		}
-		if n := p.wire.count(againCall); n < 20 || n > 20*10 {
+		if n := p.faults.CallsOf("Reread"); n < 20 || n > 20*10 {
 			t.Errorf("it was looked for %d times after 20 were lost, want each looked for, and a few times only", n)
 		}
-		before := p.wire.count(againCall)
+		before := p.faults.CallsOf("Reread")
 		dequeued(t, p, op, 0)
-		if n := p.wire.count(againCall); n != before {
+		if n := p.faults.CallsOf("Reread"); n != before {
 			t.Error("it is still looked for when nothing can come of it")
 		}
 	})
@@ -151,19 +151,19 @@ func TestScanningQueueWithLostClaim(t *testing.T) {
 		f     fault
 		times int // that it goes wrong
 	}{
-		"cut before, once":  {fault{before: errCut}, 1},
-		"cut after, once":   {fault{after: errCut}, 1},
-		"cut before, twice": {fault{before: errCut}, 2},
-		"cut after, twice":  {fault{after: errCut}, 2},
-		"busy":              {fault{busy: true}, 1},
+		"cut before, once":  {fault{Before: errCut}, 1},
+		"cut after, once":   {fault{After: errCut}, 1},
+		"cut before, twice": {fault{Before: errCut}, 2},
+		"cut after, twice":  {fault{After: errCut}, 2},
+		"busy":              {fault{Busy: true}, 1},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			eachQueue(t, func(t *testing.T, op *semel.Operation[string], p *process, mem *memory.Store) {
 				calls := queued(t, p, op, "a", "b")
 				n := 0
-				p.wire.on(func(r request) fault {
-					if r.kind != swapCall || r.to() != store.InProgress {
+				p.faults.Decide(func(r request) fault {
+					if r.Method != "Swap" || r.To() != store.InProgress {
 						return fault{}
 					}
 					if n++; n > tt.times {
@@ -198,10 +198,10 @@ func TestScanningQueueRace(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: steady(9, 1)})
-		p, other := startOver(t, mem, semel.Options{}, false), start(t, mem, semel.Options{})
+		p, other := startPlain(t, newFaulty(mem), semel.Options{}), start(t, mem, semel.Options{})
 		queued(t, p, op, "a", "b")
-		p.wire.on(func(r request) fault {
-			if r.kind == swapCall && r.n == 1 {
+		p.faults.Decide(func(r request) fault {
+			if r.Method == "Swap" && r.MethodN == 1 {
 				dequeuedOne(t, other, op)
 			}
 			return fault{}

@@ -14,25 +14,13 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// noDequeueStore hides all optional interfaces of a store.
-type noDequeueStore struct{ store.TxStore[*memory.Tx] }
-
-// startOver starts a process over mem, which offers to hand out what waits, or not.
-func startOver(t *testing.T, mem *memory.Store, o semel.Options, hands bool) *process {
+// startQueue starts a process over mem, as a store.Dequeuer or not.
+func startQueue(t *testing.T, f *faulty, o semel.Options, dequeuer bool) *process {
 	t.Helper()
-	if hands {
-		return start(t, mem, o)
+	if dequeuer {
+		return startOn(t, f, o)
 	}
-	p := &process{wire: newWire(mem), seen: new(seen)}
-	o.Observer = p.seen
-	o.Survive = store.NoFailure
-	engine, err := semel.New(noDequeueStore{p.wire}, o)
-	if err != nil {
-		t.Fatalf("New: %v", err)
-	}
-	p.Engine = engine
-	t.Cleanup(func() { _ = engine.Close(context.Background()) })
-	return p
+	return startPlain(t, f, o)
 }
 
 // eachQueue runs test in a bubble over a store that hands out what waits, and over
@@ -46,7 +34,7 @@ func eachQueue(t *testing.T, test func(t *testing.T, op *semel.Operation[string]
 			synctest.Test(t, func(t *testing.T) {
 				mem := memory.New(memory.Options{})
 				op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: steady(9, 1)})
-				test(t, op, startOver(t, mem, semel.Options{Operations: []semel.Declared{op}}, hands), mem)
+				test(t, op, startQueue(t, newFaulty(mem), semel.Options{Operations: []semel.Declared{op}}, hands), mem)
 			})
 		})
 	}
@@ -168,7 +156,7 @@ func TestDequeueErrors(t *testing.T) {
 		op := plain("op", semel.OperationOptions[string]{Retry: steady(9, 1)})
 		p, _ := owned(t, op)
 		queued(t, p, op, "k")
-		p.wire.on(nil)
+		p.faults.Decide(nil)
 		for _, limit := range []int{0, -1} {
 			if attempts, err := p.Dequeue(t.Context(), op, limit); len(attempts) != 0 || err != nil {
 				t.Errorf("Dequeue(%d) = %v, %v, want none", limit, attempts, err)
@@ -189,7 +177,7 @@ func TestDequeueErrors(t *testing.T) {
 		if _, err := p.Dequeue(t.Context(), op, 1); !errors.Is(err, semel.ErrClosed) {
 			t.Errorf("Dequeue after Close: %v, want ErrClosed", err)
 		}
-		if n := p.wire.total(); n != 0 {
+		if n := p.faults.Calls(); n != 0 {
 			t.Errorf("the store was called %d times, want 0", n)
 		}
 	})
@@ -204,24 +192,14 @@ func TestDequeueIsBoundedByTheBatch(t *testing.T) {
 				op := plain("op", semel.OperationOptions[string]{Retry: steady(9, 1)})
 				p, mem := owned(t, op)
 				queued(t, p, op, "a", "b", "c")
-				w := newWire(mem)
-				w.capabilities = func(c *store.Capabilities) { c.MaxBatch = 2 }
-				var s store.TxStore[*memory.Tx] = w
-				if !hands {
-					s = noDequeueStore{w}
-				}
-				engine, err := semel.New(s, semel.Options{Survive: store.NoFailure})
-				if err != nil {
-					t.Fatal(err)
-				}
-				attempts, err := engine.Dequeue(t.Context(), op, 100)
+				small := startQueue(t, limitedOver(mem, func(c *store.Capabilities) { c.MaxBatch = 2 }), semel.Options{}, hands)
+				attempts, err := small.Dequeue(t.Context(), op, 100)
 				if len(attempts) != 2 || err != nil {
 					t.Errorf("Dequeue = %d attempts, %v, want 2", len(attempts), err)
 				}
 				for _, a := range attempts {
 					a.Abandon()
 				}
-				_ = engine.Close(t.Context())
 			})
 		})
 	}
@@ -239,9 +217,9 @@ func TestDequeueWithCanceledContext(t *testing.T) {
 				p, mem := owned(t, op)
 				calls := queued(t, p, op, "a", "b")
 				gate := make(chan struct{})
-				p.wire.on(func(r request) fault {
-					if r.kind == queueCall {
-						return fault{gate: gate}
+				p.faults.Decide(func(r request) fault {
+					if r.Method == "Dequeue" {
+						return fault{Gate: gate}
 					}
 					return fault{}
 				})

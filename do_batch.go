@@ -6,6 +6,8 @@ import (
 	"errors"
 	"reflect"
 
+	"github.com/semelgo/semel/internal/canonical"
+	"github.com/semelgo/semel/internal/lazyctx"
 	"github.com/semelgo/semel/store"
 )
 
@@ -48,8 +50,8 @@ func DoBatch[T, B, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(c
 		var err error
 		v, batch, err = fn(ctx)
 		return valueRef[T]{&v}, func(ctx context.Context, change store.Change, hold bool) (store.SwapResult, store.Verdict, error) {
-			ctx, wait := withTimeout(ctx, e.options.RecordTimeout) // limits the wait for a connection
-			defer wait.end()
+			ctx, wait := lazyctx.WithTimeout(ctx, e.options.RecordTimeout) // limits the wait for a connection
+			defer wait.End()
 			return batcher.AtomicBatch(ctx, change, hold, batch)
 		}, err
 	}
@@ -81,11 +83,11 @@ var errChangedInBatch = errors.New("semel: the result was changed after DoBatch 
 
 // mayChange reports whether a result can be changed through memory that it shares.
 func mayChange(v any) bool {
-	f := jsonFormOf(reflect.TypeOf(v))
-	if f.elem != nil && f.typ.Kind() == reflect.Pointer {
-		f = f.elem
+	t := reflect.TypeOf(v)
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
 	}
-	return f.indirect
+	return canonical.SharesMemory(t)
 }
 
 type (

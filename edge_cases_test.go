@@ -38,13 +38,13 @@ func TestStateOfANewerVersion(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
 		call := plain("op", d.o).Call(me, "k", "in")
 		answer := forged(call, 17, fingerprintOf(t, call))
-		p.wire.on(func(request) fault { return fault{forge: answer} })
+		p.faults.Decide(func(request) fault { return fault{Result: answer} })
 		a := d.ask(t.Context(), p, call, never(t))
 		a.wantErr(t, semel.ErrUnavailable)
 		if !strings.Contains(a.err.Error(), "State(17)") {
 			t.Errorf("got %v, want the state named", a.err)
 		}
-		p.wire.heal()
+		p.faults.Decide(nil)
 	})
 }
 
@@ -62,7 +62,7 @@ func TestRecordWithCollidingID(t *testing.T) {
 			answer := forged(call, store.Succeeded, fingerprintOf(t, call))
 			answer.Record.Outcome = []byte(`j"secret"`)
 			spoil(answer.Record)
-			p.wire.on(func(request) fault { return fault{forge: answer} })
+			p.faults.Decide(func(request) fault { return fault{Result: answer} })
 			a := d.ask(t.Context(), p, call, never(t))
 			if !errors.Is(a.err, semel.ErrMismatch) || a.v != "" {
 				t.Errorf("another %s: got %q, %v, want ErrMismatch", name, a.v, a.err)
@@ -71,7 +71,7 @@ func TestRecordWithCollidingID(t *testing.T) {
 				t.Errorf("Get of another %s = %v, %v", name, found, err)
 			}
 		}
-		p.wire.heal()
+		p.faults.Decide(nil)
 	})
 }
 
@@ -82,17 +82,17 @@ func TestRecordThatChangesConstantly(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		fingerprint := fingerprintOf(t, call)
-		p.wire.on(func(r request) fault {
+		p.faults.Decide(func(r request) fault {
 			answer := forged(call, store.Pending, fingerprint)
-			answer.Token.Owner = uint64(r.n)
-			answer.Record.Owner = uint64(r.n)
-			return fault{forge: answer}
+			answer.Token.Owner = uint64(r.MethodN)
+			answer.Record.Owner = uint64(r.MethodN)
+			return fault{Result: answer}
 		})
 		do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInProgress)
-		if n := p.wire.count(swapCall); n > 100 {
+		if n := p.faults.CallsOf("Swap"); n > 100 {
 			t.Errorf("%d calls, want an end", n)
 		}
-		p.wire.heal()
+		p.faults.Decide(nil)
 	})
 }
 
@@ -103,11 +103,11 @@ func TestRecordOfALeaderIsLost(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		do(t.Context(), p, call, func(context.Context) (string, error) {
-			p.wire.on(func(request) fault { return fault{forge: new(store.SwapResult)} })
+			p.faults.Decide(func(request) fault { return fault{Result: new(store.SwapResult)} })
 			return "v", nil
 		}).wantErr(t, semel.ErrOutcomeUnknown)
 		p.seen.want(t, semel.EventFenced, semel.EventConflict)
-		p.wire.heal()
+		p.faults.Decide(nil)
 	})
 }
 
@@ -150,8 +150,8 @@ func TestUnrecordedDoubtIsNotReported(t *testing.T) {
 		f    fault
 		want error
 	}{
-		"cut": {fault{before: errCut}, semel.ErrUnavailable}, "busy": {fault{busy: true}, semel.ErrInProgress},
-		"refused": {fault{refuse: errCut}, semel.ErrUnavailable}, "no answer": {fault{hang: true}, semel.ErrUnavailable},
+		"cut": {fault{Before: errCut}, semel.ErrUnavailable}, "busy": {fault{Busy: true}, semel.ErrInProgress},
+		"refused": {fault{Result: &store.SwapResult{Err: errCut}}, semel.ErrUnavailable}, "no answer": {fault{Hang: true}, semel.ErrUnavailable},
 	}
 	for name, tt := range faults {
 		t.Run(name, func(t *testing.T) {
@@ -160,8 +160,8 @@ func TestUnrecordedDoubtIsNotReported(t *testing.T) {
 				call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 				createExisting(t, mem, call, expired)
 				p := start(t, mem, semel.Options{})
-				p.wire.on(func(r request) fault {
-					if r.to() == store.InDoubt {
+				p.faults.Decide(func(r request) fault {
+					if r.To() == store.InDoubt {
 						return tt.f
 					}
 					return fault{}
@@ -169,7 +169,7 @@ func TestUnrecordedDoubtIsNotReported(t *testing.T) {
 				do(t.Context(), p, call, never(t)).wantErr(t, tt.want)
 				doTx(t.Context(), p, call, neverTx(t)).wantErr(t, tt.want)
 				wantState(t, mem, call, store.InProgress)
-				p.wire.heal()
+				p.faults.Decide(nil)
 				do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInDoubt)
 			})
 		})
@@ -185,7 +185,7 @@ func TestFollowersShareInProgress(t *testing.T) {
 		call := plain("op", d.o).Call(me, "k", "in")
 		d.ask(t.Context(), p, call, func(context.Context) (string, error) {
 			gate := make(chan struct{})
-			other.wire.on(func(request) fault { return fault{gate: gate} })
+			other.faults.Decide(func(request) fault { return fault{Gate: gate} })
 			var callers []<-chan answer
 			for range 10 {
 				callers = append(callers, later(func() answer { return d.ask(t.Context(), other, call, never(t)) }))
@@ -200,7 +200,7 @@ func TestFollowersShareInProgress(t *testing.T) {
 			for _, c := range callers {
 				(<-c).wantErr(t, semel.ErrInProgress)
 			}
-			if n := other.wire.total(); n > 1 {
+			if n := other.faults.Calls(); n > 1 {
 				t.Errorf("the store was called %d times, want one answer for all", n)
 			}
 			return "v", nil
@@ -219,11 +219,11 @@ func TestPollingEnds(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
 			d.ask(ctx, other, call, never(t)).wantErr(t, context.DeadlineExceeded)
-			time.AfterFunc(5*time.Second, other.wire.claimAndCrash)
+			time.AfterFunc(5*time.Second, other.crash)
 			d.ask(t.Context(), other, call, never(t)).wantErr(t, semel.ErrUnavailable)
 			return "v", nil
 		}).want(t, "v", false)
-		other.wire.heal()
+		other.faults.Decide(nil)
 	})
 }
 
@@ -288,15 +288,15 @@ func TestRollbackWithLostReplyAndLostRecord(t *testing.T) {
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		createExisting(t, mem, call, pending)
 		p := start(t, mem, semel.Options{})
-		p.wire.on(func(r request) fault {
-			if r.kind == atomicCall {
-				return fault{commit: commitDropped}
+		p.faults.Decide(func(r request) fault {
+			if r.Method == "Atomic" {
+				return commitDropped()
 			}
-			return fault{forge: new(store.SwapResult)} // it has been purged
+			return fault{Result: new(store.SwapResult)} // it has been purged
 		})
 		a := doTx(t.Context(), p, call, func(context.Context, *memory.Tx) (string, error) { return "", errBoom })
 		a.wantErr(t, semel.ErrOutcomeUnknown)
-		p.wire.heal()
+		p.faults.Decide(nil)
 	})
 }
 
@@ -307,19 +307,14 @@ func TestRollbackWithLostReply(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		s.o.OnError = semel.Keep
 		call := plain("op", s.o).Call(me, "k", "in")
-		p.wire.on(func(r request) fault {
-			if r.kind == atomicCall {
-				return fault{commit: commitDropped}
-			}
-			return fault{}
-		})
+		p.faults.Decide(everyCommit(commitDropped()))
 		a := s.ask(t.Context(), p, call, func(context.Context, *memory.Tx) (string, error) {
 			return "", semel.NotCommitted(context.Canceled) // never kept
 		})
 		a.wantErr(t, context.Canceled)
 		a.wantRunNow(t, store.NotCommitted, store.Pending)
 		wantState(t, mem, call, store.Pending)
-		p.wire.heal()
+		p.faults.Decide(nil)
 		s.ask(t.Context(), p, call, puts("e", "v")).want(t, "v", false)
 	})
 }

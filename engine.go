@@ -10,8 +10,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/semelgo/semel/internal/cache"
+	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/groupcommit"
+	"github.com/semelgo/semel/internal/lazyctx"
 	"github.com/semelgo/semel/internal/protocol"
+	"github.com/semelgo/semel/internal/timers"
 	"github.com/semelgo/semel/store"
 )
 
@@ -23,6 +27,8 @@ type Engine[Tx any] struct {
 
 // Core is an [Engine] without the type of its transactions.
 type Core struct {
+	emitter
+
 	store     store.Store
 	inProcess store.InProcess // the store, if it implements InProcess
 	atomic    atomicFunc
@@ -35,12 +41,14 @@ type Core struct {
 	// Connections, or this engine if the store names none.
 	connections any
 	batching    batching
-	cache       outcomeCache
+	reader      reader
+	writer      writer
+	cache       cache.Cache
 	readHint    readHint
-	clock       // for the engine's own durations
+	clock       clock.Clock // for the engine's own durations
 
 	inflight   inflightCalls
-	timers     timerQueue
+	timers     timers.Queue
 	unrecorded unrecorded
 	orphaned   orphanedClaims
 	attempts
@@ -85,7 +93,7 @@ func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 	if err := checkSurvives(o.Survive, &caps); err != nil {
 		return nil, err
 	}
-	c := &Core{store: s, options: o, caps: caps, cache: newOutcomeCache(&o), clock: startClock()}
+	c := &Core{emitter: emitter{o.Observer}, store: s, options: o, caps: caps, cache: cache.New(o.CacheBytes, o.CacheAge), clock: clock.Start()}
 	if c.connections = caps.Connections; c.connections == nil {
 		c.connections = c
 	}
@@ -93,12 +101,18 @@ func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 	for _, declared := range o.Operations {
 		c.operations[declared.declared().name] = declared.declared()
 	}
-	c.timers.clock, c.empty = &c.clock, make(chan struct{})
-	groupcommit.RegisterAdvance(s, c.cache.advance)
+	c.timers.Init(&c.clock)
+	c.empty = make(chan struct{})
+	groupcommit.RegisterAdvance(s, c.cache.Advance)
 	if near, ok := any(s).(store.InProcess); ok && near.Self() == store.Store(s) {
 		c.inProcess = near
 	}
 	c.batching.open(s, caps, &o)
+	c.reader = reader{store: s, inProcess: c.inProcess, batching: &c.batching, timeout: o.RecordTimeout}
+	c.writer = writer{
+		emitter: c.emitter, store: s, inProcess: c.inProcess, batching: &c.batching, timeout: o.RecordTimeout,
+		oneWriter: caps.SingleWriter, hint: &c.readHint, crashed: c.crashed,
+	}
 	c.unrecorded.open()
 	c.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
 		c.readHint.transactions.Add(1)
@@ -182,20 +196,6 @@ func (c *Core) Close(ctx context.Context) error {
 	return nil
 }
 
-// observe calls the Observer, if there is one.
-func (c *Core) observe(ctx context.Context, e Event) {
-	if c.options.Observer != nil {
-		c.options.Observer.Observe(ctx, e)
-	}
-}
-
-// emit emits an event about a record.
-func (c *Core) emit(ctx context.Context, kind EventKind, r store.Record, err error) {
-	if c.options.Observer != nil {
-		c.observe(ctx, Event{Kind: kind, Operation: r.Operation, ID: r.ID, Attempt: r.Attempt, State: r.State, Err: err})
-	}
-}
-
 // newOwner returns a random number that no other write of a record has. It comes
 // from the operating system, because a copy of this process, from a snapshot of a
 // virtual machine for instance, would repeat the numbers of a generator in the
@@ -212,8 +212,8 @@ func newOwner() uint64 {
 
 // bounded returns a context for writes that must not end with the caller's context.
 func (c *Core) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, span := withDetachedTimeout(ctx, c.options.RecordTimeout)
-	return ctx, span.end
+	ctx, span := lazyctx.WithDetachedTimeout(ctx, c.options.RecordTimeout)
+	return ctx, span.End
 }
 
 // pause waits d, or until ctx ends.

@@ -13,17 +13,14 @@ import (
 
 func TestNewChecksTheCapabilities(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		w := newWire(memory.New(memory.Options{}))
-		w.capabilities = func(c *store.Capabilities) { c.Linearizable = false }
+		w := limited(func(c *store.Capabilities) { c.Linearizable = false })
 		_, err := semel.New(w, semel.Options{Survive: store.NoFailure})
 		wantField(t, err, "store")
-		for _, f := range []fault{{before: errCut}, {after: errCut}} {
-			w.on(func(request) fault { return f })
-			if _, err := semel.New(w, semel.Options{Survive: store.NoFailure}); !errors.Is(err, errCut) {
-				t.Errorf("New: %v, want the store's error", err)
-			}
+		w.Adjust = func(context.Context, *store.Capabilities) error { return errCut }
+		if _, err := semel.New(w, semel.Options{Survive: store.NoFailure}); !errors.Is(err, errCut) {
+			t.Errorf("New: %v, want the store's error", err)
 		}
-		w.blackHole()
+		w.Adjust = func(ctx context.Context, _ *store.Capabilities) error { <-ctx.Done(); return ctx.Err() }
 		began := time.Now()
 		_, err = semel.New(w, semel.Options{Survive: store.NoFailure, RecordTimeout: time.Second})
 		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took != time.Second {
@@ -36,9 +33,7 @@ func TestNewChecksTheCapabilities(t *testing.T) {
 // every other writer out.
 func exclusive(t *testing.T, mem *memory.Store, o semel.Options) *process {
 	t.Helper()
-	w := newWire(mem)
-	w.capabilities = func(c *store.Capabilities) { c.SingleWriter = true }
-	return startOn(t, w, o)
+	return startOn(t, limitedOver(mem, func(c *store.Capabilities) { c.SingleWriter = true }), o)
 }
 
 // TestExclusiveStoreIsReadFirst: a replay must not wait for a stranger's
@@ -51,12 +46,12 @@ func TestExclusiveStoreIsReadFirst(t *testing.T) {
 		op := plain("op", d.o)
 		d.ask(t.Context(), p, op.Call(me, "k", "in"), returns("v")).want(t, "v", false)
 		pass(20 * time.Millisecond)
-		p.wire.on(func(r request) fault { return fault{busy: r.writes(), hang: r.writes()} })
+		p.faults.Decide(func(r request) fault { return fault{Busy: r.Writes(), Hang: r.Writes()} })
 		d.ask(t.Context(), p, op.Call(me, "k", "in"), never(t)).want(t, "v", true)
 		d.ask(t.Context(), p, op.Call(me, "k", "other"), never(t)).wantErr(t, semel.ErrMismatch)
-		p.wire.on(func(request) fault { return fault{before: errCut} })
+		p.faults.Decide(func(request) fault { return fault{Before: errCut} })
 		d.ask(t.Context(), p, op.Call(me, "k", "in"), never(t)).wantErr(t, semel.ErrUnavailable, errCut)
-		p.wire.heal()
+		p.faults.Decide(nil)
 	})
 }
 
@@ -74,9 +69,9 @@ func TestExclusiveTransactionKeepsItsLease(t *testing.T) {
 				p := exclusive(t, mem, semel.Options{})
 				call := plain("op", s.o).Call(me, "k", "in")
 				s.ask(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
-					p.wire.on(func(r request) fault { return fault{hang: r.kind == swapCall} })
+					p.faults.Decide(func(r request) fault { return fault{Hang: r.Method == "Swap"} })
 					pass(10 * lease)
-					p.wire.heal()
+					p.faults.Decide(nil)
 					if err := context.Cause(ctx); err != nil {
 						return "", err
 					}
@@ -110,8 +105,8 @@ func TestLeaseCountsBeforeAnExclusiveTransaction(t *testing.T) {
 		var took time.Duration
 		wait := untilLost(t, time.Now(), &took)
 		do(t.Context(), p, atomicCallOf("k"), func(ctx context.Context) (string, error) {
-			p.wire.on(func(r request) fault { return fault{before: errCut} })
-			defer p.wire.heal()
+			p.faults.Decide(func(r request) fault { return fault{Before: errCut} })
+			defer p.faults.Decide(nil)
 			_, err := wait(ctx)
 			return "", semel.NotCommitted(errors.Join(err, errBoom))
 		}).wantErr(t, errBoom)
@@ -137,22 +132,11 @@ func TestFullStore(t *testing.T) {
 	})
 }
 
-// rejectingStore fails every Swap. The embedded store works.
-type rejectingStore struct{ *memory.Store }
-
-func (rejectingStore) Swap(context.Context, []store.Change) ([]store.SwapResult, error) {
-	return nil, errBoom
-}
-
-// The engine bypasses no store that wraps another one.
+// TestWrappedStoreIsUsed: the engine bypasses no store that wraps another one.
 func TestWrappedStoreIsUsed(t *testing.T) {
 	t.Parallel()
-	e, err := semel.New(rejectingStore{memory.New(memory.Options{})}, semel.Options{Survive: store.NoFailure, MaxUnrecorded: -1})
-	if err != nil {
-		t.Fatalf("New: %v", err)
-	}
-	op := plain("op", semel.OperationOptions[string]{})
-	if _, _, err := semel.Do(t.Context(), e, op.Call(me, "k", "in"), never(t)); !errors.Is(err, semel.ErrUnavailable) {
-		t.Errorf("Do = %v, want %v", err, semel.ErrUnavailable)
-	}
+	p, _ := solo(t, semel.Options{MaxUnrecorded: -1})
+	p.faults.Decide(func(r request) fault { return fault{Before: map[string]error{"Swap": errBoom}[r.Method]} })
+	call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+	do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrUnavailable)
 }

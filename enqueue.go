@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -77,7 +78,7 @@ func enqueue(ctx context.Context, core *Core, c *Call, o EnqueueOptions) (added 
 	if err := core.prepareEnqueue(ctx, &q, c, o); err != nil {
 		return false, err
 	}
-	answer, err := core.swapBatched(ctx, &q.change, askTries)
+	answer, err := core.writer.swapBatched(ctx, &q.change, swapTries)
 	switch {
 	case errors.Is(err, store.ErrNoPartition):
 		return false, q.c.noPartitionError(q.call, err)
@@ -146,7 +147,7 @@ func (o EnqueueOptions) delay() (time.Duration, error) {
 	case o.At.IsZero():
 		return o.Delay, nil
 	default:
-		return max(until(o.At), 0), nil
+		return max(clock.Until(o.At), 0), nil
 	}
 }
 

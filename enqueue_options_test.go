@@ -87,7 +87,7 @@ func TestEnqueueErrorsNameTheField(t *testing.T) {
 		wantField(t, err, "Key")
 		_, err = semel.Enqueue(t.Context(), p, plain("op", semel.OperationOptions[string]{Retention: 1}).Call(me, "k", "in"), semel.EnqueueOptions{})
 		wantField(t, err, "Retention")
-		if n := p.wire.count(swapCall); n != 0 {
+		if n := p.faults.CallsOf("Swap"); n != 0 {
 			t.Errorf("the store received %d changes", n)
 		}
 	})
@@ -138,12 +138,12 @@ func TestEnqueueErrors(t *testing.T) {
 					op := plain("op", retried(semel.AtLeastOnce()))
 					p, mem := owned(t, op)
 					call := op.Call(me, "k", "in")
-					p.wire.on(failCall(k+1, f))
+					p.faults.Decide(failCall(k+1, f))
 					added, err := semel.Enqueue(t.Context(), p, call, semel.EnqueueOptions{})
 					if added != (err == nil) {
 						t.Errorf("Enqueue = %v, %v", added, err)
 					}
-					p.wire.heal()
+					p.faults.Decide(nil)
 					if _, err := semel.Enqueue(t.Context(), p, call, semel.EnqueueOptions{}); err != nil {
 						t.Errorf("Enqueue again: %v", err)
 					}
@@ -159,7 +159,7 @@ func TestEnqueueErrors(t *testing.T) {
 func TestEnqueueWhileTheStoreIsDown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
-		p.wire.claimAndCrash()
+		p.crash()
 		call := plain("op", retried(semel.AtLeastOnce())).Call(me, "k", "in")
 		if _, err := semel.Enqueue(t.Context(), p, call, semel.EnqueueOptions{}); !errors.Is(err, semel.ErrUnavailable) {
 			t.Errorf("Enqueue: %v, want ErrUnavailable", err)

@@ -140,15 +140,15 @@ func TestEnqueueTxErrors(t *testing.T) {
 			unstorable := semel.Define("op", semel.OperationOptions[func()]{Retry: &semel.Retry{}, Fingerprints: []func(func()) any{func(func()) any { return 1 }}})
 			_, err = semel.EnqueueTx(t.Context(), p.Engine, tx, unstorable.Call(me, "k", nil), semel.EnqueueOptions{})
 			wantField(t, err, "Input")
-			for _, f := range []fault{{before: errCut}, {refuse: errCut}} {
-				p.wire.on(func(request) fault { return f })
+			for _, f := range []fault{{Before: errCut}, {Result: &store.SwapResult{Err: errCut}}} {
+				p.faults.Decide(func(request) fault { return f })
 				if added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, call, semel.EnqueueOptions{}); added || !errors.Is(err, errCut) {
 					t.Errorf("EnqueueTx = %v, %v, want the store's error", added, err)
 				}
 			}
 			return errBoom
 		})
-		p.wire.heal()
+		p.faults.Decide(nil)
 		wantState(t, mem, call, store.Absent)
 	})
 }
@@ -191,7 +191,7 @@ func TestPendingTaskIsNotPurged(t *testing.T) {
 			do(t.Context(), p, c, fails(semel.NotCommitted(errBoom)))
 		}},
 		"swept": {keyed, func(t *testing.T, p *process, c semel.Call) {
-			claimAndCrash(t, start(t, p.wire.Store, semel.Options{}), c)
+			claimAndCrash(t, start(t, p.mem, semel.Options{}), c)
 			pass(time.Minute)
 			sweepOne(t, p, c)
 		}},
@@ -208,17 +208,17 @@ func TestPendingTaskIsNotPurged(t *testing.T) {
 			doTx(t.Context(), p, c, func(context.Context, *memory.Tx) (string, error) { return "", errBoom })
 		}},
 		"refuted": {atomic, func(t *testing.T, p *process, c semel.Call) {
-			p.wire.on(commits(commitDropped))
+			p.faults.Decide(commits(commitDropped()))
 			doTx(t.Context(), p, c, puts("e", "v"))
 		}},
 		"refuted inline": {semel.OperationOptions[string]{}, func(t *testing.T, p *process, c semel.Call) {
-			p.wire.on(commits(commitDropped))
+			p.faults.Decide(commits(commitDropped()))
 			doTx(t.Context(), p, c, puts("e", "v"))
 		}},
 		"claim given back": {keyed, func(t *testing.T, p *process, c semel.Call) {
-			p.wire.on(func(r request) fault {
-				if len(r.changes) == 1 && r.changes[0].If.State == store.Pending {
-					return fault{after: errCut}
+			p.faults.Decide(func(r request) fault {
+				if len(r.Changes) == 1 && r.Changes[0].If.State == store.Pending {
+					return fault{After: errCut}
 				}
 				return fault{}
 			})
@@ -235,7 +235,7 @@ func TestPendingTaskIsNotPurged(t *testing.T) {
 				call := op.Call(me, "k", "in")
 				enqueue(t, p, mem, call, 0)
 				tt.live(t, p, call)
-				p.wire.heal()
+				p.faults.Decide(nil)
 				if r := wantState(t, mem, call, store.Pending); r.Attempt == 0 {
 					t.Error("no attempt has claimed it")
 				}

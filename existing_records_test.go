@@ -58,7 +58,7 @@ func claimAndCrash(t *testing.T, p *process, call semel.Call) {
 	if err != nil || out != nil {
 		t.Fatalf("Begin = %v, %v, want an attempt", out, err)
 	}
-	p.wire.claimAndCrash()
+	p.crash()
 	t.Cleanup(a.Abandon)
 }
 

@@ -30,8 +30,8 @@ func failWriteCall(k int, f fault) func(request) fault {
 	n := failCall(k, f)
 	return func(r request) fault {
 		f := n(r)
-		if r.kind == getCall {
-			f.busy, f.refuse = false, nil
+		if r.Method == "Get" {
+			f.Busy, f.Result = false, nil
 		}
 		return f
 	}
@@ -40,14 +40,15 @@ func failWriteCall(k int, f fault) func(request) fault {
 // everyFault is every way in which one call can go wrong.
 func everyFault() map[string]fault {
 	return map[string]fault{
-		"cut before it applied":   {before: errCut, commit: commitRefused},
-		"cut after it applied":    {after: errCut, commit: commitApplied},
-		"no answer, not applied":  {hang: true},
-		"no answer, applied":      {mute: true, commit: commitNoted},
-		"busy":                    {busy: true},
-		"refused":                 {refuse: errCut, commit: commitDropped},
-		"run twice":               {twice: true},
-		"transaction still going": {commit: commitDropped},
+		"cut before it applied":   {Before: errCut},
+		"cut after it applied":    {After: errCut},
+		"no answer, not applied":  {Hang: true},
+		"no answer, applied":      {Mute: true},
+		"answer and error":        {Extra: errCut},
+		"busy":                    {Busy: true},
+		"refused":                 {Result: &store.SwapResult{Err: errCut}},
+		"run twice":               {Twice: true},
+		"transaction still going": commitDropped(),
 	}
 }
 
@@ -127,7 +128,7 @@ func eachTrial(t *testing.T, test func(t *testing.T, tr *faultRun)) {
 					t.Parallel()
 					synctest.Test(t, func(t *testing.T) {
 						p, mem := solo(t, semel.Options{})
-						p.wire.on(failCall(k+1, f))
+						p.faults.Decide(failCall(k+1, f))
 						test(t, &faultRun{d: d, p: p, mem: mem, call: plain("op", d.o).Call(me, "k", "in"), f: f})
 					})
 				})
@@ -151,10 +152,10 @@ func TestEveryStoreCallMayFail(t *testing.T) {
 		if failure, ok := errors.AsType[*semel.Failure](first.err); ok {
 			t.Errorf("got the failure %v", failure)
 		}
-		tr.p.wire.heal()
+		tr.p.faults.Decide(nil)
 		pass(time.Minute)
 		last := tr.retry(t, tr.effect)
-		if refused := tr.f.refuse != nil && errors.Is(last.err, semel.ErrResultUnavailable); !refused {
+		if refused := tr.f.Result != nil && errors.Is(last.err, semel.ErrResultUnavailable); !refused {
 			last.want(t, "v", last.replayed)
 		}
 		if first.err == nil && !last.replayed {
@@ -179,7 +180,7 @@ func TestEveryStoreCallOfAFailureMayFail(t *testing.T) {
 		if first.err == nil {
 			t.Error("got success")
 		}
-		tr.p.wire.heal()
+		tr.p.faults.Decide(nil)
 		pass(time.Minute)
 		tr.retry(t, fn).wantFailure(t, "boom")
 		wantState(t, tr.mem, tr.call, store.Failed)

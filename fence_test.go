@@ -97,10 +97,10 @@ func TestFenceStopsAZombie(t *testing.T) {
 		r := new(receiver)
 		call := r.op(semel.OperationOptions[string]{}).Call(me, "k", "in")
 		do(t.Context(), p, call, func(ctx context.Context) (string, error) {
-			p.wire.on(func(request) fault { return fault{before: errCut} })
+			p.faults.Decide(func(request) fault { return fault{Before: errCut} })
 			pass(2 * lease)
 			do(t.Context(), other, call, r.act).want(t, "acted", false)
-			p.wire.heal()
+			p.faults.Decide(nil)
 			return r.act(ctx)
 		}).want(t, "acted", true)
 		r.want(t, "raise 2", "look", "act 2", "act 1")

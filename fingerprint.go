@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"fmt"
 
+	"github.com/semelgo/semel/internal/canonical"
 	"github.com/semelgo/semel/internal/protocol"
 )
 
@@ -75,7 +76,7 @@ func (s *encodeBuffer) fields(v any) (text []byte, algorithm byte, err error) {
 		s.own, err = v.AppendFingerprint(s.own[:0])
 		return s.own, fingerprintOwn, err
 	default:
-		s.own, err = canonical(s.own[:0], v)
+		s.own, err = canonical.Append(s.own[:0], v)
 		return s.own, fingerprintJSON, err
 	}
 }

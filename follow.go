@@ -41,7 +41,7 @@ func (q *claimer) follow(ctx context.Context, f *inflightCall) (*Outcome, error)
 	if out, refused := q.answerFrom(ctx, current); out != nil || refused != nil {
 		return out, refused
 	}
-	if errors.Is(err, ErrInProgress) && q.c.until(q.deadline) <= 0 {
+	if errors.Is(err, ErrInProgress) && q.c.clock.Until(q.deadline) <= 0 {
 		return nil, err
 	}
 	return nil, nil
@@ -91,11 +91,11 @@ func (q *claimer) decided(ctx context.Context, f *inflightCall) error {
 // attach waits for a call of this process. Waiting costs a goroutine only.
 func (q *claimer) attach(ctx context.Context, f *inflightCall, over <-chan struct{}) error {
 	if !q.acquireWaiter() {
-		return &waitError{after: protocol.RetryAfter(store.Record{Since: q.c.since(f.begun)})}
+		return &waitError{after: protocol.RetryAfter(store.Record{Since: q.c.clock.Since(f.begun)})}
 	}
-	err := await(ctx, over, q.c.until(q.deadline))
+	err := await(ctx, over, q.c.clock.Until(q.deadline))
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return &waitError{after: protocol.RetryAfter(store.Record{Since: q.c.since(f.begun)})}
+		return &waitError{after: protocol.RetryAfter(store.Record{Since: q.c.clock.Since(f.begun)})}
 	}
 	return err
 }
@@ -103,7 +103,7 @@ func (q *claimer) attach(ctx context.Context, f *inflightCall, over <-chan struc
 // wait polls a record that another process is running, and returns the record it
 // reads.
 func (q *claimer) wait(ctx context.Context, current store.Record) (store.Record, error) {
-	left := q.c.until(q.deadline)
+	left := q.c.clock.Until(q.deadline)
 	if left <= 0 || !q.acquireWaiter() {
 		return current, &waitError{after: protocol.RetryAfter(current)}
 	}

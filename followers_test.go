@@ -67,7 +67,7 @@ func TestFiveHundredCallersWait(t *testing.T) {
 			callers = append(callers, later(func() answer { return d.ask(t.Context(), p, call, held) }))
 		}
 		synctest.Wait()
-		now, most := p.wire.underWay()
+		now, most := p.faults.Open()
 		if inTx := d.name != "Do"; inTx != (now == 1) || most > 1 {
 			t.Errorf("%d calls of the store are under way, and were %d at most; want none but the leader's transaction", now, most)
 		}
@@ -81,7 +81,7 @@ func TestFiveHundredCallersWait(t *testing.T) {
 			a.want(t, "v", a.replayed)
 		}
 		runs.want(t, 1)
-		if n := p.wire.total(); first != 1 || n > 4 {
+		if n := p.faults.Calls(); first != 1 || n > 4 {
 			t.Errorf("%d first answers and %d calls of the store, want one and at most New's, claim, transaction and end", first, n)
 		}
 	})
@@ -194,7 +194,7 @@ func TestWaitAcrossProcesses(t *testing.T) {
 		if took := time.Since(began); took < time.Minute || took > time.Minute+2*time.Second {
 			t.Errorf("got the answer after %v, want soon after the minute it took", took)
 		}
-		if n := other.wire.count(getCall) + other.wire.count(atomicCall); n > 300 {
+		if n := other.faults.CallsOf("Get") + other.faults.CallsOf("Atomic"); n > 300 {
 			t.Errorf("polled %d times in a minute, want it to slow down", n)
 		}
 		(<-leader).want(t, "v", false)
@@ -237,10 +237,10 @@ func TestFollowersReceiveTheLeadersAnswer(t *testing.T) {
 		"success":      {func(*process) handler { return returns("v") }, func(t *testing.T, a answer) { a.want(t, "v", true) }},
 		"failure":      {func(*process) handler { return fails(semel.Final(errBoom)) }, func(t *testing.T, a answer) { a.wantFailure(t, "boom") }},
 		"doubt":        {func(*process) handler { return fails(errBoom) }, func(t *testing.T, a answer) { a.wantErr(t, semel.ErrInDoubt) }},
-		"late success": {func(p *process) handler { return outageAfter(p, "v", fault{before: errCut}) }, func(t *testing.T, a answer) { a.want(t, "v", true) }},
+		"late success": {func(p *process) handler { return outageAfter(p, "v", fault{Before: errCut}) }, func(t *testing.T, a answer) { a.want(t, "v", true) }},
 		"no answer": {
 			func(p *process) handler {
-				return func(context.Context) (string, error) { p.wire.claimAndCrash(); return "", semel.Final(errBoom) }
+				return func(context.Context) (string, error) { p.crash(); return "", semel.Final(errBoom) }
 			},
 			func(t *testing.T, a answer) { a.wantErr(t, semel.ErrUnavailable) },
 		},
@@ -261,7 +261,7 @@ func TestFollowersReceiveTheLeadersAnswer(t *testing.T) {
 				for _, f := range followers {
 					tt.check(t, <-f)
 				}
-				p.wire.heal()
+				p.faults.Decide(nil)
 			})
 		})
 	}

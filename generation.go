@@ -76,10 +76,10 @@ func (o *operation) generationAt(at time.Time, scope, key string) (n int64, ids 
 func (q *claimer) read(ctx context.Context) (store.Record, error) {
 	op := q.call.op
 	if op.generation == 0 {
-		return q.c.get(ctx, q.call.id)
+		return q.c.reader.get(ctx, q.call.id)
 	}
 	n, ids := op.generationAt(q.c.options.Clock(), q.call.scope.text, q.call.key)
-	both, err := q.c.getAll(ctx, ids[:])
+	both, err := q.c.reader.getAll(ctx, ids[:])
 	if err != nil {
 		return store.Record{}, err
 	}
@@ -92,16 +92,16 @@ func (q *claimer) read(ctx context.Context) (store.Record, error) {
 
 // mayWriteSuccessor decides whether the outcome may be written in the next generation,
 // as next does for the record itself.
-func (i *inline) mayWriteSuccessor() protocol.Answer {
+func (i *inline) mayWriteSuccessor(ctx context.Context) protocol.Answer {
 	if i.call.op.generation == 0 {
 		return protocol.Apply
 	}
-	return protocol.Next(i.successor.current, i.successorEvent(store.Change{})).Answer
+	return protocol.Next(i.successor.current, i.successorEvent(ctx, nil)).Answer
 }
 
-// successorEvent returns the event that writes the successor of a change.
-func (i *inline) successorEvent(of store.Change) protocol.Event {
-	e := i.event(store.Succeeded, of.To.Outcome)
+// successorEvent returns the event that writes the outcome in the next generation.
+func (i *inline) successorEvent(ctx context.Context, outcome []byte) (e protocol.Event) {
+	i.attempt.endEvent(ctx, &e, outcome, nil)
 	e.Identity.ID = i.successor.id
 	return e
 }
@@ -119,7 +119,7 @@ func (i *inline) writeSuccessor(ctx context.Context, tx any) error {
 	}
 	ctx, cancel := i.c.bounded(ctx)
 	defer cancel()
-	change := protocol.Next(i.successor.current, i.successorEvent(i.change)).Change
+	change := protocol.Next(i.successor.current, i.successorEvent(ctx, i.change.To.Outcome)).Change
 	answers, err := i.c.swapTx(ctx, tx, []store.Change{change})
 	switch {
 	case err != nil:
@@ -136,11 +136,14 @@ func (i *inline) writeSuccessor(ctx context.Context, tx any) error {
 }
 
 // keepSuccessor writes the successor of an outcome that was committed without it.
-func (i *inline) keepSuccessor(ctx context.Context) error {
+func (i *inline) keepSuccessor(ctx context.Context, outcome []byte) error {
 	if i.call.op.generation == 0 {
 		return nil
 	}
-	_, err := i.prove(ctx, protocol.Next(i.successor.current, i.successorEvent(i.change)).Change)
+	ctx, cancel := i.c.bounded(ctx)
+	defer cancel()
+	change := protocol.Next(i.successor.current, i.successorEvent(ctx, outcome)).Change
+	_, err := i.c.writer.proveChange(ctx, &change)
 	return err
 }
 
@@ -153,25 +156,4 @@ func (c *Core) noPartitionError(call *Call, err error) error {
 		return fmt.Errorf("%w: %w", ErrKeyExpired, err)
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
-}
-
-// getAll reads several records, with as many tries as get.
-func (c *Core) getAll(ctx context.Context, ids []store.ID) ([]store.Record, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.options.RecordTimeout)
-	defer cancel()
-	var last error
-	for range askTries {
-		answers, err := c.store.Get(ctx, ids)
-		if err == nil {
-			records := make([]store.Record, len(answers))
-			for i := range answers {
-				records[i] = recordOf(answers[i])
-			}
-			return records, nil
-		}
-		if last = err; ctx.Err() != nil {
-			break
-		}
-	}
-	return nil, last
 }

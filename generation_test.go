@@ -119,24 +119,17 @@ func TestGenerationsAfterAnAbort(t *testing.T) {
 // the other shares its fate.
 func TestGenerationsWithUnknownCommit(t *testing.T) {
 	t.Parallel()
-	for name, tt := range map[string]struct {
-		commit commitFault
-		there  bool
-	}{"committed": {commitApplied, true}, "rolled back": {commitDropped, false}} {
-		t.Run(name, func(t *testing.T) {
+	for _, commit := range []fault{commitApplied(), commitDropped()} {
+		t.Run(commit.Name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				p, mem := solo(t, semel.Options{})
 				call := hourlyOptions().Call(me, "k", "in")
-				p.wire.on(func(r request) fault {
-					if r.kind == atomicCall {
-						return fault{commit: tt.commit}
-					}
-					return fault{}
-				})
+				p.faults.Decide(everyCommit(commit))
 				a := doTx(t.Context(), p, call, puts("e", "v"))
-				p.wire.heal()
-				wantEffect(t, mem, "e", tt.there)
-				if tt.there {
+				p.faults.Decide(nil)
+				committed := commit.Rollback == nil
+				wantEffect(t, mem, "e", committed)
+				if committed {
 					a.want(t, "v", false)
 					pass(hour)
 					doTx(t.Context(), p, call, neverTx(t)).want(t, "v", true)
@@ -162,14 +155,9 @@ func TestGenerationsAfterACertificate(t *testing.T) {
 		pass(hour - time.Minute)
 		early, late := clocked(t, mem, 0), clocked(t, mem, hour/2)
 		call := hourlyOptions().Call(me, "k", "in")
-		late.wire.on(func(r request) fault {
-			if r.kind == atomicCall {
-				return fault{commit: commitDropped}
-			}
-			return fault{}
-		})
+		late.faults.Decide(everyCommit(commitDropped()))
 		doTx(t.Context(), late, call, puts("late", "v")).wantRunNow(t, store.NotCommitted, store.Pending)
-		late.wire.heal()
+		late.faults.Decide(nil)
 		other := hourlyOptions().Call(me, "k", "another input")
 		doTx(t.Context(), early, other, neverTx(t)).wantErr(t, semel.ErrMismatch)
 		doTx(t.Context(), early, call, puts("early", "v")).want(t, "v", false)
@@ -208,7 +196,7 @@ func TestGenerationsWithHeldNextRecord(t *testing.T) {
 		waits := start(t, mem, semel.Options{Wait: hour / 4})
 		call := hourlyOptions().Call(me, "k", "in")
 		for _, q := range []*process{p, waits} {
-			q.wire.on(func(r request) fault { return fault{busy: r.kind == swapTxCall && r.n == 1} })
+			q.faults.Decide(func(r request) fault { return fault{Busy: r.Method == "SwapTx" && r.MethodN == 1} })
 		}
 		doTx(t.Context(), p, call, puts("e", "v")).wantErr(t, semel.ErrInProgress)
 		wantEffect(t, mem, "e", false)
@@ -222,9 +210,9 @@ func TestGenerationsAreWhole(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		call := hourlyOptions().Call(me, "k", "in")
-		for _, f := range []fault{{refuse: store.ErrNoPartition}, {refuse: errBoom}, {before: errCut}} {
-			p.wire.on(func(r request) fault {
-				if r.kind == swapTxCall {
+		for _, f := range []fault{{Result: &store.SwapResult{Err: store.ErrNoPartition}}, {Result: &store.SwapResult{Err: errBoom}}, {Before: errCut}} {
+			p.faults.Decide(func(r request) fault {
+				if r.Method == "SwapTx" {
 					return f
 				}
 				return fault{}
@@ -232,7 +220,7 @@ func TestGenerationsAreWhole(t *testing.T) {
 			doTx(t.Context(), p, call, puts("e", "v")).wantErr(t, semel.ErrUnavailable)
 			wantEffect(t, mem, "e", false)
 		}
-		p.wire.heal()
+		p.faults.Decide(nil)
 		if all := records(t, mem); len(all) != 0 {
 			t.Errorf("the records are %+v, want none", all)
 		}

@@ -45,7 +45,7 @@ func (c *Core) evidence(ctx context.Context, op *operation, current store.Record
 // heal records the outcome that the evidence shows.
 func (c *Core) heal(ctx context.Context, current store.Record, outcome []byte, keep time.Duration) (bool, store.Record, error) {
 	e := protocol.Event{Step: protocol.StepHeal, Owner: newOwner(), Outcome: outcome, Expire: keep}
-	d, now, err := c.applyAlone(ctx, current, e, askTries)
+	d, now, err := c.writer.settle(ctx, current, e)
 	healed := err == nil && d.Answer == protocol.Apply
 	if healed {
 		c.emit(ctx, EventHealed, now, nil)

@@ -178,9 +178,9 @@ func TestHealConcurrently(t *testing.T) {
 		var answers []<-chan answer
 		for range 10 {
 			p := start(t, mem, semel.Options{})
-			p.wire.on(func(r request) fault {
-				if r.to() == store.Succeeded {
-					return fault{gate: gate}
+			p.faults.Decide(func(r request) fault {
+				if r.To() == store.Succeeded {
+					return fault{Gate: gate}
 				}
 				return fault{}
 			})
@@ -197,7 +197,7 @@ func TestHealConcurrently(t *testing.T) {
 // TestHealWithLostWrite: without the record there is no answer.
 func TestHealWithLostWrite(t *testing.T) {
 	t.Parallel()
-	for name, f := range map[string]fault{"cut": {before: errCut}, "refused": {refuse: errCut}} {
+	for name, f := range map[string]fault{"cut": {Before: errCut}, "refused": {Result: &store.SwapResult{Err: errCut}}} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				mem := memory.New(memory.Options{})
@@ -206,14 +206,14 @@ func TestHealWithLostWrite(t *testing.T) {
 				createExisting(t, mem, call, inDoubt)
 				d.effect("k", "v")
 				p := start(t, mem, semel.Options{})
-				p.wire.on(func(r request) fault {
-					if r.to() == store.Succeeded {
+				p.faults.Decide(func(r request) fault {
+					if r.To() == store.Succeeded {
 						return f
 					}
 					return fault{}
 				})
 				do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrUnavailable, errCut)
-				p.wire.heal()
+				p.faults.Decide(nil)
 				do(t.Context(), p, call, never(t)).want(t, "v", true)
 			})
 		})

@@ -12,30 +12,47 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/store/storetest"
 )
 
 // process is one process of those that share a store: an engine, its way to the
 // store, and what it saw.
 type process struct {
 	*semel.Engine[*memory.Tx]
-	wire *wire
-	seen *seen
+	faults *faulty
+	mem    *memory.Store // of start and solo
+	seen   *seen
 }
 
 // start starts a process over mem. It is closed when the test ends.
 func start(t *testing.T, mem *memory.Store, o semel.Options) *process {
 	t.Helper()
-	return startOn(t, newWire(mem), o)
+	f := newFaulty(mem)
+	p := launch(t, f, storetest.WithBatches[*memory.Tx, memory.Batch](f, mem), o)
+	p.mem = mem
+	return p
 }
 
-func startOn(t *testing.T, w *wire, o semel.Options) *process {
+// startOn starts a process over f.
+func startOn(t *testing.T, f *faulty, o semel.Options) *process {
 	t.Helper()
-	p := &process{wire: w, seen: new(seen)}
+	return launch(t, f, f, o)
+}
+
+// startPlain is startOn without the optional interfaces of the store.
+func startPlain(t *testing.T, f *faulty, o semel.Options) *process {
+	t.Helper()
+	return launch(t, f, f.Plain(), o)
+}
+
+func launch(t *testing.T, f *faulty, s store.TxStore[*memory.Tx], o semel.Options) *process {
+	t.Helper()
+	p := &process{faults: f, seen: new(seen)}
 	if o.Observer == nil {
 		o.Observer = p.seen
 	}
 	o.Survive = store.NoFailure
-	engine, err := semel.New(p.wire, o)
+	engine, err := semel.New(s, o)
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}
@@ -289,9 +306,9 @@ func edges(changes []store.Change) []string {
 }
 
 // wantEdges checks a process's changes, with their numbers.
-func wantEdges(t *testing.T, w *wire, want ...string) {
+func wantEdges(t *testing.T, w *faulty, want ...string) {
 	t.Helper()
-	if got := edges(w.changes()); !slices.Equal(got, want) {
+	if got := edges(w.Changes()); !slices.Equal(got, want) {
 		t.Errorf("requested %v, want %v", got, want)
 	}
 }

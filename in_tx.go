@@ -2,7 +2,6 @@ package semel
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/semelgo/semel/internal/protocol"
@@ -93,7 +92,7 @@ func (a *Attempt) runTx(ctx context.Context, fn func(context.Context, any) (any,
 
 // inOneTx runs one transaction of runTx.
 func (a *Attempt) inOneTx(ctx context.Context, fn func(context.Context, any) (any, error)) (protocol.TxResult, error) {
-	var outcome []byte
+	var change store.Change
 	var fnErr error
 	called := false
 	verdict, err := a.c.atomic(ctx, a.call.id, false, func(ctx context.Context, tx any, _ store.SwapResult) (*store.Change, error) {
@@ -107,132 +106,57 @@ func (a *Attempt) inOneTx(ctx context.Context, fn func(context.Context, any) (an
 			fnErr = err
 			return nil, withoutInnerErrors(err)
 		}
-		outcome = a.outcome(ctx, v)
-		d := protocol.Next(a.Record(), a.succeeding(outcome))
-		return &d.Change, nil
+		var e protocol.Event
+		a.endEvent(ctx, &e, a.result(ctx, v, nil), nil)
+		change = protocol.Next(a.Record(), e).Change
+		return &change, nil
 	})
 	result := protocol.Classify(protocol.TxEnd{Verdict: verdict, Err: err, Called: called, Failed: fnErr != nil})
-	return result, a.afterTx(ctx, result, outcome, fnErr, err)
+	return result, a.afterTx(ctx, result, &change, fnErr, err)
 }
 
 // afterTx returns the error of InTx, and sets the outcome of the attempt if the
-// transaction has decided it.
-func (a *Attempt) afterTx(ctx context.Context, result protocol.TxResult, outcome []byte, fnErr, err error) error {
+// transaction has decided it. change is its last statement, if it came so far.
+func (a *Attempt) afterTx(ctx context.Context, result protocol.TxResult, change *store.Change, fnErr, err error) error {
+	returned := change.To.Token != (store.Token{})
 	switch result {
 	case protocol.TxCommitted:
-		a.setTxOutcome(ctx, a.succeeded(outcome), nil)
-		return nil
+		return a.decided(ctx, txEnd{current: recordAfter(*change, a.Record())}, nil)
 	case protocol.TxCommittedByHandler:
-		return a.committedByItself(ctx, outcome, fnErr, err)
+		return a.decided(ctx, a.committedByHandler(ctx, change, fnErr, err), err)
 	case protocol.TxEndedByHandler:
-		return a.endedByHandler(ctx, err)
+		return a.decided(ctx, a.endedByHandler(ctx, err), err)
+	case protocol.TxUnknown:
+		return a.decided(ctx, a.unknownCommit(ctx, change, err), err)
 	case protocol.TxConflict:
 		return infraError(err, false)
 	case protocol.TxInterrupted:
-		return infraError(err, fnErr != nil || outcome != nil)
+		return infraError(err, fnErr != nil || returned)
 	case protocol.TxHandlerFailed:
 		return fnErr
 	case protocol.TxSuperseded:
-		// Another attempt took over. The domain's writes are rolled back, and End
-		// returns the answer of the current record.
 		return fmt.Errorf("%w: %w", ErrLeaseLost, err)
-	case protocol.TxUnknown:
-		return a.unknownCommit(ctx, outcome, err)
 	case protocol.TxNotCalled, protocol.TxNoPartition, protocol.TxRolledBack:
 	}
-	return &txError{err: err, ran: outcome != nil}
+	return &txError{err: err, ran: returned}
 }
 
-// committedByItself records the success of a function that committed the
-// transaction itself, which is not allowed. The effect exists without its record,
-// and must not happen again.
-func (a *Attempt) committedByItself(ctx context.Context, outcome []byte, fnErr, cause error) error {
-	ctx, cancel := a.c.bounded(ctx)
-	defer cancel()
-	a.emit(ctx, EventConflict, a.Record(), cause)
-	var told error
-	if fnErr != nil {
-		outcome = encodeTombstone(endedAndFailed)
-		told = a.attemptError(store.Committed, store.Succeeded, fnErr)
-	}
-	e := a.succeeding(outcome)
-	d, _, err := a.c.completeAlone(ctx, a.Record(), e)
-	switch {
-	case err != nil:
-		a.c.keepUnrecorded(ctx, pendingEnd{record: a.Record(), event: e}, err)
-	case d.Answer != protocol.Apply:
+// decided sets the outcome of the attempt that its own transaction has decided, for
+// End, and returns the error of InTx. If another attempt took over, the domain's
+// writes are rolled back, and End returns the answer of the current record.
+//
+// It stops renewing the lease: a renewal would find the outcome in the record and
+// take it for another caller's.
+func (a *Attempt) decided(ctx context.Context, end txEnd, cause error) error {
+	if end.superseded {
 		return fmt.Errorf("%w: %w", ErrLeaseLost, cause)
 	}
-	a.setTxOutcome(ctx, a.succeeded(outcome), told)
-	return told
-}
-
-// endedByHandler handles a function that ended its transaction itself with an
-// unknown effect. No change of the record can prove anything about it.
-func (a *Attempt) endedByHandler(ctx context.Context, cause error) error {
-	a.emit(ctx, EventConflict, a.Record(), cause)
-	told := a.attemptError(store.Unknown, store.InProgress, cause)
-	a.setTxOutcome(ctx, a.Record(), told)
-	return told
-}
-
-func (a *Attempt) succeeding(outcome []byte) protocol.Event {
-	return protocol.Event{
-		Step: protocol.StepSucceed, Token: a.token, Policy: a.policy, Outcome: outcome, Expire: a.times.retention,
-	}
-}
-
-func (a *Attempt) succeeded(outcome []byte) store.Record {
-	r := a.Record()
-	r.State, r.Outcome = store.Succeeded, outcome
-	return r
-}
-
-// setTxOutcome stores the outcome of the attempt's own transaction for End. It
-// stops renewing the lease: a renewal would find the outcome in the record and take
-// it for another caller's.
-func (a *Attempt) setTxOutcome(ctx context.Context, now store.Record, told error) {
 	a.renewer.stop()
-	a.txOutcome.Store(&txOutcome{now, told})
-	if told == nil {
-		a.emit(ctx, EventSucceeded, now, nil)
+	a.txOutcome.Store(&end)
+	if end.err == nil {
+		a.emit(ctx, EventSucceeded, end.current, nil)
 	}
-}
-
-// unknownCommit settles a commit whose reply was lost. The proof is the release of
-// this attempt: if it is applied, the commit can never be applied; if the record
-// has this attempt's outcome, it was.
-func (a *Attempt) unknownCommit(ctx context.Context, outcome []byte, cause error) error {
-	ctx, cancel := a.c.bounded(ctx)
-	defer cancel()
-	release := protocol.Event{
-		Step: protocol.StepRelease, Token: a.token, Policy: a.policy, Proven: true, Expire: a.times.retention,
-		Outcome: a.c.interruption(a.call.op, a.Record(), a.token.Attempt, cause),
-	}
-	d, now, err := a.c.prove(ctx, a.Record(), release)
-	own := a.succeeded(outcome)
-	switch {
-	case err != nil:
-		a.c.keepUnrecorded(ctx, pendingEnd{record: a.Record(), event: release}, err)
-		told := a.attemptError(store.Unknown, store.InProgress, errors.Join(cause, err))
-		a.setTxOutcome(ctx, a.Record(), told)
-		return told
-	case d.Answer == protocol.Apply:
-		a.emit(ctx, EventAmbiguousNo, now, cause)
-		told := a.attemptError(store.NotCommitted, store.Pending, &txError{err: cause})
-		a.setTxOutcome(ctx, now, told)
-		return told
-	case now.Token == own.Token:
-		a.emit(ctx, EventAmbiguousYes, now, cause)
-		a.setTxOutcome(ctx, own, nil)
-		return nil
-	default:
-		return fmt.Errorf("%w: %w", ErrLeaseLost, cause)
-	}
-}
-
-func (a *Attempt) attemptError(v store.Verdict, s store.State, err error) error {
-	return attemptError(a.call.op.name, v, s, err)
+	return end.err
 }
 
 func (a *Attempt) enterTx() error {

@@ -126,10 +126,10 @@ func TestInTxOfAZombie(t *testing.T) {
 				p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
 				call := plain("op", s.o).Call(me, "k", "in")
 				s.ask(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
-					p.wire.on(func(request) fault { return fault{before: errCut} })
+					p.faults.Decide(func(request) fault { return fault{Before: errCut} })
 					pass(2 * lease)
 					s.ask(t.Context(), other, call, puts("winner", "winner")).want(t, "winner", false)
-					p.wire.heal()
+					p.faults.Decide(nil)
 					return puts("zombie", "zombie")(ctx, tx)
 				}).want(t, "winner", true)
 				wantEffect(t, mem, "zombie", false)
@@ -175,7 +175,7 @@ func TestInlineRetriesWhenTheRecordIsGone(t *testing.T) {
 		}).want(t, "second", false)
 		wantEffect(t, mem, "first", false)
 		wantEffect(t, mem, "second", true)
-		p.wire.on(nil)
+		p.faults.Decide(nil)
 	})
 }
 
@@ -187,9 +187,9 @@ func TestInlineCannotReadTheOtherRecord(t *testing.T) {
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		doTx(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
 			do(t.Context(), other, call, returns("winner")).want(t, "winner", false)
-			p.wire.on(func(r request) fault {
-				if r.kind == getCall {
-					return fault{before: errCut}
+			p.faults.Decide(func(r request) fault {
+				if r.Method == "Get" {
+					return fault{Before: errCut}
 				}
 				return fault{}
 			})

@@ -4,20 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
-// inline is an attempt that is a single transaction: it takes the exclusive right
-// to the record, runs the function, writes the final record once, and commits.
+// inline runs an attempt as a single transaction: it takes the exclusive right to
+// the record, runs the function, writes the final record once, and commits.
 type inline struct {
 	*claimer
 	fn    func(ctx context.Context, tx any) (any, error)
 	batch batchFunc // instead of fn
-	begun time.Time
-	owner uint64
 	lost  *conflictCounter
 
 	ran     bool            // the attempt had the right and fn was called
@@ -26,8 +23,23 @@ type inline struct {
 	current store.Record    // the record at the begin of the transaction
 	change  store.Change    // the last statement
 	fnErr   error
+}
 
-	lossless bool // decoding the outcome gives the function's value
+// start makes the attempt of q one that is a single transaction, based on current.
+func (q *claimer) start(like inline, current store.Record, lost *conflictCounter) *inline {
+	i := &inline{claimer: q, fn: like.fn, batch: like.batch, lost: lost}
+	a := &q.attempt
+	a.right, a.found = (*exclusive)(a), &i.current
+	a.token = store.Token{State: store.InProgress, Owner: newOwner()}
+	q.restartClock()
+	i.setBase(current)
+	return i
+}
+
+// setBase sets the record that the attempt replaces.
+func (i *inline) setBase(current store.Record) {
+	i.current, i.change = current, store.Change{}
+	i.attempt.token.Attempt = current.Attempt + 1
 }
 
 // runInline runs fn once as one transaction, or answers from the record.
@@ -66,7 +78,7 @@ func (q *claimer) inline(ctx context.Context, like inline) (out *Outcome, err er
 	defer func() {  // also on a panic, with the transaction rolled back
 		q.c.inflight.finish(id, q.attempt.inflight, &current, told)
 	}()
-	asked := q.c.cache.clock()
+	asked := q.c.cache.Now()
 	err = q.readFirst(ctx, &current)
 	var lost conflictCounter
 	for err == nil {
@@ -76,8 +88,7 @@ func (q *claimer) inline(ctx context.Context, like inline) (out *Outcome, err er
 			told = nil
 			return q.c.answer(ctx, q.call, current)
 		}
-		i := &inline{claimer: q, fn: like.fn, batch: like.batch, begun: now(), owner: newOwner(), lost: &lost}
-		i.current = current
+		i := q.start(like, current, &lost)
 		var again bool
 		current, out, again, err = i.run(ctx)
 		if !again {
@@ -109,6 +120,7 @@ func (q *claimer) nextTry(ctx context.Context, i *inline) (store.Record, error) 
 func (i *inline) run(ctx context.Context) (now store.Record, out *Outcome, again bool, err error) {
 	ctx, cancel := i.limit(ctx)
 	defer cancel()
+	i.attempt.ctx = ctx
 	verdict, err := i.transact(ctx)
 	result := protocol.Classify(protocol.TxEnd{
 		Verdict: verdict, Err: err, Called: i.ran, Failed: i.fnErr != nil, Stores: i.keepsFailure(),
@@ -117,7 +129,7 @@ func (i *inline) run(ctx context.Context) (now store.Record, out *Outcome, again
 		return i.refused(ctx)
 	}
 	if (result == protocol.TxConflict || result == protocol.TxSuperseded) && i.lost.retry(ctx, result) {
-		i.emit(ctx, conflictEvent(result), i.current, err)
+		i.attempt.emit(ctx, conflictEvent(result), i.current, err)
 		return i.current, nil, true, nil
 	}
 	now, out, err = i.concluded(ctx, result, err)
@@ -129,14 +141,17 @@ func (i *inline) run(ctx context.Context) (now store.Record, out *Outcome, again
 func (i *inline) concluded(ctx context.Context, result protocol.TxResult, err error) (store.Record, *Outcome, error) {
 	switch result {
 	case protocol.TxCommitted:
-		now := recordAfter(i.change, i.current)
-		out, err := i.committed(ctx, now)
-		return now, out, err
+		return i.committed(ctx, recordAfter(i.change, i.current))
 	case protocol.TxCommittedByHandler:
-		return i.committedByItself(ctx, err)
+		return i.committedByHandler(ctx, err)
 	case protocol.TxEndedByHandler:
-		i.emit(ctx, EventConflict, i.current, err)
-		return i.current, nil, i.attemptError(store.Unknown, i.current.State, err)
+		return i.settled(ctx, i.attempt.endedByHandler(ctx, err))
+	case protocol.TxUnknown:
+		end := i.attempt.unknownCommit(ctx, &i.change, err)
+		if end.superseded {
+			i.attempt.emit(ctx, EventFenced, end.current, err)
+		}
+		return i.settled(ctx, end)
 	case protocol.TxHandlerFailed:
 		if i.keepsFailure() {
 			return i.keepFailure(ctx)
@@ -145,8 +160,6 @@ func (i *inline) concluded(ctx context.Context, result protocol.TxResult, err er
 		if i.countError(ctx, err) {
 			return i.keepFailure(ctx)
 		}
-	case protocol.TxUnknown:
-		return i.unknownCommit(ctx, err)
 	case protocol.TxNotCalled:
 		return i.current, nil, fmt.Errorf("%w: begin: %w", ErrUnavailable, err)
 	case protocol.TxConflict, protocol.TxSuperseded, protocol.TxNoPartition:
@@ -179,12 +192,12 @@ var errNotRun = errors.New("semel: not run")
 
 // body runs inside the transaction.
 func (i *inline) body(ctx context.Context, tx any, current store.SwapResult) (*store.Change, error) {
-	i.current = recordOf(current)
+	i.setBase(recordOf(current))
 	if current.Busy {
 		i.busy, i.answer = true, protocol.Wait
 		return nil, errNotRun
 	}
-	if !i.mayRun() {
+	if !i.mayRun(ctx) {
 		return nil, errNotRun
 	}
 	if err := i.call.op.exhausted(i.current, i.current.Attempt+1); err != nil {
@@ -194,35 +207,31 @@ func (i *inline) body(ctx context.Context, tx any, current store.SwapResult) (*s
 	if err != nil {
 		return i.functionFailed(ctx, err)
 	}
-	i.change = protocol.Next(i.current, i.event(store.Succeeded, i.outcome(ctx, v))).Change
+	i.succeed(ctx, v)
 	if err := i.writeSuccessor(ctx, tx); err != nil {
 		return nil, err
 	}
 	return &i.change, nil
 }
 
-// outcome encodes the function's result, or a tombstone if it cannot be stored.
-func (i *inline) outcome(ctx context.Context, v any) []byte {
-	e, why := i.c.outcome(v)
-	i.lossless = e.lossless
-	switch {
-	case why != nil:
-		i.emit(ctx, EventTombstone, i.current, why)
-	case e.altered != nil:
-		i.emit(ctx, EventAltered, i.current, e.altered)
-	}
-	return e.outcome
+// succeed makes the change that stores the function's result.
+func (i *inline) succeed(ctx context.Context, v any) {
+	var e protocol.Event
+	i.attempt.endEvent(ctx, &e, i.attempt.result(ctx, v, nil), nil)
+	i.change = protocol.Next(i.current, e).Change
 }
 
 // mayRun reports whether the function may run on the current record. If not, it
 // sets the answer.
-func (i *inline) mayRun() bool {
-	d := protocol.Next(i.current, i.event(store.Succeeded, nil))
+func (i *inline) mayRun(ctx context.Context) bool {
+	var e protocol.Event
+	i.attempt.endEvent(ctx, &e, nil, nil)
+	d := protocol.Next(i.current, e)
 	if i.answer = d.Answer; d.Step == protocol.StepDoubt {
 		i.change, i.answer = d.Change, protocol.InDoubt
 	}
 	if i.answer == protocol.Apply {
-		i.answer = i.mayWriteSuccessor()
+		i.answer = i.mayWriteSuccessor(ctx)
 	}
 	if i.ran = i.answer == protocol.Apply; i.ran {
 		i.c.inflight.markRunning(i.attempt.inflight, i.batch == nil && !i.call.op.optimistic)
@@ -234,10 +243,8 @@ func (i *inline) mayRun() bool {
 // is proof, and possibly a change that stores the failure or the progress.
 func (i *inline) functionFailed(ctx context.Context, err error) (*store.Change, error) {
 	i.fnErr = err
-	end := i.c.endingOf(ctx, i.call, &i.current, i.current.Attempt+1, err, true)
-	end.Policy, end.Inline, end.Tainted = i.attempt.policy, true, protocol.Taint(&i.current, i.attempt.policy)
-	e := i.event(store.Absent, nil)
-	if !i.c.conclude(&end, &e) {
+	var e protocol.Event
+	if !i.attempt.endEvent(ctx, &e, nil, err) {
 		return nil, withoutInnerErrors(err)
 	}
 	d := protocol.Next(i.current, e)
@@ -263,10 +270,3 @@ func (i *inline) countError(ctx context.Context, cause error) bool {
 
 // keepsFailure reports whether a failure or progress is to be stored.
 func (i *inline) keepsFailure() bool { return i.fnErr != nil && i.change.To.Token != (store.Token{}) }
-
-func (i *inline) event(to store.State, outcome []byte) protocol.Event {
-	return protocol.Event{
-		Step: protocol.StepInline, To: to, Owner: i.owner, Policy: i.attempt.policy, Request: i.call,
-		Identity: i.call.identity(), Outcome: outcome, Expire: i.attempt.times.retention,
-	}
-}

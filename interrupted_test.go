@@ -2,7 +2,6 @@ package semel_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,88 +11,36 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// ending is a store whose transactions end as the test says.
-type ending struct {
-	*memory.Store
-
-	end func(verdict store.Verdict, err error) (store.Verdict, error)
-}
-
-func (e *ending) Atomic(ctx context.Context, id store.ID, hold bool, run runInTx) (store.Verdict, error) {
-	verdict, err := e.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, current store.SwapResult) (*store.Change, error) {
-		_, err := run(ctx, tx, current)
-		return nil, errors.Join(errors.New("ended"), err)
-	})
-	return e.end(verdict, err)
-}
-
-// endingWays are the shapes of an operation in a transaction that keeps failures.
-func endingWays() map[string]semel.OperationOptions[string] {
-	return map[string]semel.OperationOptions[string]{
-		"inline": {OnError: semel.Keep},
-		"leased": {OnError: semel.Keep, Policy: semel.Atomic(), Lease: lease},
-	}
-}
-
-// TestInterruptedTransactionIsNotStoredAsFailure: a lost connection or a timeout
-// is not stored as the operation's failure, not even if the function marks its
-// error as final.
-func TestInterruptedTransactionIsNotStoredAsFailure(t *testing.T) {
+// TestEndedTransactionIsNotStoredAsFailure: a lost connection, a timeout, or a
+// function that ends its transaction itself is not stored as the operation's
+// failure, not even if the function marks its error as final. If the function has
+// ended the transaction, a change of the record proves nothing about its writes.
+func TestEndedTransactionIsNotStoredAsFailure(t *testing.T) {
 	t.Parallel()
-	for name, o := range endingWays() {
-		for kind, fnErr := range map[string]error{"plain": errBoom, "final": semel.Final(errBoom)} {
-			t.Run(name+" "+kind, func(t *testing.T) {
-				bubble(t, func(t *testing.T) {
-					mem := memory.New(memory.Options{})
-					engine, err := semel.New(&ending{mem, func(v store.Verdict, err error) (store.Verdict, error) {
-						return v, errors.Join(store.ErrInterrupted, err)
-					}}, semel.Options{Survive: store.NoFailure})
-					if err != nil {
-						t.Fatal(err)
+	ended := fault{Name: "ended by the handler", Rollback: store.ErrTxEndedByHandler, After: store.ErrTxEndedByHandler}
+	for _, f := range []fault{{Name: "interrupted", Rollback: store.ErrInterrupted}, ended} {
+		for kind, fnErr := range map[string]error{"plain": errBoom, "final": semel.Final(errBoom), "none": nil} {
+			if fnErr == nil && f.After == nil {
+				continue // TestRule01InlineCommitRefused
+			}
+			t.Run(f.Name+" "+kind, func(t *testing.T) {
+				eachTxMode(t, func(t *testing.T, s txMode) {
+					p, mem := solo(t, semel.Options{})
+					s.o.OnError = semel.Keep
+					call := plain("op", s.o).Call(me, "k", "in")
+					p.faults.Decide(everyCommit(f))
+					a := s.ask(t.Context(), p, call, func(context.Context, *memory.Tx) (string, error) { return "", fnErr })
+					want, wantErr := store.NotCommitted, semel.ErrUnavailable
+					if f.After != nil {
+						want, wantErr = store.Unknown, semel.ErrOutcomeUnknown
+						p.seen.want(t, semel.EventConflict)
 					}
-					call := plain("op", o).Call(me, "k", "in")
-					_, _, err = semel.DoTx(t.Context(), engine, call, func(context.Context, *memory.Tx) (string, error) { return "", fnErr })
-					if semel.VerdictOf(err) != store.NotCommitted || !errors.Is(err, semel.ErrUnavailable) {
-						t.Errorf("got %v, want NotCommitted and ErrUnavailable", err)
+					a.wantErr(t, wantErr)
+					if got := semel.VerdictOf(a.err); got != want {
+						t.Errorf("verdict %v, want %v", got, want)
 					}
-					if r := record(t, mem, call); r.State == store.Failed {
-						t.Errorf("%v is kept as the operation's failure", err)
-					}
-					if err := engine.Close(t.Context()); err != nil {
-						t.Errorf("Close: %v", err)
-					}
-				})
-			})
-		}
-	}
-}
-
-// TestTxEndedByHandlerIsUnknown: if a function ends its transaction itself, a
-// change of the record proves nothing about its writes.
-func TestTxEndedByHandlerIsUnknown(t *testing.T) {
-	t.Parallel()
-	for name, o := range endingWays() {
-		for kind, fnErr := range map[string]error{"": nil, " and failed": errBoom, " and says final": semel.Final(errBoom)} {
-			t.Run(name+kind, func(t *testing.T) {
-				bubble(t, func(t *testing.T) {
-					mem, eyes := memory.New(memory.Options{}), new(seen)
-					engine, err := semel.New(&ending{mem, func(_ store.Verdict, err error) (store.Verdict, error) {
-						return store.Unknown, errors.Join(store.ErrTxEndedByHandler, err)
-					}}, semel.Options{Survive: store.NoFailure, Observer: eyes})
-					if err != nil {
-						t.Fatal(err)
-					}
-					call := plain("op", o).Call(me, "k", "in")
-					_, _, err = semel.DoTx(t.Context(), engine, call, func(context.Context, *memory.Tx) (string, error) { return "", fnErr })
-					if semel.VerdictOf(err) != store.Unknown || !errors.Is(err, semel.ErrOutcomeUnknown) {
-						t.Errorf("got %v, want an unknown outcome", err)
-					}
-					if r := record(t, mem, call); r.State != store.Absent && r.State != store.InProgress {
-						t.Errorf("the record says %v", r.State)
-					}
-					eyes.want(t, semel.EventConflict)
-					if err := engine.Close(t.Context()); err != nil {
-						t.Errorf("Close: %v", err)
+					if r := record(t, mem, call); r.State.Final() {
+						t.Errorf("the record is %v, want none that is final", r.State)
 					}
 				})
 			})
@@ -124,7 +71,7 @@ func TestFunctionWritesItsOwnRecord(t *testing.T) {
 func TestWaitEndsBeforeTheTransactionBegins(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
-		p.wire.blackHole()
+		p.hang()
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		patience, hangUp := context.WithCancel(t.Context())
 		said := later(func() answer {
@@ -148,10 +95,10 @@ func TestCanceledCallerDoesNotFailOthers(t *testing.T) {
 			p, _ := solo(t, semel.Options{Wait: time.Minute})
 			call := plain("op", d.o).Call(me, "k", "in")
 			first := true
-			p.wire.on(func(request) fault {
+			p.faults.Decide(func(request) fault {
 				hang := first
 				first = false
-				return fault{hang: hang}
+				return fault{Hang: hang}
 			})
 			ctx, hangUp := hangable()
 			leader := later(func() answer { return d.ask(ctx, p, call, never(t)) })

@@ -72,7 +72,7 @@ func (l *unrecorded) restore(ctx context.Context, c *Core) error {
 func (c *Core) Settle(ctx context.Context, e JournalEntry) (now store.Record, recorded bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.RecordTimeout)
 	defer cancel()
-	d, now, err := c.completeAlone(ctx, e.Record, e.item().event)
+	d, now, err := c.writer.completeAlone(ctx, e.Record, e.item().event)
 	if err != nil {
 		return now, false, seal(fmt.Errorf("%w: settle: %w", ErrUnavailable, err))
 	}

@@ -123,7 +123,7 @@ func leaveEntry(t *testing.T, mem *memory.Store, call semel.Call, v string, err 
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "journal")
 	p := start(t, mem, semel.Options{Journal: openJournal(t, path), Lease: time.Minute})
-	do(t.Context(), p, call, func(context.Context) (string, error) { p.wire.claimAndCrash(); return v, err })
+	do(t.Context(), p, call, func(context.Context) (string, error) { p.crash(); return v, err })
 	entries, _ := readJournal(t, path)
 	if len(entries) != 1 {
 		t.Fatalf("the journal has %d entries, want 1", len(entries))
@@ -211,11 +211,11 @@ func TestSettleWithLostReply(t *testing.T) {
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		e := leaveEntry(t, mem, call, "v", nil)
 		p := start(t, mem, semel.Options{})
-		p.wire.blackHole()
+		p.hang()
 		if _, recorded, err := p.Settle(t.Context(), e); !errors.Is(err, semel.ErrUnavailable) || recorded {
 			t.Errorf("Settle = %v, %v, want ErrUnavailable", recorded, err)
 		}
-		p.wire.heal()
+		p.faults.Decide(nil)
 		if _, recorded, err := p.Settle(t.Context(), e); err != nil || !recorded {
 			t.Errorf("Settle = %v, %v, want it recorded", recorded, err)
 		}

@@ -79,11 +79,11 @@ func TestNoPartitionForTheKey(t *testing.T) {
 		o := d.o
 		o.KeyTime = semel.UUIDv7Time
 		call := plain("op", o).Call(me, uuidv7(time.Now()), "in")
-		p.wire.on(func(r request) fault {
-			if r.kind == atomicCall {
-				return fault{commit: commitRefused, refuse: store.ErrNoPartition}
+		p.faults.Decide(func(r request) fault {
+			if r.Method == "Atomic" {
+				return fault{Rollback: store.ErrNoPartition}
 			}
-			return fault{refuse: store.ErrNoPartition}
+			return fault{Result: &store.SwapResult{Err: store.ErrNoPartition}}
 		})
 		a := d.ask(t.Context(), p, call, returns("v"))
 		a.wantErr(t, semel.ErrUnavailable)
@@ -91,7 +91,7 @@ func TestNoPartitionForTheKey(t *testing.T) {
 			t.Errorf("RetryAfter = %v, want some: the partition may be created", semel.RetryAfter(a.err))
 		}
 		wantState(t, mem, call, store.Absent)
-		p.wire.heal()
+		p.faults.Decide(nil)
 		d.ask(t.Context(), p, call, returns("v")).want(t, "v", false)
 	})
 }
@@ -161,11 +161,11 @@ func TestGetFindsKeysWithATime(t *testing.T) {
 		if _, _, err := knows.Get(t.Context(), "op", semel.Scope{}, "k"); !errors.Is(err, semel.ErrInvalid) {
 			t.Errorf("Get without a scope = %v, want ErrInvalid", err)
 		}
-		knows.wire.on(func(request) fault { return fault{before: errCut} })
+		knows.faults.Decide(func(request) fault { return fault{Before: errCut} })
 		if _, _, err := knows.Get(t.Context(), "op", me, "k"); !errors.Is(err, errCut) {
 			t.Errorf("Get without an answer = %v, want its error", err)
 		}
-		knows.wire.heal()
+		knows.faults.Decide(nil)
 	})
 }
 

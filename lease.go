@@ -5,55 +5,56 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/protocol"
+	"github.com/semelgo/semel/internal/timers"
 	"github.com/semelgo/semel/store"
 )
 
-// leaseRenewer renews the lease of one attempt. The timerQueue wakes it, so a short
+// leaseRenewer renews the lease of one attempt. The timer queue wakes it, so a short
 // attempt needs neither a timer nor a goroutine. The leases of a worker's attempts
 // are renewed together by [Core.RenewLeases]; their renewers are only woken when a
 // lease expires.
 type leaseRenewer struct {
 	a *Attempt
 
-	at    instant // when it is woken; at and place are guarded by timerQueue.mu
-	place int32   // in the queue, from 1; zero: not in the queue
+	entry timers.Entry // in the engine's queue
 
 	stopped bool // guarded by mu
 
 	mu          sync.Mutex         // guards the fields below
-	nextBeat    instant            // next renewal; zero: RenewLeases renews
-	expiry      instant            // end of the last confirmed lease
+	nextBeat    clock.Instant      // next renewal; zero: RenewLeases renews
+	expiry      clock.Instant      // end of the last confirmed lease
 	stopRenewal context.CancelFunc // ends the running renewal; nil: none
 }
 
 // start counts the lease from before the claim was sent, because the store cannot
 // have counted it from earlier. No other goroutine uses the renewer before sleep.
-func (h *leaseRenewer) start(sent instant, alone bool) {
-	h.expiry = sent.add(h.a.times.firstLease())
+func (h *leaseRenewer) start(sent clock.Instant, alone bool) {
+	h.expiry = sent.Add(h.a.times.firstLease())
 	if alone {
-		h.nextBeat = sent.add(h.a.times.beat)
+		h.nextBeat = sent.Add(h.a.times.beat)
 	}
 	h.sleep()
 }
 
-// sleep schedules the next wake.
+// sleep schedules the next Wake.
 func (h *leaseRenewer) sleep() {
 	at := h.expiry
 	if h.nextBeat != 0 && h.stopRenewal == nil && h.nextBeat < at {
 		at = h.nextBeat
 	}
-	h.a.c.timers.wake(h, at)
+	h.a.c.timers.WakeAt(&h.entry, h, at)
 }
 
-// wake does what is due.
-func (h *leaseRenewer) wake() {
+// Wake does what is due.
+func (h *leaseRenewer) Wake() {
 	h.mu.Lock()
 	if h.stopped {
 		h.mu.Unlock()
 		return
 	}
-	now := h.a.c.now()
+	now := h.a.c.clock.Now()
 	expired := h.expiry <= now
 	var ctx context.Context
 	if beats := h.nextBeat != 0 && h.stopRenewal == nil && h.nextBeat <= now; beats {
@@ -77,7 +78,7 @@ func (h *leaseRenewer) renewAlone() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.stopped && h.nextBeat == 0 {
-		h.nextBeat = h.a.c.now().add(h.a.times.beat)
+		h.nextBeat = h.a.c.clock.Now().Add(h.a.times.beat)
 		h.sleep()
 	}
 }
@@ -95,7 +96,7 @@ func (h *leaseRenewer) stopLocked() {
 		return
 	}
 	h.stopped = true
-	h.a.c.timers.forget(h)
+	h.a.c.timers.Forget(&h.entry)
 	if h.stopRenewal != nil {
 		h.stopRenewal()
 	}
@@ -121,7 +122,7 @@ func (h *leaseRenewer) expired() {
 		return
 	}
 	if h.a.excludesOthers() {
-		h.confirm(h.a.c.now())
+		h.confirm(h.a.c.clock.Now())
 		return
 	}
 	h.lose("the lease expired without a confirmed heartbeat")
@@ -132,17 +133,17 @@ func (h *leaseRenewer) maxRunLeft() time.Duration {
 	if h.a.times.maxRun == 0 {
 		return h.a.times.lease
 	}
-	return h.a.times.maxRun - h.a.c.since(h.a.begun)
+	return h.a.times.maxRun - h.a.c.clock.Since(h.a.begun)
 }
 
 // confirm restarts the lease, from the time when the renewal was sent.
-func (h *leaseRenewer) confirm(sent instant) {
+func (h *leaseRenewer) confirm(sent clock.Instant) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.stopped {
 		return
 	}
-	h.expiry = sent.add(min(h.a.times.lease, h.maxRunLeft()))
+	h.expiry = sent.Add(min(h.a.times.lease, h.maxRunLeft()))
 	h.sleep()
 }
 
@@ -157,7 +158,7 @@ func (h *leaseRenewer) schedule(after time.Duration) {
 		h.stopRenewal()
 		h.stopRenewal = nil
 	}
-	h.nextBeat = h.a.c.now().add(after)
+	h.nextBeat = h.a.c.clock.Now().Add(after)
 	h.sleep()
 }
 
@@ -165,7 +166,7 @@ func (h *leaseRenewer) schedule(after time.Duration) {
 // not answer.
 func (h *leaseRenewer) renew(ctx context.Context) {
 	times := h.a.times
-	sent := h.a.c.now()
+	sent := h.a.c.clock.Now()
 	change, ok := h.renewal(sent)
 	if !ok {
 		return
@@ -181,7 +182,7 @@ func (h *leaseRenewer) renew(ctx context.Context) {
 }
 
 // renewal returns the change that renews the lease, if one is due.
-func (h *leaseRenewer) renewal(sent instant) (store.Change, bool) {
+func (h *leaseRenewer) renewal(sent clock.Instant) (store.Change, bool) {
 	left := h.maxRunLeft()
 	if left <= 0 || h.isStopped() {
 		return store.Change{}, false // the current lease ends with max run; expired then cancels the context
@@ -198,7 +199,7 @@ func (h *leaseRenewer) renewal(sent instant) (store.Change, bool) {
 }
 
 // settle applies the store's answer to the lease.
-func (h *leaseRenewer) settle(sent instant, change store.Change, answer store.SwapResult) {
+func (h *leaseRenewer) settle(sent clock.Instant, change store.Change, answer store.SwapResult) {
 	switch {
 	case answer.Busy || answer.Err != nil:
 		h.schedule(max(h.a.times.beat/4, time.Millisecond))

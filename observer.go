@@ -98,3 +98,19 @@ func (o slogObserver) Observe(ctx context.Context, e Event) {
 	}
 	o.log.LogAttrs(ctx, e.level(), "semel", attrs...)
 }
+
+// emitter sends events to the Observer, if there is one.
+type emitter struct{ observer Observer }
+
+func (o emitter) observe(ctx context.Context, e Event) {
+	if o.observer != nil {
+		o.observer.Observe(ctx, e)
+	}
+}
+
+// emit emits an event about a record.
+func (o emitter) emit(ctx context.Context, kind EventKind, r store.Record, err error) {
+	if o.observer != nil {
+		o.observe(ctx, Event{Kind: kind, Operation: r.Operation, ID: r.ID, Attempt: r.Attempt, State: r.State, Err: err})
+	}
+}

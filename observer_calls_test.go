@@ -39,10 +39,10 @@ func TestObserverMayCallTheEngine(t *testing.T) {
 		a.engine.Store(p.Engine)
 		op := plain("op", semel.OperationOptions[string]{})
 		call := func(key string) semel.Call { return op.Call(me, key, "in") }
-		p.wire.on(func(r request) fault { // the store answers claims alone, those of alerts too
-			for _, c := range r.changes {
+		p.faults.Decide(func(r request) fault { // the store answers claims alone, those of alerts too
+			for _, c := range r.Changes {
 				if c.If != (store.Token{}) {
-					return fault{before: errCut}
+					return fault{Before: errCut}
 				}
 			}
 			return fault{}
@@ -53,7 +53,7 @@ func TestObserverMayCallTheEngine(t *testing.T) {
 			<-ctx.Done()
 			return "", context.Cause(ctx)
 		}).wantErr(t, semel.ErrOutcomeUnknown)
-		p.wire.heal()
+		p.faults.Decide(nil)
 		pass(10 * time.Minute)
 		seen := map[semel.EventKind]bool{}
 		for len(a.kinds) > 0 {

@@ -142,9 +142,9 @@ func canaryPlans() map[string]func(request) fault {
 	return map[string]func(request) fault{
 		"fine":    nil,
 		"lost":    firstReplyLost(),
-		"unknown": commits(commitDropped),
-		"proven":  commits(commitApplied),
-		"ends":    func(r request) fault { return fault{busy: r.to().Final()} },
+		"unknown": commits(commitDropped()),
+		"proven":  commits(commitApplied()),
+		"ends":    func(r request) fault { return fault{Busy: r.To().Final()} },
 	}
 }
 
@@ -154,7 +154,7 @@ func canaryRun(t *testing.T, l *log, op *semel.Operation[string], call semel.Cal
 	mem := memory.New(memory.Options{})
 	createExisting(t, mem, call, s)
 	p := start(t, mem, semel.Options{Observer: l.observer(), Operations: []semel.Declared{op}, RecordTimeout: time.Second})
-	p.wire.on(plan)
+	p.faults.Decide(plan)
 	l.keep(do(t.Context(), p, op.Call(call.Scope(), canaryKey, "canary-input 2"), p.run(returns(canaryResult))))
 	l.keep(do(t.Context(), p, call, fails(semel.NotCommitted(errBoom))))
 	l.keep(doTx(t.Context(), p, call, func(context.Context, *memory.Tx) (string, error) { return canaryResult, errBoom }))
@@ -168,7 +168,7 @@ func canaryRun(t *testing.T, l *log, op *semel.Operation[string], call semel.Cal
 	}
 	l.keep(do(t.Context(), p, call, returns(canaryResult)))
 	l.keep(do(t.Context(), p, call, fails(semel.Final(errBoom))))
-	p.wire.heal()
+	p.faults.Decide(nil)
 	pass(time.Minute)
 }
 
@@ -189,14 +189,14 @@ func canaryCorners(t *testing.T, l *log) {
 		want(t, canaryResult+"\ufffd", false) // result_altered
 	again := plain("again", semel.OperationOptions[string]{Policy: semel.AtLeastOnce()}).Call(scope, canaryKey, canaryInput)
 	l.keep(do(t.Context(), p, again, func(context.Context) (string, error) {
-		p.wire.on(func(request) fault { return fault{before: errCut} })
+		p.faults.Decide(func(request) fault { return fault{Before: errCut} })
 		pass(2 * lease)
 		a, _, err := semel.Begin(t.Context(), other, again)
 		if err != nil {
 			t.Errorf("Begin: %v", err)
 		}
 		t.Cleanup(a.Abandon)
-		p.wire.heal()
+		p.faults.Decide(nil)
 		return canaryResult, nil
 	})).wantErr(t, semel.ErrInProgress) // conflict
 	atomic := plain("atomic", semel.OperationOptions[string]{Policy: semel.Atomic()}).Call(scope, canaryKey, canaryInput)
@@ -210,13 +210,13 @@ func canaryCorners(t *testing.T, l *log) {
 		return "", errBoom // after_outcome
 	}))
 	l.keep(do(t.Context(), p, hold.Call(scope, canaryKey+"5", canaryInput), fails(semel.Final(errBoom)))).wantFailure(t, "boom")
-	p.wire.on(commits(commitApplied))
+	p.faults.Decide(commits(commitApplied()))
 	l.keep(doTx(t.Context(), p, hold.Call(scope, canaryKey+"6", canaryInput), puts("e", canaryResult))).want(t, canaryResult, false)
-	p.wire.on(func(r request) fault { return fault{hang: r.to() == store.Succeeded} })
+	p.faults.Decide(func(r request) fault { return fault{Hang: r.To() == store.Succeeded} })
 	for _, key := range []string{"2", "3", "4"} { // late_dropped
 		l.keep(do(t.Context(), p, hold.Call(scope, canaryKey+key, canaryInput), returns(canaryResult)))
 	}
-	p.wire.heal()
+	p.faults.Decide(nil)
 	for _, c := range []semel.Call{
 		hold.Call(semel.Scope{}, canaryKey, canaryInput), hold.Call(scope, strings.Repeat(canaryKey, 99), canaryInput),
 		hold.Call(semel.ScopeOf(strings.Repeat(canaryScope, 999)), canaryKey, canaryInput),

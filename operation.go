@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/semelgo/semel/internal/canonical"
 	"github.com/semelgo/semel/store"
 )
 
@@ -85,7 +86,7 @@ type Operation[In any] struct {
 	def          operation
 	fingerprints []func(In) any
 	speaks       bool // In, or a pointer to it, is a Fingerprinter
-	form         *jsonForm
+	exact        bool // JSON loses nothing of an input
 }
 
 // operation is an Operation without its type parameter.
@@ -112,7 +113,7 @@ type Declared interface{ declared() *operation }
 // Wrong options are reported by the first call, and by [New] for the operations it
 // is given.
 func Define[In any](name string, o OperationOptions[In]) *Operation[In] {
-	op := &Operation[In]{fingerprints: o.Fingerprints, form: jsonFormOf(reflect.TypeFor[In]())}
+	op := &Operation[In]{fingerprints: o.Fingerprints, exact: canonical.IsExact(reflect.TypeFor[In]())}
 	_, is := any(*new(In)).(Fingerprinter)
 	_, there := any(new(In)).(Fingerprinter) // false if In is a pointer itself
 	op.speaks = is && there

@@ -79,7 +79,7 @@ func TestOptimisticInOneProcess(t *testing.T) {
 		for _, o := range others {
 			(<-o).want(t, "v", true)
 		}
-		if n := p.wire.count(atomicCall); n != 1 {
+		if n := p.faults.CallsOf("Atomic"); n != 1 {
 			t.Errorf("%d transactions, want one", n)
 		}
 	})
@@ -143,27 +143,27 @@ func TestOptimisticRetry(t *testing.T) {
 // TestOptimisticUnknownCommit is found out about as any other.
 func TestOptimisticUnknownCommit(t *testing.T) {
 	t.Parallel()
-	for name, f := range map[string]commitFault{"committed": commitApplied, "not committed": commitDropped, "still open": commitOpen} {
-		t.Run(name, func(t *testing.T) {
+	for _, f := range []fault{commitApplied(), commitDropped(), commitOpen()} {
+		t.Run(f.Name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				p, mem := solo(t, semel.Options{})
 				call := plain("op", optimistic()).Call(me, "k", "in")
-				p.wire.on(commits(f))
-				a := doTx(t.Context(), p, call, puts("e", "v"))
-				if f == commitApplied {
+				p.faults.Decide(commits(f))
+				a, applied := doTx(t.Context(), p, call, puts("e", "v")), f.Name == "committed"
+				if applied {
 					a.want(t, "v", false)
 				} else {
 					a.wantRunNow(t, store.NotCommitted, store.Pending)
 				}
-				if f == commitOpen {
-					if err := p.wire.release(); err == nil {
+				if f.Open {
+					if err := p.faults.Release(); err == nil {
 						t.Error("the commit was applied after the certificate said that it never would be")
 					}
 				}
-				wantEffect(t, mem, "e", f == commitApplied)
-				p.wire.heal()
+				wantEffect(t, mem, "e", applied)
+				p.faults.Decide(nil)
 				last := doTx(t.Context(), p, call, puts("e", "v"))
-				last.want(t, "v", f == commitApplied)
+				last.want(t, "v", applied)
 			})
 		})
 	}

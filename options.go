@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/store"
 )
 
@@ -106,7 +107,7 @@ func (o *Options) setDefaults() error {
 	setDefault(&o.MaxUnrecorded, 1000)
 	setDefault(&o.CacheAge, time.Second)
 	if o.Clock == nil {
-		o.Clock = now
+		o.Clock = clock.Now
 	}
 	if o.Heartbeat >= o.Lease {
 		return invalid("Heartbeat", "must be shorter than Lease")

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -46,10 +47,10 @@ func (l *orphanedClaims) add(item orphanedClaim) {
 func (l *orphanedClaims) due(operation string) []orphanedClaim {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.items = slices.DeleteFunc(l.items, func(i orphanedClaim) bool { return until(i.until) < 0 })
+	l.items = slices.DeleteFunc(l.items, func(i orphanedClaim) bool { return clock.Until(i.until) < 0 })
 	var due []orphanedClaim
 	for _, i := range l.items {
-		if i.operation == operation && until(i.next) <= 0 {
+		if i.operation == operation && clock.Until(i.next) <= 0 {
 			due = append(due, i)
 		}
 	}
@@ -63,7 +64,7 @@ func (l *orphanedClaims) backOff(owner uint64) {
 	defer l.mu.Unlock()
 	for n := range l.items {
 		if i := &l.items[n]; i.owner == owner {
-			i.next, i.pause = now().Add(i.pause), 2*i.pause
+			i.next, i.pause = clock.Now().Add(i.pause), 2*i.pause
 		}
 	}
 }
@@ -72,7 +73,7 @@ func (l *orphanedClaims) backOff(owner uint64) {
 // applied, and the claims that are known and run.
 func (q *dequeueCall) rememberOrphaned(owner uint64, known []store.Record) {
 	lost := orphanedClaim{
-		operation: q.op.name, owner: owner, until: now().Add(q.times.lease + q.c.options.RecordTimeout),
+		operation: q.op.name, owner: owner, until: clock.Now().Add(q.times.lease + q.c.options.RecordTimeout),
 		run: make(map[store.ID]uint32, len(known)), pause: q.times.lease / 32,
 	}
 	for _, r := range known {

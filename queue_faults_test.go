@@ -93,8 +93,8 @@ func testQueueFault(t *testing.T, policy policyCase, hands, batch bool, f fault,
 	e := &queueRun{mem: memory.New(memory.Options{}), op: plain("op", semel.OperationOptions[string]{Policy: policy.p, Retry: steady(9, 2)})}
 	e.call = e.op.Call(me, "k", "in")
 	o := semel.Options{Operations: []semel.Declared{e.op}}
-	p, other := startOver(t, e.mem, o, hands), startOver(t, e.mem, o, hands)
-	p.wire.on(failWriteCall(k, f))
+	p, other := startQueue(t, newFaulty(e.mem), o, hands), startQueue(t, newFaulty(e.mem), o, hands)
+	p.faults.Decide(failWriteCall(k, f))
 	_, _ = semel.Enqueue(t.Context(), p, e.call, semel.EnqueueOptions{})
 	for range 3 {
 		e.round(t, p, inTx, batch)
@@ -105,7 +105,7 @@ func testQueueFault(t *testing.T, policy policyCase, hands, batch bool, f fault,
 			t.Errorf("got %q, %v with %d effects there", a.v, a.err, e.effects())
 		}
 	}
-	p.wire.heal()
+	p.faults.Decide(nil)
 	_, _ = semel.Enqueue(t.Context(), other, e.call, semel.EnqueueOptions{})
 	for range 20 {
 		pass(lease)

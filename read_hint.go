@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/store"
 )
 
@@ -40,7 +41,7 @@ func (l *readHint) observe(final bool) {
 }
 
 // observeWrite notes a successful write.
-func (l *readHint) observeWrite() { l.wrote.Store(now().UnixNano()) }
+func (l *readHint) observeWrite() { l.wrote.Store(clock.Now().UnixNano()) }
 
 // readFirst reports whether to read first: if the record is probably final, or if,
 // in a store with one writer, a claim may have to wait for a transaction and a read
@@ -49,5 +50,5 @@ func (l *readHint) readFirst(caps *store.Capabilities) bool {
 	if l.repeats.Load() > 0 {
 		return true
 	}
-	return caps.SingleWriter && (l.transactions.Load() > 0 || now().UnixNano()-l.wrote.Load() > int64(quietFor))
+	return caps.SingleWriter && (l.transactions.Load() > 0 || clock.Now().UnixNano()-l.wrote.Load() > int64(quietFor))
 }

@@ -56,7 +56,7 @@ func (c *Core) redrive(ctx context.Context, r Redrive) (store.Record, error) {
 	if err := c.notWithinTx(ctx, false); err != nil {
 		return store.Record{}, err
 	}
-	current, err := c.get(ctx, r.ID)
+	current, err := c.reader.get(ctx, r.ID)
 	if err != nil {
 		return current, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
 	}
@@ -70,8 +70,8 @@ func (c *Core) redrive(ctx context.Context, r Redrive) (store.Record, error) {
 	if err := c.withdrawCancel(ctx, current); err != nil {
 		return current, err
 	}
-	defer c.cache.drop(r.ID)
-	answer, err := c.swapNoted(ctx, d.Change, store.Note{ID: r.ID, From: d.Change.If, To: d.Change.To.Token, Actor: r.Actor, Reason: r.Reason})
+	defer c.cache.Drop(r.ID)
+	answer, err := c.writer.swapNoted(ctx, d.Change, store.Note{ID: r.ID, From: d.Change.If, To: d.Change.To.Token, Actor: r.Actor, Reason: r.Reason})
 	switch {
 	case err != nil:
 		return current, fmt.Errorf("%w: redrive: %w", ErrUnavailable, err)
@@ -151,13 +151,13 @@ func (c *Core) reschedule(ctx context.Context, id store.ID, delay time.Duration)
 	if err := c.notWithinTx(ctx, false); err != nil {
 		return store.Record{}, err
 	}
-	current, err := c.get(ctx, id)
+	current, err := c.reader.get(ctx, id)
 	if err != nil {
 		return current, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
 	}
-	d, now, err := c.applyAlone(ctx, current, protocol.Event{
+	d, now, err := c.writer.settle(ctx, current, protocol.Event{
 		Step: protocol.StepReschedule, Owner: newOwner(), Delay: delay, Expire: c.retention(current),
-	}, askTries)
+	})
 	switch {
 	case errors.Is(err, errBusy):
 		return current, &waitError{after: protocol.RetryAfter(current)}

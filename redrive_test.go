@@ -159,7 +159,7 @@ func TestRedriveErrorsNameTheField(t *testing.T) {
 		}
 		_, err := p.Reschedule(t.Context(), store.ID{}, -1)
 		wantField(t, err, "Delay")
-		if n := p.wire.count(getCall); n != 0 {
+		if n := p.faults.CallsOf("Get"); n != 0 {
 			t.Errorf("the store was called %d times", n)
 		}
 	})
@@ -177,9 +177,9 @@ func TestRedriveErrors(t *testing.T) {
 					op := plain("op", o)
 					p, mem := owned(t, op)
 					call := exhaust(t, p, op)
-					p.wire.on(failWriteCall(k+1, f))
+					p.faults.Decide(failWriteCall(k+1, f))
 					_, err := p.Redrive(t.Context(), redrive(call))
-					p.wire.heal()
+					p.faults.Decide(nil)
 					if err == nil {
 						wantState(t, mem, call, store.Pending)
 					} else if _, err := p.Redrive(t.Context(), redrive(call)); err != nil && !errors.Is(err, semel.ErrNotFailed) {
@@ -241,10 +241,10 @@ func TestRescheduleErrors(t *testing.T) {
 					op := plain("op", retried(semel.AtLeastOnce()))
 					p, mem := owned(t, op)
 					call := queued(t, p, op, "k")[0]
-					p.wire.on(failWriteCall(k+1, f))
+					p.faults.Decide(failWriteCall(k+1, f))
 					_, err := p.Reschedule(t.Context(), call.ID(), time.Hour)
-					p.wire.heal()
-					if err == nil && f.refuse == nil {
+					p.faults.Decide(nil)
+					if err == nil && f.Result == nil {
 						wantDue(t, wantState(t, mem, call, store.Pending), time.Hour)
 					}
 					if err != nil && !errors.Is(err, semel.ErrUnavailable) && !errors.Is(err, semel.ErrInProgress) {

@@ -38,7 +38,7 @@ func (c *Core) RenewLeases(ctx context.Context, attempts []*Attempt) {
 }
 
 func (c *Core) renewLeases(ctx context.Context, attempts []*Attempt) {
-	sent, wait := c.now(), c.options.RecordTimeout
+	sent, wait := c.clock.Now(), c.options.RecordTimeout
 	var alive []*Attempt
 	var changes []store.Change
 	for _, a := range lastOfEach(attempts) {

@@ -62,12 +62,12 @@ func TestRenewUsesOneRequest(t *testing.T) {
 		op := plain("op", retried(semel.AtLeastOnce()))
 		p, mem := owned(t, op)
 		attempts := running(t, p, op, 5)
-		p.wire.on(nil)
+		p.faults.Decide(nil)
 		for range 9 {
 			pass(20 * time.Second)
 			p.RenewLeases(t.Context(), attempts)
 		}
-		if swaps, gets := p.wire.count(swapCall), p.wire.count(getCall); swaps != 9 || gets != 9 {
+		if swaps, gets := p.faults.CallsOf("Swap"), p.faults.CallsOf("Get"); swaps != 9 || gets != 9 {
 			t.Errorf("%d Swaps and %d Gets for 9 beats of 5, want one of each", swaps, gets)
 		}
 		wantAlive(t, attempts...)
@@ -76,7 +76,7 @@ func TestRenewUsesOneRequest(t *testing.T) {
 				t.Errorf("the lease of %v is %v, want the attempt's own for a whole lease", r.Token, r.Due)
 			}
 		}
-		p.wire.on(nil)
+		p.faults.Decide(nil)
 		pass(29 * time.Second)
 		wantAlive(t, attempts...)
 		pass(2 * time.Second)
@@ -84,7 +84,7 @@ func TestRenewUsesOneRequest(t *testing.T) {
 			wantCause(t, a, semel.ErrLeaseLost)
 		}
 		p.RenewLeases(t.Context(), attempts)
-		if n := p.wire.total(); n != 0 {
+		if n := p.faults.Calls(); n != 0 {
 			t.Errorf("the store was called %d times for expired leases", n)
 		}
 		p.seen.want(t, semel.EventLeaseLost)
@@ -95,18 +95,16 @@ func TestRenewUsesOneRequest(t *testing.T) {
 func TestRenewIsBoundedByTheBatch(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", retried(semel.AtLeastOnce()))
-		w := newWire(memory.New(memory.Options{}))
-		w.capabilities = func(c *store.Capabilities) { c.MaxBatch = 2 }
-		p := startOn(t, w, semel.Options{})
+		p := startOn(t, limited(func(c *store.Capabilities) { c.MaxBatch = 2 }), semel.Options{})
 		var attempts []*semel.Attempt
 		for _, key := range []string{"a", "b", "c", "d", "e"} {
 			queued(t, p, op, key)
 			attempts = append(attempts, dequeuedOne(t, p, op))
 		}
-		p.wire.on(nil)
+		p.faults.Decide(nil)
 		pass(20 * time.Second)
 		p.RenewLeases(t.Context(), attempts)
-		if n := p.wire.count(swapCall); n != 3 {
+		if n := p.faults.CallsOf("Swap"); n != 3 {
 			t.Errorf("%d Swaps for 5 attempts, 2 at a time, want 3", n)
 		}
 		pass(20 * time.Second)
@@ -143,9 +141,9 @@ func TestRenewAfterReclaimBySameWorker(t *testing.T) {
 		again := dequeued(t, p, op, 1)[0]
 		for _, order := range [][]*semel.Attempt{{attempts[1], again, attempts[0]}, {attempts[0], again, attempts[1], again}} {
 			pass(20 * time.Second)
-			p.wire.on(nil)
+			p.faults.Decide(nil)
 			p.RenewLeases(t.Context(), order)
-			if n := p.wire.count(swapCall); n != 1 {
+			if n := p.faults.CallsOf("Swap"); n != 1 {
 				t.Errorf("%d Swaps, want one", n)
 			}
 			wantCause(t, attempts[0], semel.ErrLeaseLost)
@@ -161,16 +159,17 @@ func TestRenewDuringAnEnd(t *testing.T) {
 		op := plain("op", retried(semel.AtLeastOnce()))
 		p, mem := owned(t, op)
 		a := running(t, p, op, 1)[0]
-		p.wire.on(func(r request) fault { return fault{mute: r.to() == store.Succeeded && r.n == 1} })
+		p.faults.Decide(func(r request) fault { return fault{Mute: r.To() == store.Succeeded && r.MethodN == 1} })
 		ended := later(func() answer { return answerOf(a.End("v", nil)) })
 		synctest.Wait()
 		wantState(t, mem, a.Call(), store.Succeeded)
 		p.RenewLeases(t.Context(), []*semel.Attempt{a})
 		wantAlive(t, a)
 		(<-ended).want(t, "v", false)
-		p.wire.on(nil)
+		synctest.Wait() // the end took its whole time limit, so it is recorded once more
+		p.faults.Decide(nil)
 		p.RenewLeases(t.Context(), []*semel.Attempt{a})
-		if n := p.wire.total(); n != 0 {
+		if n := p.faults.Calls(); n != 0 {
 			t.Errorf("the store was called %d times for one that has ended", n)
 		}
 		p.seen.wantNone(t, semel.EventLeaseLost, semel.EventFenced)
@@ -209,7 +208,7 @@ func TestRenewEndsWithMaxRun(t *testing.T) {
 func TestRenewWithLostReply(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]fault{
-		"no answer": {hang: true}, "applied, no answer": {mute: true}, "cut": {before: errCut}, "busy": {busy: true},
+		"no answer": {Hang: true}, "applied, no answer": {Mute: true}, "cut": {Before: errCut}, "busy": {Busy: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -218,7 +217,7 @@ func TestRenewWithLostReply(t *testing.T) {
 				op := plain("op", o)
 				p, _ := owned(t, op)
 				attempts := running(t, p, op, 2)
-				p.wire.on(func(request) fault { return f })
+				p.faults.Decide(func(request) fault { return f })
 				began := time.Now()
 				p.RenewLeases(t.Context(), attempts)
 				if took := time.Since(began); took > time.Second {
@@ -226,7 +225,7 @@ func TestRenewWithLostReply(t *testing.T) {
 				}
 				wantAlive(t, attempts...)
 				pass(1900 * time.Millisecond)
-				p.wire.heal()
+				p.faults.Decide(nil)
 				wantAlive(t, attempts...)
 				p.RenewLeases(t.Context(), attempts)
 				pass(2 * time.Second)
@@ -242,9 +241,9 @@ func TestRenewWithLostReply(t *testing.T) {
 func TestRenewOfNoAttempts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
-		p.wire.on(nil)
+		p.faults.Decide(nil)
 		p.RenewLeases(t.Context(), nil)
-		if n := p.wire.total(); n != 0 {
+		if n := p.faults.Calls(); n != 0 {
 			t.Errorf("the store was called %d times", n)
 		}
 	})
@@ -255,19 +254,17 @@ func TestRenewOfNoAttempts(t *testing.T) {
 func TestRenewWithinATransaction(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", retried(semel.Atomic()))
-		w := newWire(memory.New(memory.Options{}))
-		w.capabilities = func(c *store.Capabilities) { c.SingleWriter = true }
-		p := startOn(t, w, semel.Options{})
+		p := startOn(t, limited(func(c *store.Capabilities) { c.SingleWriter = true }), semel.Options{})
 		queued(t, p, op, "k")
 		a := dequeuedOne(t, p, op)
 		_, err := semel.InTx(a.Context(), p.Engine, func(context.Context, *memory.Tx) (string, error) {
-			p.wire.on(nil)
+			p.faults.Decide(nil)
 			for range 10 {
 				pass(20 * time.Second)
 				p.RenewLeases(t.Context(), []*semel.Attempt{a})
 				wantAlive(t, a)
 			}
-			if n := p.wire.total(); n != 0 {
+			if n := p.faults.Calls(); n != 0 {
 				t.Errorf("the store was called %d times by an exclusive transaction", n)
 			}
 			return "v", nil

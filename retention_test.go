@@ -1,6 +1,7 @@
 package semel_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -26,9 +27,9 @@ func TestRetentionIsLongerThanRecording(t *testing.T) {
 	wantField("New with a short Retention", err)
 	_, err = semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{short}})
 	wantField("New with a short operation", err)
-	engine := engineOver(t, memory.New(memory.Options{}))
-	_, _, err = semel.DoTx(t.Context(), engine, short.Call(semel.Shared(), "k", 1), one)
+	p, _ := solo(t, semel.Options{})
+	_, _, err = semel.DoTx(t.Context(), p.Engine, short.Call(semel.Shared(), "k", 1), func(context.Context, *memory.Tx) (int, error) { return 1, nil })
 	wantField("DoTx", err)
-	_, _, err = semel.Begin(t.Context(), engine, short.Call(semel.Shared(), "k", 1))
+	_, _, err = semel.Begin(t.Context(), p, short.Call(semel.Shared(), "k", 1))
 	wantField("Begin", err)
 }

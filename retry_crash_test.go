@@ -17,7 +17,7 @@ func crashAttempt(t *testing.T, mem *memory.Store, op semel.Declared) {
 	t.Helper()
 	p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
 	dequeued(t, p, op, 1)
-	p.wire.claimAndCrash()
+	p.crash()
 	pass(time.Minute)
 }
 
@@ -152,9 +152,9 @@ func TestAttemptThatNeverRanIsNoCrash(t *testing.T) {
 		"claim of a direct call, applied": func(t *testing.T, mem *memory.Store, _ *semel.Operation[string], c semel.Call) {
 			t.Helper()
 			p := start(t, mem, semel.Options{})
-			p.wire.on(func(r request) fault {
-				if len(r.changes) == 1 && r.changes[0].If.State == store.Pending && r.to() == store.InProgress {
-					return fault{after: errCut}
+			p.faults.Decide(func(r request) fault {
+				if len(r.Changes) == 1 && r.Changes[0].If.State == store.Pending && r.To() == store.InProgress {
+					return fault{After: errCut}
 				}
 				return fault{}
 			})
@@ -164,9 +164,9 @@ func TestAttemptThatNeverRanIsNoCrash(t *testing.T) {
 		"claim of a direct call, not applied": func(t *testing.T, mem *memory.Store, _ *semel.Operation[string], c semel.Call) {
 			t.Helper()
 			p := start(t, mem, semel.Options{})
-			p.wire.on(func(r request) fault {
-				if len(r.changes) == 1 && r.changes[0].If.State == store.Pending && r.to() == store.InProgress {
-					return fault{before: errCut}
+			p.faults.Decide(func(r request) fault {
+				if len(r.Changes) == 1 && r.Changes[0].If.State == store.Pending && r.To() == store.InProgress {
+					return fault{Before: errCut}
 				}
 				return fault{}
 			})
@@ -176,19 +176,19 @@ func TestAttemptThatNeverRanIsNoCrash(t *testing.T) {
 		"claim of a worker": func(t *testing.T, mem *memory.Store, op *semel.Operation[string], _ semel.Call) {
 			t.Helper()
 			p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
-			p.wire.on(func(r request) fault {
-				switch r.kind {
-				case queueCall:
-					return fault{after: errCut}
-				case againCall:
-					return fault{before: errCut}
+			p.faults.Decide(func(r request) fault {
+				switch r.Method {
+				case "Dequeue":
+					return fault{After: errCut}
+				case "Reread":
+					return fault{Before: errCut}
 				}
 				return fault{}
 			})
 			if _, err := p.Dequeue(t.Context(), op, 1); !errors.Is(err, semel.ErrUnavailable) {
 				t.Errorf("Dequeue: %v, want ErrUnavailable", err)
 			}
-			p.wire.heal()
+			p.faults.Decide(nil)
 			dequeued(t, p, op, 1)[0].Abandon() // which is an error of its own
 			pass(time.Minute)
 		},

@@ -96,14 +96,12 @@ func TestNothingThatWaitsIsPurgedBeforeItIsDue(t *testing.T) {
 // first.
 func TestCommitErrorsWithRetry(t *testing.T) {
 	t.Parallel()
-	for name, f := range map[string]commitFault{
-		"committed": commitApplied, "not committed": commitDropped, "refused": commitRefused, "committed with an error": commitNoted,
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, f := range []fault{commitApplied(), commitDropped(), commitRefused(), commitNoted()} {
+		t.Run(f.Name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				p, mem := solo(t, semel.Options{})
 				call := plain("op", semel.OperationOptions[string]{Retry: steady(2, 1)}).Call(me, "k", "in")
-				p.wire.on(commits(f))
+				p.faults.Decide(commits(f))
 				doTx(t.Context(), p, call, failsAfter(errBoom)).wantRunNow(t, store.NotCommitted, store.Pending)
 				r := wantState(t, mem, call, store.Pending)
 				wantDue(t, r, 10*time.Second)
@@ -123,9 +121,7 @@ func TestRejectedCommitWithRetry(t *testing.T) {
 		s.o.Retry = steady(2, 9)
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", s.o).Call(me, "k", "in")
-		p.wire.on(func(r request) fault {
-			return fault{commit: map[bool]commitFault{true: commitRefused}[r.kind == atomicCall]}
-		})
+		p.faults.Decide(everyCommit(commitRefused()))
 		a := s.ask(t.Context(), p, call, puts("e", "v"))
 		a.wantRunNow(t, store.NotCommitted, store.Pending)
 		wantDue(t, wantState(t, mem, call, store.Pending), 10*time.Second)
@@ -145,12 +141,12 @@ func TestUnknownCommitDoesNotCountAsAnError(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", s.o).Call(me, "k", "in")
 		for range 3 {
-			p.wire.on(commits(commitDropped))
+			p.faults.Decide(commits(commitDropped()))
 			s.ask(t.Context(), p, call, puts("e", "v")).wantRunNow(t, store.NotCommitted, store.Pending)
 			pass(time.Minute)
 		}
 		wantTries(t, progress(t, mem, call), semel.TryInterrupted, semel.TryInterrupted, semel.TryInterrupted)
-		p.wire.on(commits(commitApplied))
+		p.faults.Decide(commits(commitApplied()))
 		s.ask(t.Context(), p, call, puts("e", "v")).want(t, "v", false)
 		wantEffect(t, mem, "e", true)
 	})
@@ -203,18 +199,18 @@ func TestStoreOutageDuringAFailure(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{Retry: steady(1, 1)}).Call(me, "k", "in")
-		p.wire.on(func(r request) fault {
-			if r.kind == atomicCall {
-				return fault{commit: commitRefused}
+		p.faults.Decide(func(r request) fault {
+			if r.Method == "Atomic" {
+				return commitRefused()
 			}
-			return fault{hang: true}
+			return fault{Hang: true}
 		})
 		a := doTx(t.Context(), p, call, failsAfter(errBoom))
 		a.wantRunNow(t, store.NotCommitted, store.Absent)
 		if !errors.Is(a.err, errBoom) || !errors.Is(a.err, context.DeadlineExceeded) {
 			t.Errorf("got %v, want the function's error and the store's", a.err)
 		}
-		p.wire.heal()
+		p.faults.Decide(nil)
 		wantState(t, mem, call, store.Absent)
 	})
 }

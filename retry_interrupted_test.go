@@ -12,8 +12,8 @@ import (
 
 // interruptsHandler interrupts every transaction, whatever its function returns.
 func interruptsHandler(r request) fault {
-	if r.kind == atomicCall {
-		return fault{commit: commitRefused, refuse: store.ErrInterrupted}
+	if r.Method == "Atomic" {
+		return fault{Rollback: store.ErrInterrupted}
 	}
 	return fault{}
 }
@@ -25,7 +25,7 @@ func TestInterruptedTransactionCountsAsAnError(t *testing.T) {
 		s.o.Retry = steady(2, 9)
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", s.o).Call(me, "k", "in")
-		p.wire.on(interruptsHandler)
+		p.faults.Decide(interruptsHandler)
 		s.ask(t.Context(), p, call, failsAfter(semel.Final(errBoom))).wantRunNow(t, store.NotCommitted, store.Pending)
 		wantDue(t, wantState(t, mem, call, store.Pending), 10*time.Second)
 		wantTries(t, progress(t, mem, call), semel.TryError)
@@ -43,7 +43,7 @@ func TestInterruptionByShutdownIsNoError(t *testing.T) {
 		s.o.Retry = steady(1, 1)
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", s.o).Call(me, "k", "in")
-		p.wire.on(interruptsHandler)
+		p.faults.Decide(interruptsHandler)
 		for range 3 {
 			ctx, stop := context.WithCancel(t.Context())
 			s.ask(ctx, p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
@@ -52,7 +52,7 @@ func TestInterruptionByShutdownIsNoError(t *testing.T) {
 			}).wantRunNow(t, store.NotCommitted, store.Pending)
 		}
 		wantTries(t, progress(t, mem, call), semel.TryInterrupted, semel.TryInterrupted, semel.TryInterrupted)
-		p.wire.heal()
+		p.faults.Decide(nil)
 		s.ask(t.Context(), p, call, puts("e", "v")).want(t, "v", false)
 	})
 }

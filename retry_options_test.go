@@ -94,8 +94,7 @@ func TestHistoryIsBounded(t *testing.T) {
 		if got.Errors != 14 || len(got.Tries) != 10 || got.Tries[9].Attempt != 14 || len(got.Tries[9].Error) > 500 {
 			t.Errorf("%d errors, %d tries, the last of attempt %d with %d bytes", got.Errors, len(got.Tries), got.Tries[9].Attempt, len(got.Tries[9].Error))
 		}
-		w := newWire(mem)
-		w.capabilities = func(c *store.Capabilities) { c.MaxOutcome = 300 }
+		w := limitedOver(mem, func(c *store.Capabilities) { c.MaxOutcome = 300 })
 		small := startOn(t, w, semel.Options{})
 		work(t, small, op, small.run(fails(long))).wantErr(t)
 		r := wantState(t, mem, call, store.Failed)

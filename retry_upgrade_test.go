@@ -40,7 +40,7 @@ func testRetryThatIsAddedLater(t *testing.T, name string, policy semel.Policy) {
 		// The first crash of this version: one more is left.
 		dying := start(t, mem, semel.Options{})
 		do(t.Context(), dying, after.Call(me, "k", "in"), func(context.Context) (string, error) {
-			dying.wire.claimAndCrash()
+			dying.crash()
 			return "", errBoom
 		})
 		pass(time.Minute)

@@ -27,14 +27,12 @@ func (a answer) wantFailure(t *testing.T, message string) {
 // after it was applied.
 func TestRule01InlineFailureIsRepeated(t *testing.T) {
 	t.Parallel()
-	for name, f := range map[string]commitFault{
-		"committed": commitApplied, "not committed": commitDropped, "refused": commitRefused, "committed with an error": commitNoted,
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, f := range []fault{commitApplied(), commitDropped(), commitRefused(), commitNoted()} {
+		t.Run(f.Name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				p, mem := solo(t, semel.Options{})
 				call := plain("pay", semel.OperationOptions[string]{OnError: semel.Keep}).Call(me, "k", "in")
-				p.wire.on(commits(f))
+				p.faults.Decide(commits(f))
 				fn := func(ctx context.Context, tx *memory.Tx) (string, error) {
 					_ = tx.Put("e", nil)
 					return "", errBoom
@@ -43,7 +41,7 @@ func TestRule01InlineFailureIsRepeated(t *testing.T) {
 				wantState(t, mem, call, store.Failed)
 				wantEffect(t, mem, "e", false)
 				owners := map[uint64]bool{}
-				for _, c := range p.wire.changes() {
+				for _, c := range p.faults.Changes() {
 					owners[c.To.Owner] = true
 				}
 				if len(owners) != 1 {
@@ -63,11 +61,11 @@ func TestRule01InlineFailureLost(t *testing.T) {
 		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
 		call := plain("pay", semel.OperationOptions[string]{OnError: semel.Keep}).Call(me, "k", "in")
 		gate := make(chan struct{})
-		p.wire.on(func(r request) fault {
-			if r.kind == atomicCall {
-				return fault{commit: commitRefused}
+		p.faults.Decide(func(r request) fault {
+			if r.Method == "Atomic" {
+				return commitRefused()
 			}
-			return fault{gate: gate}
+			return fault{Gate: gate}
 		})
 		first := later(func() answer {
 			return doTx(t.Context(), p, call, func(context.Context, *memory.Tx) (string, error) { return "", errBoom })
@@ -83,14 +81,14 @@ func TestRule01InlineFailureLost(t *testing.T) {
 // final failure is not reported.
 func TestRule01InlineFailureWithLostReply(t *testing.T) {
 	t.Parallel()
-	for name, f := range map[string]fault{"cut": {before: errCut}, "busy": {busy: true}, "no answer": {hang: true}} {
+	for name, f := range map[string]fault{"cut": {Before: errCut}, "busy": {Busy: true}, "no answer": {Hang: true}} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				p, mem := solo(t, semel.Options{})
 				call := plain("pay", semel.OperationOptions[string]{}).Call(me, "k", "in")
-				p.wire.on(func(r request) fault {
-					if r.kind == atomicCall {
-						return fault{commit: commitRefused}
+				p.faults.Decide(func(r request) fault {
+					if r.Method == "Atomic" {
+						return commitRefused()
 					}
 					return f
 				})
@@ -101,7 +99,7 @@ func TestRule01InlineFailureWithLostReply(t *testing.T) {
 					t.Errorf("got the failure %v although it is not recorded", a.err)
 				}
 				wantState(t, mem, call, store.Absent)
-				p.wire.heal()
+				p.faults.Decide(nil)
 				doTx(t.Context(), p, call, puts("e", "paid")).want(t, "paid", false)
 			})
 		})
@@ -115,7 +113,7 @@ func TestRule01InlineCommitRefused(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		s.o.OnError = semel.Keep
 		call := plain("pay", s.o).Call(me, "k", "in")
-		p.wire.on(commits(commitRefused))
+		p.faults.Decide(commits(commitRefused()))
 		a := s.ask(t.Context(), p, call, puts("e", "paid"))
 		a.wantErr(t, errCut)
 		want := store.Absent
@@ -135,7 +133,7 @@ func TestRule01ErrorWithACommittedVerdict(t *testing.T) {
 	eachTxMode(t, func(t *testing.T, s txMode) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("pay", s.o).Call(me, "k", "in")
-		p.wire.on(commits(commitNoted))
+		p.faults.Decide(commits(commitNoted()))
 		s.ask(t.Context(), p, call, puts("e", "paid")).want(t, "paid", false)
 		wantState(t, mem, call, store.Succeeded)
 	})
@@ -148,14 +146,14 @@ func TestRule01CommitSuperseded(t *testing.T) {
 		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
 		call := plain("pay", s.o).Call(me, "k", "in")
 		gate := make(chan struct{})
-		p.wire.on(func(r request) fault {
+		p.faults.Decide(func(r request) fault {
 			switch {
-			case r.kind == atomicCall:
-				return fault{commit: commitDropped}
-			case r.to() == store.Pending:
-				return fault{gate: gate}
-			case r.n > 1: // heartbeats
-				return fault{before: errCut}
+			case r.Method == "Atomic":
+				return commitDropped()
+			case r.To() == store.Pending:
+				return fault{Gate: gate}
+			case r.MethodN > 1: // heartbeats
+				return fault{Before: errCut}
 			default:
 				return fault{}
 			}

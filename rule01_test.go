@@ -18,7 +18,7 @@ func TestRule01CommitWithoutAnswerThatCommitted(t *testing.T) {
 	eachTxMode(t, func(t *testing.T, s txMode) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("pay", s.o).Call(me, "k", "in")
-		p.wire.on(commits(commitApplied))
+		p.faults.Decide(commits(commitApplied()))
 		s.ask(t.Context(), p, call, puts("e", "paid")).want(t, "paid", false)
 		wantEffect(t, mem, "e", true)
 		wantState(t, mem, call, store.Succeeded)
@@ -31,7 +31,7 @@ func TestRule01CommitWithoutAnswerThatDidNotCommit(t *testing.T) {
 	eachTxMode(t, func(t *testing.T, s txMode) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("pay", s.o).Call(me, "k", "in")
-		p.wire.on(commits(commitDropped))
+		p.faults.Decide(commits(commitDropped()))
 		a := s.ask(t.Context(), p, call, puts("e", "paid"))
 		a.wantErr(t, errCut)
 		a.wantRunNow(t, store.NotCommitted, store.Pending)
@@ -56,10 +56,10 @@ func TestRule01CommitThatWouldComeLater(t *testing.T) {
 	eachTxMode(t, func(t *testing.T, s txMode) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("pay", s.o).Call(me, "k", "in")
-		p.wire.on(commits(commitOpen))
+		p.faults.Decide(commits(commitOpen()))
 		a := s.ask(t.Context(), p, call, puts("first", "one"))
 		a.wantRunNow(t, store.NotCommitted, store.Pending)
-		if err := p.wire.release(); !errors.Is(err, store.ErrSuperseded) {
+		if err := p.faults.Release(); !errors.Is(err, store.ErrSuperseded) {
 			t.Errorf("the late commit: %v, want %v", err, store.ErrSuperseded)
 		}
 		wantEffect(t, mem, "first", false)
@@ -74,14 +74,14 @@ func TestRule01LateCommitAfterTheNextAttempt(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
 		call := plain("pay", s.o).Call(me, "k", "in")
-		p.wire.on(func(r request) fault {
+		p.faults.Decide(func(r request) fault {
 			switch {
-			case r.kind == atomicCall && r.n == 1:
-				return fault{commit: commitOpen}
-			case r.kind == swapCall && s.leased && r.n == 1:
+			case r.Method == "Atomic" && r.MethodN == 1:
+				return commitOpen()
+			case r.Method == "Swap" && s.leased && r.MethodN == 1:
 				return fault{} // the claim
 			default:
-				return fault{before: errCut}
+				return fault{Before: errCut}
 			}
 		})
 		a := s.ask(t.Context(), p, call, puts("first", "one"))
@@ -95,7 +95,7 @@ func TestRule01LateCommitAfterTheNextAttempt(t *testing.T) {
 			// The open transaction has the only right to the record.
 			s.ask(t.Context(), other, call, neverTx(t)).wantErr(t, semel.ErrInProgress)
 		}
-		err := p.wire.release()
+		err := p.faults.Release()
 		wantEffect(t, mem, "first", err == nil)
 		if s.leased != errors.Is(err, store.ErrSuperseded) {
 			t.Errorf("the late commit: %v", err)
@@ -109,30 +109,30 @@ func TestRule01CertificateRepeatsWhileBusy(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("pay", s.o).Call(me, "k", "in")
 		released := make(chan struct{})
-		p.wire.on(func(r request) fault {
-			if r.kind == atomicCall {
-				return fault{commit: commitOpen}
+		p.faults.Decide(func(r request) fault {
+			if r.Method == "Atomic" {
+				return commitOpen()
 			}
 			select {
 			case <-released:
 				return fault{}
 			default:
-				return fault{busy: r.to() == store.Pending}
+				return fault{Busy: r.To() == store.Pending}
 			}
 		})
 		asked := later(func() answer { return s.ask(t.Context(), p, call, puts("e", "paid")) })
 		pass(time.Second)
-		if n := p.wire.count(swapCall); n < 5 {
+		if n := p.faults.CallsOf("Swap"); n < 5 {
 			t.Errorf("the certificate was tried %d times in a second of Busy, want retries", n)
 		}
-		if err := p.wire.release(); err != nil {
+		if err := p.faults.Release(); err != nil {
 			t.Errorf("the open transaction's commit: %v", err)
 		}
 		close(released)
 		(<-asked).want(t, "paid", false)
 		wantEffect(t, mem, "e", true)
 		p.seen.want(t, semel.EventAmbiguousYes)
-		if n := p.wire.count(getCall); n != 0 {
+		if n := p.faults.CallsOf("Get"); n != 0 {
 			t.Errorf("%d plain reads, want none: a read is no certificate", n)
 		}
 	})
@@ -143,7 +143,7 @@ func TestRule01CertificateRepeatsWhileBusy(t *testing.T) {
 func TestRule01NoCertificateIsUnknown(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]fault{
-		"busy": {busy: true}, "cut": {before: errCut}, "no answer": {hang: true}, "refused": {refuse: errBoom},
+		"busy": {Busy: true}, "cut": {Before: errCut}, "no answer": {Hang: true}, "refused": {Result: &store.SwapResult{Err: errBoom}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachTxMode(t, func(t *testing.T, s txMode) { testNoCertificate(t, s, f) })
@@ -156,11 +156,11 @@ func testNoCertificate(t *testing.T, s txMode, f fault) {
 	const bound = 3 * time.Second
 	p, mem := solo(t, semel.Options{RecordTimeout: bound})
 	call := plain("pay", s.o).Call(me, "k", "in")
-	p.wire.on(func(r request) fault {
+	p.faults.Decide(func(r request) fault {
 		switch {
-		case r.kind == atomicCall:
-			return fault{commit: commitApplied}
-		case r.to() == store.Pending:
+		case r.Method == "Atomic":
+			return commitApplied()
+		case r.To() == store.Pending:
 			return f
 		default:
 			return fault{}
@@ -179,7 +179,7 @@ func testNoCertificate(t *testing.T, s txMode, f fault) {
 		t.Error("RetryAfter of an unknown outcome is zero, want a delay")
 	}
 	wantState(t, mem, call, store.Succeeded)
-	p.wire.heal()
+	p.faults.Decide(nil)
 	s.ask(t.Context(), p, call, neverTx(t)).want(t, "paid", true)
 }
 
@@ -189,19 +189,19 @@ func TestRule01LateCertificate(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{Lease: time.Hour})
 		call := plain("pay", semel.OperationOptions[string]{Policy: semel.Atomic(), Lease: time.Hour}).Call(me, "k", "in")
-		p.wire.on(func(r request) fault {
+		p.faults.Decide(func(r request) fault {
 			switch {
-			case r.kind == atomicCall:
-				return fault{commit: commitDropped}
-			case r.to() == store.Pending:
-				return fault{before: errCut}
+			case r.Method == "Atomic":
+				return commitDropped()
+			case r.To() == store.Pending:
+				return fault{Before: errCut}
 			default:
 				return fault{}
 			}
 		})
 		doTx(t.Context(), p, call, puts("e", "paid")).wantErr(t, semel.ErrOutcomeUnknown)
 		wantState(t, mem, call, store.InProgress)
-		p.wire.heal()
+		p.faults.Decide(nil)
 		pass(time.Minute)
 		wantState(t, mem, call, store.Pending)
 		p.seen.want(t, semel.EventLate, semel.EventLateRecorded)
@@ -217,10 +217,10 @@ func TestRule01LostFailureIsNotReported(t *testing.T) {
 		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
 		call := plain("pay", semel.OperationOptions[string]{Policy: semel.Keyed()}).Call(me, "k", "in")
 		zombie := do(t.Context(), p, call, func(ctx context.Context) (string, error) {
-			p.wire.on(func(request) fault { return fault{before: errCut} })
+			p.faults.Decide(func(request) fault { return fault{Before: errCut} })
 			<-ctx.Done() // the lease is over
 			do(t.Context(), other, call, returns("winner")).want(t, "winner", false)
-			p.wire.heal()
+			p.faults.Decide(nil)
 			return "", semel.Final(errBoom)
 		})
 		zombie.want(t, "winner", true)
@@ -234,20 +234,20 @@ func TestRule01LostFailureIsNotReported(t *testing.T) {
 // is unknown, until the record says it.
 func TestRule01UnconfirmedFailureIsNotReported(t *testing.T) {
 	t.Parallel()
-	for name, f := range map[string]fault{"not applied": {before: errCut}, "applied": {after: errCut}, "hanging": {hang: true}} {
+	for name, f := range map[string]fault{"not applied": {Before: errCut}, "applied": {After: errCut}, "hanging": {Hang: true}} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				p, mem := solo(t, semel.Options{})
 				call := plain("pay", semel.OperationOptions[string]{}).Call(me, "k", "in")
-				p.wire.on(func(r request) fault {
-					if r.to() == store.Failed {
+				p.faults.Decide(func(r request) fault {
+					if r.To() == store.Failed {
 						return f
 					}
 					return fault{}
 				})
 				a := do(t.Context(), p, call, fails(semel.Final(errBoom)))
 				a.wantErr(t, semel.ErrOutcomeUnknown, errBoom)
-				p.wire.heal()
+				p.faults.Decide(nil)
 				pass(time.Minute)
 				wantState(t, mem, call, store.Failed)
 				a = do(t.Context(), p, call, never(t))
@@ -266,10 +266,10 @@ func TestRule01FailedWithALostReply(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("pay", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		lost := false
-		p.wire.on(func(r request) fault {
-			if r.to() == store.Failed && !lost {
+		p.faults.Decide(func(r request) fault {
+			if r.To() == store.Failed && !lost {
 				lost = true
-				return fault{after: errCut}
+				return fault{After: errCut}
 			}
 			return fault{}
 		})

@@ -73,12 +73,12 @@ func testFollower(t *testing.T, pc policyCase, s existingState) {
 		}
 		return "v", nil
 	}))
-	wantEdges(t, p.wire, followerWrites(s, pc)...)
+	wantEdges(t, p.faults, followerWrites(s, pc)...)
 	leads := s == nothing || s == pending || s == expired && pc.again
 	if ran != leads {
 		t.Errorf("the function ran: %v, want %v", ran, leads)
 	}
-	for _, c := range p.wire.changes() {
+	for _, c := range p.faults.Changes() {
 		checkFollowerChange(t, before, c)
 	}
 }
@@ -114,9 +114,9 @@ func TestRule02InlineFollowerWritesNothingElse(t *testing.T) {
 				before := record(t, mem, call)
 				p := start(t, mem, semel.Options{})
 				doTx(t.Context(), p, call, puts("e", "v"))
-				wantEdges(t, p.wire, want[s]...)
+				wantEdges(t, p.faults, want[s]...)
 				wantEffect(t, mem, "e", s == nothing || s == pending)
-				for _, c := range p.wire.changes() {
+				for _, c := range p.faults.Changes() {
 					checkFollowerChange(t, before, c)
 				}
 			})
@@ -135,6 +135,6 @@ func TestRule02InlineWithoutTheRightRunsNothing(t *testing.T) {
 			doTx(t.Context(), other, call, neverTx(t)).wantErr(t, semel.ErrInProgress)
 			return "v", nil
 		}).want(t, "v", false)
-		wantEdges(t, other.wire)
+		wantEdges(t, other.faults)
 	})
 }

@@ -22,22 +22,22 @@ func firstReplyLost() func(request) fault {
 	asked := map[string]bool{}
 	return func(r request) fault {
 		var name strings.Builder
-		name.WriteString(r.kind + r.id.String())
-		for _, c := range r.changes {
+		name.WriteString(r.Method + r.ID.String())
+		for _, c := range r.Changes {
 			fmt.Fprint(&name, c.If, c.To.Token)
 		}
 		if asked[name.String()] {
 			return fault{}
 		}
 		asked[name.String()] = true
-		if r.kind == atomicCall {
-			return fault{commit: commitApplied}
+		if r.Method == "Atomic" {
+			return commitApplied()
 		}
-		return fault{after: errCut}
+		return fault{After: errCut}
 	}
 }
 
-func runsEverythingTwice(request) fault { return fault{twice: true} }
+func runsEverythingTwice(request) fault { return fault{Twice: true} }
 
 // TestRule03Lifetimes drives keys through everything that may happen to them:
 // with replies lost and with statements run twice it goes as it goes without.
@@ -74,7 +74,7 @@ func testLifetime(t *testing.T, plan func(request) fault, l keyHistory) {
 	call := op.Call(me, "k", "in")
 	createExisting(t, mem, call, l.createExisting)
 	p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
-	p.wire.on(plan)
+	p.faults.Decide(plan)
 	l.live(t, p, call)
 	r := record(t, mem, call)
 	if r.State != l.want.State || r.Attempt != l.want.Attempt {

@@ -31,7 +31,7 @@ func untilLost(t *testing.T, began time.Time, took *time.Duration) handler {
 
 func TestRule04BlackHoledStoreEndsTheContext(t *testing.T) {
 	t.Parallel()
-	for name, f := range map[string]fault{"no answer": {hang: true}, "cut": {before: errCut}, "busy": {busy: true}, "refused": {refuse: errBoom}} {
+	for name, f := range map[string]fault{"no answer": {Hang: true}, "cut": {Before: errCut}, "busy": {Busy: true}, "refused": {Result: &store.SwapResult{Err: errBoom}}} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				p, _ := solo(t, semel.Options{})
@@ -39,8 +39,8 @@ func TestRule04BlackHoledStoreEndsTheContext(t *testing.T) {
 				var took time.Duration
 				wait := untilLost(t, time.Now(), &took)
 				do(t.Context(), p, call, func(ctx context.Context) (string, error) {
-					p.wire.on(func(request) fault { return f })
-					defer p.wire.heal()
+					p.faults.Decide(func(request) fault { return f })
+					defer p.faults.Decide(nil)
 					return wait(ctx)
 				}).want(t, "v", false)
 				if took != lease {
@@ -61,17 +61,17 @@ func TestRule04LeaseCountsFromBeforeTheClaimWasSent(t *testing.T) {
 		p, _ := solo(t, semel.Options{RecordTimeout: time.Minute})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		gate := make(chan struct{})
-		p.wire.on(func(r request) fault {
-			if r.n == 1 {
-				return fault{gate: gate}
+		p.faults.Decide(func(r request) fault {
+			if r.MethodN == 1 {
+				return fault{Gate: gate}
 			}
-			return fault{hang: true}
+			return fault{Hang: true}
 		})
 		time.AfterFunc(7*time.Second, func() { close(gate) })
 		var took time.Duration
 		wait := untilLost(t, time.Now(), &took)
 		do(t.Context(), p, call, func(ctx context.Context) (string, error) {
-			defer p.wire.heal()
+			defer p.faults.Decide(nil)
 			return wait(ctx)
 		})
 		if took != lease {
@@ -90,14 +90,14 @@ func TestRule04HeartbeatsCountFromWhenTheyWereSent(t *testing.T) {
 		var took time.Duration
 		wait := untilLost(t, time.Now(), &took)
 		do(t.Context(), p, call, func(ctx context.Context) (string, error) {
-			p.wire.on(func(r request) fault {
-				if r.n == 1 {
-					return fault{gate: gate} // sent at 10 s
+			p.faults.Decide(func(r request) fault {
+				if r.MethodN == 1 {
+					return fault{Gate: gate} // sent at 10 s
 				}
-				return fault{hang: true}
+				return fault{Hang: true}
 			})
 			time.AfterFunc(14*time.Second, func() { close(gate) })
-			defer p.wire.heal()
+			defer p.faults.Decide(nil)
 			return wait(ctx)
 		})
 		if want := 10*time.Second + lease; took != want {
@@ -110,14 +110,14 @@ func TestRule04HeartbeatsCountFromWhenTheyWereSent(t *testing.T) {
 // next from being sent.
 func TestRule04OneHeartbeatWithoutAnswer(t *testing.T) {
 	t.Parallel()
-	for name, f := range map[string]fault{"no answer": {hang: true}, "no answer, applied": {mute: true}, "cut": {before: errCut}} {
+	for name, f := range map[string]fault{"no answer": {Hang: true}, "no answer, applied": {Mute: true}, "cut": {Before: errCut}} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				p, _ := solo(t, semel.Options{})
 				call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 				do(t.Context(), p, call, func(ctx context.Context) (string, error) {
-					p.wire.on(func(r request) fault {
-						if r.n%2 == 1 {
+					p.faults.Decide(func(r request) fault {
+						if r.MethodN%2 == 1 {
 							return f
 						}
 						return fault{}
@@ -180,9 +180,9 @@ func TestRule04OutcomeAfterTheLeaseWasOver(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed()}).Call(me, "k", "in")
 		do(t.Context(), p, call, func(ctx context.Context) (string, error) {
-			p.wire.blackHole()
+			p.hang()
 			pass(5 * lease)
-			p.wire.heal()
+			p.faults.Decide(nil)
 			return "v", nil
 		}).want(t, "v", false)
 		if r := wantState(t, mem, call, store.Succeeded); r.Attempt != 1 {
@@ -215,7 +215,7 @@ func testClockOff(t *testing.T, off time.Duration) {
 		pass(2 * lease)
 		return "v", context.Cause(ctx)
 	}).want(t, "v", false)
-	for _, c := range p.wire.changes() {
+	for _, c := range p.faults.Changes() {
 		if due := c.To.Due; due != 0 && due != lease {
 			t.Errorf("%v → %v is due in %v, want the lease or nothing", c.If.State, c.To.State, due)
 		}

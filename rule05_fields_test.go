@@ -110,14 +110,14 @@ func TestRule05WrongCallsNameTheField(t *testing.T) {
 func wantRefusedEverywhere(t *testing.T, c semel.Call, field string) {
 	t.Helper()
 	p, _ := solo(t, semel.Options{})
-	p.wire.heal() // count from here
+	p.faults.Decide(nil) // count from here
 	wantField(t, do(t.Context(), p, c, never(t)).err, field)
 	wantField(t, doTx(t.Context(), p, c, neverTx(t)).err, field)
 	_, _, err := semel.Begin(t.Context(), p, c)
 	wantField(t, err, field)
 	_, err = semel.EnqueueTx(t.Context(), p.Engine, nil, c, semel.EnqueueOptions{})
 	wantField(t, err, field)
-	if n := p.wire.total(); n != 0 {
+	if n := p.faults.Calls(); n != 0 {
 		t.Errorf("the store was called %d times, want never", n)
 	}
 }

@@ -29,8 +29,8 @@ func observe(t *testing.T, o semel.Options, oo semel.OperationOptions[string]) s
 	call := op.Call(me, "k", "in")
 	var got settings
 	var beat time.Time
-	p.wire.on(func(r request) fault {
-		if r.n == 2 {
+	p.faults.Decide(func(r request) fault {
+		if r.MethodN == 2 {
 			beat = time.Now()
 		}
 		return fault{}

@@ -76,9 +76,9 @@ func TestRule06CancelWhileTheOutcomeIsRecorded(t *testing.T) {
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		ctx, hangUp := context.WithCancel(t.Context())
 		gate := make(chan struct{})
-		p.wire.on(func(r request) fault {
-			if r.to() == store.Succeeded {
-				return fault{gate: gate}
+		p.faults.Decide(func(r request) fault {
+			if r.To() == store.Succeeded {
+				return fault{Gate: gate}
 			}
 			return fault{}
 		})
@@ -98,7 +98,7 @@ func TestRule06CancelWhileTheCommitIsAmbiguous(t *testing.T) {
 	eachTxMode(t, func(t *testing.T, s txMode) {
 		p, _ := solo(t, semel.Options{})
 		call := plain("op", s.o).Call(me, "k", "in")
-		p.wire.on(commits(commitApplied))
+		p.faults.Decide(commits(commitApplied()))
 		ctx, hangUp := context.WithCancel(t.Context())
 		s.ask(ctx, p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
 			hangUp()
@@ -115,14 +115,14 @@ func TestRule06RecordingHasABound(t *testing.T) {
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		var returned time.Time
 		do(t.Context(), p, call, func(context.Context) (string, error) {
-			p.wire.blackHole()
+			p.hang()
 			returned = time.Now()
 			return "v", nil
 		}).want(t, "v", false)
 		if took := time.Since(returned); took != 2*time.Second {
 			t.Errorf("recording took %v, want RecordTimeout", took)
 		}
-		p.wire.heal()
+		p.faults.Decide(nil)
 	})
 }
 
@@ -130,13 +130,13 @@ func TestRule06RecordingHasABound(t *testing.T) {
 // been granted is given back, and the key waits for no lease.
 func TestRule06CancelDuringTheClaim(t *testing.T) {
 	t.Parallel()
-	for name, f := range map[string]fault{"not granted": {hang: true}, "granted": {mute: true}} {
+	for name, f := range map[string]fault{"not granted": {Hang: true}, "granted": {Mute: true}} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				p, mem := solo(t, semel.Options{})
 				call := plain("op", semel.OperationOptions[string]{Retention: time.Hour}).Call(me, "k", "in")
-				p.wire.on(func(r request) fault {
-					if r.n == 1 {
+				p.faults.Decide(func(r request) fault {
+					if r.MethodN == 1 {
 						return f
 					}
 					return fault{}
@@ -187,9 +187,9 @@ func TestRule06CancelOfTheCallerThatSendsTheClaim(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
 		call := plain("op", d.o).Call(me, "k", "in")
 		asked := false
-		p.wire.on(func(request) fault {
+		p.faults.Decide(func(request) fault {
 			defer func() { asked = true }()
-			return fault{hang: !asked}
+			return fault{Hang: !asked}
 		})
 		ctx, hangUp := context.WithCancel(t.Context())
 		first := later(func() answer { return d.ask(ctx, p, call, never(t)) })
@@ -209,7 +209,7 @@ func TestRule06StoreOutageIsReportedToAllFollowers(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
 		call := plain("op", d.o).Call(me, "k", "in")
 		gate := make(chan struct{})
-		p.wire.on(func(request) fault { return fault{gate: gate, before: errCut} })
+		p.faults.Decide(func(request) fault { return fault{Gate: gate, Before: errCut} })
 		var callers []<-chan answer
 		for range 10 {
 			callers = append(callers, later(func() answer { return d.ask(t.Context(), p, call, never(t)) }))

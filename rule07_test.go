@@ -70,9 +70,9 @@ func eachAbruptExit(t *testing.T, test func(t *testing.T, a abruptExit)) {
 func wantFree(t *testing.T, p *process) {
 	t.Helper()
 	synctest.Wait()
-	before := p.wire.count(swapCall)
+	before := p.faults.CallsOf("Swap")
 	pass(10 * lease)
-	if n := p.wire.count(swapCall) - before; n != 0 {
+	if n := p.faults.CallsOf("Swap") - before; n != 0 {
 		t.Errorf("%d more writes after it ended, want none: no attempt is running", n)
 	}
 }
@@ -308,9 +308,9 @@ func TestRule07SwallowedErrorOfATransaction(t *testing.T) {
 		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic()}).Call(me, "k", "in")
 		do(t.Context(), p, call, func(ctx context.Context) (string, error) {
-			p.wire.on(func(r request) fault {
-				if r.kind == swapCall {
-					return fault{before: errCut}
+			p.faults.Decide(func(r request) fault {
+				if r.Method == "Swap" {
+					return fault{Before: errCut}
 				}
 				return fault{}
 			})
@@ -319,7 +319,7 @@ func TestRule07SwallowedErrorOfATransaction(t *testing.T) {
 			if _, err := semel.InTx(ctx, p.Engine, puts("zombie", "v")); err == nil {
 				t.Error("the zombie's transaction went through")
 			}
-			p.wire.heal()
+			p.faults.Decide(nil)
 			return "as if nothing had happened", nil
 		}).want(t, "winner", true)
 		wantEffect(t, mem, "zombie", false)

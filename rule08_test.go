@@ -266,9 +266,9 @@ func TestRule08TransactionErrorsAreNeverKept(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		s.o.OnError = semel.Keep
 		call := plain("op", s.o).Call(me, "k", "in")
-		p.wire.on(func(r request) fault {
-			if r.kind == atomicCall && r.n == 1 {
-				return fault{before: errCut}
+		p.faults.Decide(func(r request) fault {
+			if r.Method == "Atomic" && r.MethodN == 1 {
+				return fault{Before: errCut}
 			}
 			return fault{}
 		})
@@ -302,13 +302,13 @@ func TestRule08AGivenUpLeaseStaysGivenUp(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		p, other := start(t, mem, semel.Options{RecordTimeout: 15 * time.Second}), start(t, mem, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed()}).Call(me, "k", "in")
-		p.wire.on(func(r request) fault {
-			return fault{mute: r.to() == store.InProgress && r.changes[0].To.Due == 0}
+		p.faults.Decide(func(r request) fault {
+			return fault{Mute: r.To() == store.InProgress && r.Changes[0].To.Due == 0}
 		})
 		first := later(func() answer { return do(t.Context(), p, call, fails(errBoom)) })
 		pass(12 * time.Second) // a heartbeat would have come
 		do(t.Context(), other, call, returns("again")).want(t, "again", false)
-		p.wire.heal()
+		p.faults.Decide(nil)
 		(<-first).wantErr(t, errBoom, semel.ErrOutcomeUnknown)
 	})
 }
@@ -319,7 +319,7 @@ func TestUnrecordedFailureIsNotReported(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, _ := solo(t, semel.Options{})
 		a := d.ask(t.Context(), p, plain("op", d.o).Call(me, "k", "in"), func(context.Context) (string, error) {
-			p.wire.claimAndCrash()
+			p.crash()
 			return "", semel.Final(&semel.Failure{Code: "declined"})
 		})
 		failure, isFailure := errors.AsType[*semel.Failure](a.err)

@@ -66,7 +66,7 @@ func TestRule09JournalOutlivesTheProcess(t *testing.T) {
 					createExisting(t, mem, call, expired)
 				}
 				first := start(t, mem, semel.Options{Journal: openJournal(t, path), Lease: time.Hour})
-				do(t.Context(), first, call, func(context.Context) (string, error) { first.wire.claimAndCrash(); return end.v, end.err })
+				do(t.Context(), first, call, func(context.Context) (string, error) { first.crash(); return end.v, end.err })
 				wantEntries(t, openJournal(t, path), 1)
 
 				second := start(t, mem, semel.Options{Journal: openJournal(t, path)})
@@ -92,7 +92,7 @@ func TestRule09JournalAfterTheLease(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "journal")
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		first := start(t, mem, semel.Options{Journal: openJournal(t, path)})
-		do(t.Context(), first, call, outageAfter(first, "v", fault{before: errDead})).want(t, "v", false)
+		do(t.Context(), first, call, outageAfter(first, "v", fault{Before: errDead})).want(t, "v", false)
 		pass(2 * lease)
 		do(t.Context(), start(t, mem, semel.Options{}), call, never(t)).wantErr(t, semel.ErrInDoubt)
 		second := start(t, mem, semel.Options{Journal: openJournal(t, path)})
@@ -108,13 +108,13 @@ func TestRule09JournalHasDroppedOutcomes(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		path := filepath.Join(t.TempDir(), "journal")
 		first := start(t, mem, semel.Options{Journal: openJournal(t, path), MaxUnrecorded: 1})
-		first.wire.on(func(r request) fault { return fault{hang: r.to() == store.Succeeded} })
+		first.faults.Decide(func(r request) fault { return fault{Hang: r.To() == store.Succeeded} })
 		op := plain("op", semel.OperationOptions[string]{})
 		for _, key := range []string{"a", "b", "c"} {
 			do(t.Context(), first, op.Call(me, key, "in"), returns(key)).want(t, key, false)
 		}
 		first.seen.want(t, semel.EventLateDropped)
-		first.wire.claimAndCrash()
+		first.crash()
 		second := start(t, mem, semel.Options{Journal: openJournal(t, path)})
 		pass(time.Minute)
 		for _, key := range []string{"a", "b", "c"} {
@@ -129,10 +129,10 @@ func TestRule09NothingRunIsNotJournaled(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "journal")
 		p, _ := solo(t, semel.Options{Journal: openJournal(t, path)})
-		p.wire.on(func(request) fault { return fault{before: errCut} })
+		p.faults.Decide(func(request) fault { return fault{Before: errCut} })
 		do(t.Context(), p, plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in"), never(t)).wantErr(t, semel.ErrUnavailable)
 		wantEntries(t, openJournal(t, path), 0)
-		p.wire.heal()
+		p.faults.Decide(nil)
 	})
 }
 
@@ -151,8 +151,8 @@ func TestRule09JournalThatCannotBeWritten(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{Journal: brokenJournal{}})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-		do(t.Context(), p, call, outageAfter(p, "v", fault{before: errCut})).want(t, "v", false)
-		p.wire.heal()
+		do(t.Context(), p, call, outageAfter(p, "v", fault{Before: errCut})).want(t, "v", false)
+		p.faults.Decide(nil)
 		pass(time.Minute)
 		wantState(t, mem, call, store.Succeeded)
 		p.seen.want(t, semel.EventLate, semel.EventLateRecorded)
@@ -322,7 +322,7 @@ func TestRule09JournalKeepsTheDelay(t *testing.T) {
 		call := plain("op", retried(semel.AtLeastOnce())).Call(me, "k", "in")
 		first := start(t, mem, semel.Options{Journal: openJournal(t, path), Lease: time.Hour})
 		do(t.Context(), first, call, func(context.Context) (string, error) {
-			first.wire.claimAndCrash()
+			first.crash()
 			return "", semel.RetryIn(errBoom, 10*time.Minute)
 		})
 		wantEntries(t, openJournal(t, path), 1)

@@ -21,14 +21,14 @@ import (
 // outageAfter returns v after an effect, during which the store fails with f.
 func outageAfter(p *process, v string, f fault) handler {
 	return func(context.Context) (string, error) {
-		p.wire.on(func(request) fault { return f })
+		p.faults.Decide(func(request) fault { return f })
 		return v, nil
 	}
 }
 
 // storeOutages are the faults of a store outage.
 func storeOutages() map[string]fault {
-	return map[string]fault{"cut": {before: errCut}, "no answer": {hang: true}, "applied": {after: errCut}, "busy": {busy: true}}
+	return map[string]fault{"cut": {Before: errCut}, "no answer": {Hang: true}, "applied": {After: errCut}, "busy": {Busy: true}}
 }
 
 func TestRule09StoreOutageAfterTheEffect(t *testing.T) {
@@ -42,7 +42,7 @@ func TestRule09StoreOutageAfterTheEffect(t *testing.T) {
 				do(t.Context(), p, call, outageAfter(p, "v", f)).want(t, "v", false)
 				p.seen.want(t, semel.EventLate)
 				claimed := record(t, mem, call).Token
-				p.wire.heal()
+				p.faults.Decide(nil)
 				pass(2 * time.Minute)
 				p.seen.want(t, semel.EventLateRecorded)
 				r := wantState(t, mem, call, store.Succeeded)
@@ -63,9 +63,9 @@ func TestRule09HeartbeatsContinue(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed()}).Call(me, "k", "in")
-		p.wire.on(func(r request) fault {
-			if r.to() == store.Succeeded {
-				return fault{before: errCut}
+		p.faults.Decide(func(r request) fault {
+			if r.To() == store.Succeeded {
+				return fault{Before: errCut}
 			}
 			return fault{}
 		})
@@ -74,12 +74,12 @@ func TestRule09HeartbeatsContinue(t *testing.T) {
 			pass(lease)
 			do(t.Context(), other, call, never(t)).wantErr(t, semel.ErrInProgress)
 		}
-		p.wire.heal()
+		p.faults.Decide(nil)
 		pass(time.Minute)
 		do(t.Context(), other, call, never(t)).want(t, "v", true)
-		swaps := p.wire.count(swapCall)
+		swaps := p.faults.CallsOf("Swap")
 		pass(10 * lease)
-		if n := p.wire.count(swapCall) - swaps; n != 0 {
+		if n := p.faults.CallsOf("Swap") - swaps; n != 0 {
 			t.Errorf("%d writes after it was recorded, want the heartbeats to have ended", n)
 		}
 	})
@@ -94,10 +94,10 @@ func TestRule09LeaseIsOverBeforeTheStoreIsBack(t *testing.T) {
 			mem := memory.New(memory.Options{})
 			p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
 			call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-			do(t.Context(), p, call, outageAfter(p, "v", fault{before: errCut})).want(t, "v", false)
+			do(t.Context(), p, call, outageAfter(p, "v", fault{Before: errCut})).want(t, "v", false)
 			pass(2 * lease)
 			do(t.Context(), other, call, never(t)).wantErr(t, semel.ErrInDoubt)
-			p.wire.heal()
+			p.faults.Decide(nil)
 			pass(time.Minute) // the late leader settles the doubt
 			do(t.Context(), other, call, never(t)).want(t, "v", true)
 			p.seen.want(t, semel.EventLateRecorded)
@@ -108,14 +108,14 @@ func TestRule09LeaseIsOverBeforeTheStoreIsBack(t *testing.T) {
 			mem := memory.New(memory.Options{})
 			p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
 			call := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce()}).Call(me, "k", "in")
-			do(t.Context(), p, call, outageAfter(p, "v", fault{before: errCut})).want(t, "v", false)
+			do(t.Context(), p, call, outageAfter(p, "v", fault{Before: errCut})).want(t, "v", false)
 			pass(2 * lease)
 			finish := make(chan struct{})
 			second := later(func() answer {
 				return do(t.Context(), other, call, func(context.Context) (string, error) { <-finish; return "second", nil })
 			})
 			synctest.Wait()
-			p.wire.heal()
+			p.faults.Decide(nil)
 			pass(time.Minute)
 			p.seen.want(t, semel.EventConflict) // an effect that the second attempt does not know of
 			p.seen.wantNone(t, semel.EventLateRecorded)
@@ -144,10 +144,10 @@ func TestRule09OtherEndsAreRetriedToo(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				p, mem := solo(t, semel.Options{Lease: time.Hour})
 				call := plain("op", semel.OperationOptions[string]{Policy: tt.p}).Call(me, "k", "in")
-				a := do(t.Context(), p, call, func(context.Context) (string, error) { p.wire.blackHole(); return "", tt.err })
+				a := do(t.Context(), p, call, func(context.Context) (string, error) { p.hang(); return "", tt.err })
 				a.wantErr(t, semel.ErrOutcomeUnknown, errBoom)
 				a.wantRunNow(t, store.Unknown, store.InProgress)
-				p.wire.heal()
+				p.faults.Decide(nil)
 				pass(time.Minute)
 				if r := wantState(t, mem, call, tt.state); r.Tainted != (name == "requeue") {
 					t.Errorf("tainted: %v, want it only where the next attempt follows one with an unknown outcome", r.Tainted)
@@ -164,7 +164,7 @@ func TestRule09TooManyUnrecordedOutcomes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{MaxUnrecorded: 2, RecordTimeout: time.Second})
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed()})
-		p.wire.on(func(r request) fault { return fault{hang: r.to() == store.Succeeded} })
+		p.faults.Decide(func(r request) fault { return fault{Hang: r.To() == store.Succeeded} })
 		var calls []semel.Call
 		for _, key := range []string{"a", "b", "c", "d", "e"} {
 			calls = append(calls, op.Call(me, key, "in"))
@@ -174,7 +174,7 @@ func TestRule09TooManyUnrecordedOutcomes(t *testing.T) {
 		if late+dropped != len(calls) || late < 2 || dropped == 0 {
 			t.Errorf("%d late and %d dropped, want at least the 2 that have a place, and %d in all", late, dropped, len(calls))
 		}
-		p.wire.heal()
+		p.faults.Decide(nil)
 		pass(10 * time.Minute)
 		states := map[store.State]int{}
 		for _, c := range calls {
@@ -197,18 +197,18 @@ func TestRule09OneOutcomeDoesNotDelayOthers(t *testing.T) {
 		p, mem := solo(t, semel.Options{RecordTimeout: time.Hour, Retention: 48 * time.Hour})
 		op := plain("op", semel.OperationOptions[string]{})
 		stuck, other := op.Call(me, "stuck", "in"), op.Call(me, "other", "in")
-		locked := func(r request) bool { return r.to() == store.Succeeded && r.changes[0].To.ID == stuck.ID() }
-		p.wire.on(func(r request) fault { return fault{hang: locked(r)} })
+		locked := func(r request) bool { return r.To() == store.Succeeded && r.Changes[0].To.ID == stuck.ID() }
+		p.faults.Decide(func(r request) fault { return fault{Hang: locked(r)} })
 		do(t.Context(), p, stuck, returns("v")).want(t, "v", false)
 		var late, answers atomic.Bool
 		do(t.Context(), p, other, func(context.Context) (string, error) {
-			p.wire.on(func(r request) fault {
+			p.faults.Decide(func(r request) fault {
 				switch {
 				case locked(r):
 					answers.Store(late.Load()) // about the others, during the call about this one
-					return fault{hang: true}
+					return fault{Hang: true}
 				case !answers.Load():
-					return fault{before: errCut}
+					return fault{Before: errCut}
 				}
 				return fault{}
 			})
@@ -221,7 +221,7 @@ func TestRule09OneOutcomeDoesNotDelayOthers(t *testing.T) {
 		pass(time.Minute)
 		wantState(t, mem, other, store.Succeeded)
 		wantState(t, mem, stuck, store.InProgress)
-		p.wire.heal()
+		p.faults.Decide(nil)
 		pass(2 * time.Hour)
 		wantState(t, mem, stuck, store.Succeeded)
 	})
@@ -232,8 +232,8 @@ func TestRule09CloseDrains(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-		do(t.Context(), p, call, outageAfter(p, "v", fault{hang: true})).want(t, "v", false)
-		time.AfterFunc(time.Minute, p.wire.heal)
+		do(t.Context(), p, call, outageAfter(p, "v", fault{Hang: true})).want(t, "v", false)
+		time.AfterFunc(time.Minute, func() { p.faults.Decide(nil) })
 		if err := p.Close(t.Context()); err != nil {
 			t.Errorf("Close: %v", err)
 		}
@@ -250,8 +250,8 @@ func TestRule09CloseGivesUp(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				p, mem := solo(t, semel.Options{})
 				op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed()})
-				p.wire.on(func(r request) fault {
-					if r.to() == store.Succeeded {
+				p.faults.Decide(func(r request) fault {
+					if r.To() == store.Succeeded {
 						return f
 					}
 					return fault{}
@@ -265,9 +265,9 @@ func TestRule09CloseGivesUp(t *testing.T) {
 					t.Errorf("Close: %v, want the end of its context", err)
 				}
 				synctest.Wait()
-				p.wire.heal()
+				p.faults.Decide(nil)
 				pass(2 * lease)
-				if n := p.wire.total(); n != 0 {
+				if n := p.faults.Calls(); n != 0 {
 					t.Errorf("%d calls of the store after Close gave up, want none", n)
 				}
 				for _, key := range []string{"a", "b", "c"} {

@@ -73,9 +73,9 @@ func TestRule09StoreRefusesTheResult(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-		p.wire.on(func(r request) fault {
-			if r.to() == store.Succeeded && strings.Contains(string(r.changes[0].To.Outcome), "poison") {
-				return fault{refuse: errBoom}
+		p.faults.Decide(func(r request) fault {
+			if r.To() == store.Succeeded && strings.Contains(string(r.Changes[0].To.Outcome), "poison") {
+				return fault{Result: &store.SwapResult{Err: errBoom}}
 			}
 			return fault{}
 		})

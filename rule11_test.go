@@ -37,7 +37,7 @@ func TestRule11InEveryState(t *testing.T) {
 					if after := record(t, mem, other); after.Token != before.Token {
 						t.Errorf("the record went from %+v to %+v", before.Token, after.Token)
 					}
-					wantEdges(t, p.wire, tryNew)
+					wantEdges(t, p.faults, tryNew)
 					p.seen.want(t, semel.EventMismatch)
 				})
 			})
@@ -93,9 +93,9 @@ func TestRule11WhileTheFirstCallIsClaiming(t *testing.T) {
 		p, _ := solo(t, semel.Options{Wait: time.Hour})
 		op := plain("op", d.o)
 		gate := make(chan struct{})
-		p.wire.on(func(r request) fault {
-			if r.n == 1 && r.kind == swapCall {
-				return fault{gate: gate}
+		p.faults.Decide(func(r request) fault {
+			if r.MethodN == 1 && r.Method == "Swap" {
+				return fault{Gate: gate}
 			}
 			return fault{}
 		})

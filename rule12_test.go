@@ -127,9 +127,9 @@ func TestRule12WithoutAnAnswerTheStoreIsUnavailable(t *testing.T) {
 		o := d.o
 		o.KeyTime = semel.UUIDv7Time
 		call := plain("op", o).Call(me, uuidv7(time.Now().Add(-48*time.Hour)), "in")
-		p.wire.on(func(request) fault { return fault{before: errCut} })
+		p.faults.Decide(func(request) fault { return fault{Before: errCut} })
 		d.ask(t.Context(), p, call, never(t)).wantErr(t, semel.ErrUnavailable)
-		p.wire.heal()
+		p.faults.Decide(nil)
 	})
 }
 

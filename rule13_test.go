@@ -32,7 +32,7 @@ func TestRule13RetrySettlesTheRecordOfADeadLeader(t *testing.T) {
 				}
 				wantSettled(t, p, mem, call, pc)
 				wantUnaffected(t, p, op, "after")
-				if n := p.wire.count(scanCall) + p.wire.count(purgeCall); n != 0 {
+				if n := p.faults.CallsOf("Scan") + p.faults.CallsOf("Purge"); n != 0 {
 					t.Errorf("%d scans and purges, want no background work", n)
 				}
 			})
@@ -81,10 +81,10 @@ func TestRule13DeadLeaderOfATransaction(t *testing.T) {
 		dead, p := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
 		op := plain("op", s.o)
 		call := op.Call(me, "k", "in")
-		dead.wire.on(commits(commitDropped))
+		dead.faults.Decide(commits(commitDropped()))
 		s.ask(t.Context(), dead, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
 			_, _ = puts("e", "first")(ctx, tx)
-			dead.wire.on(func(r request) fault { return fault{before: errDead} })
+			dead.faults.Decide(func(r request) fault { return fault{Before: errDead} })
 			return "first", errDead
 		})
 		wantEffect(t, mem, "e", false)
@@ -105,15 +105,15 @@ func TestRule13DeadLeaderThatHadCommitted(t *testing.T) {
 		dead, p := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
 		call := plain("op", s.o).Call(me, "k", "in")
 		s.ask(t.Context(), dead, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
-			dead.wire.on(func(r request) fault {
-				if r.kind == atomicCall {
+			dead.faults.Decide(func(r request) fault {
+				if r.Method == "Atomic" {
 					return fault{}
 				}
-				return fault{before: errDead}
+				return fault{Before: errDead}
 			})
 			return puts("e", "first")(ctx, tx)
 		})
-		dead.wire.claimAndCrash()
+		dead.crash()
 		s.ask(t.Context(), p, call, neverTx(t)).want(t, "first", true)
 		wantEffect(t, mem, "e", true)
 	})

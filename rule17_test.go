@@ -1,6 +1,7 @@
 package semel_test
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"strings"
@@ -12,9 +13,8 @@ import (
 )
 
 // surviving returns a wire to a store that says what its records survive.
-func surviving(f store.Failure, because string) *wire {
-	w := newWire(memory.New(memory.Options{}))
-	w.capabilities = func(c *store.Capabilities) { c.Survives, c.SurvivesBecause = f, because }
+func surviving(f store.Failure, because string) *faulty {
+	w := limited(func(c *store.Capabilities) { c.Survives, c.SurvivesBecause = f, because })
 	return w
 }
 
@@ -120,7 +120,10 @@ func TestRule17StoreThatSurvivesLessLater(t *testing.T) {
 	const because = "table semel_records_p9 is unlogged"
 	w, seen := surviving(store.PowerLoss, ""), new(seen)
 	now, why := store.PowerLoss, ""
-	w.capabilities = func(c *store.Capabilities) { c.Survives, c.SurvivesBecause = now, why }
+	w.Adjust = func(_ context.Context, c *store.Capabilities) error {
+		c.Survives, c.SurvivesBecause = now, why
+		return nil
+	}
 	e, err := semel.New(w, semel.Options{Observer: seen})
 	if err != nil {
 		t.Fatalf("New: %v", err)
@@ -143,12 +146,7 @@ func TestRule17StoreThatSurvivesLessLater(t *testing.T) {
 	pass(store.NoFailure, because, 2)
 	pass(store.PowerLoss, "", 2)
 	pass(store.NoFailure, because, 3)
-	w.on(func(r request) fault {
-		if r.kind == capsCall {
-			return fault{before: errCut}
-		}
-		return fault{}
-	})
+	w.Adjust = func(context.Context, *store.Capabilities) error { return errCut }
 	if err := sweeper.Pass(t.Context()); !errors.Is(err, semel.ErrUnavailable) {
 		t.Errorf("Pass: %v, want ErrUnavailable", err)
 	}

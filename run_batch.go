@@ -37,14 +37,14 @@ func (i *inline) send(ctx, waiting context.Context) (store.Verdict, error) {
 		case answer.Err != nil:
 			return store.NotCommitted, answer.Err
 		}
-		i.current, i.change = recordOf(answer), store.Change{}
+		i.setBase(recordOf(answer))
 	}
 	return store.NotCommitted, store.ErrConflict
 }
 
 // sendOnce runs one transaction of send.
 func (i *inline) sendOnce(ctx, waiting context.Context) (store.SwapResult, store.Verdict, error) {
-	if !i.mayRun() {
+	if !i.mayRun(ctx) {
 		return store.SwapResult{}, store.NotCommitted, errNotRun
 	}
 	v, send, err := i.build(ctx)
@@ -52,7 +52,7 @@ func (i *inline) sendOnce(ctx, waiting context.Context) (store.SwapResult, store
 		_, err = i.functionFailed(ctx, err)
 		return store.SwapResult{}, store.NotCommitted, err
 	}
-	i.change = protocol.Next(i.current, i.event(store.Succeeded, i.outcome(ctx, v))).Change
+	i.succeed(ctx, v)
 	return send(waiting, i.change, !i.call.op.optimistic)
 }
 

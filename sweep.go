@@ -102,7 +102,7 @@ func (c *Core) sweep(ctx context.Context, op *operation, r store.Record, swept *
 	if d.Answer != protocol.Apply {
 		return false, nil
 	}
-	answer, err := c.swap(ctx, &d.Change, askTries)
+	answer, err := c.writer.swap(ctx, &d.Change, swapTries)
 	if err != nil || !answer.Applied(d.Change) {
 		return false, err
 	}

@@ -82,9 +82,9 @@ func TestSweepContinuesAfterAFailedProbe(t *testing.T) {
 func TestSweepWithLostReply(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(r request) fault{
-		"scan":          func(r request) fault { return only(r, scanCall, fault{before: errCut}) },
-		"swap":          func(r request) fault { return only(r, swapCall, fault{before: errCut}) },
-		"swap, applied": func(r request) fault { return only(r, swapCall, fault{after: errCut}) },
+		"scan":          func(r request) fault { return only(r, "Scan", fault{Before: errCut}) },
+		"swap":          func(r request) fault { return only(r, "Swap", fault{Before: errCut}) },
+		"swap, applied": func(r request) fault { return only(r, "Swap", fault{After: errCut}) },
 	}
 	for name, plan := range tests {
 		for _, pc := range policies() {
@@ -94,7 +94,7 @@ func TestSweepWithLostReply(t *testing.T) {
 					op := plain("op", semel.OperationOptions[string]{Policy: pc.p})
 					createExisting(t, mem, op.Call(me, "k", "in"), expired)
 					p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
-					p.wire.on(plan)
+					p.faults.Decide(plan)
 					if got, err := p.Sweep(t.Context(), 10); !errors.Is(err, errCut) || got != (semel.Swept{}) {
 						t.Errorf("Sweep = %+v, %v, want the store's error and nothing counted", got, err)
 					}
@@ -106,7 +106,7 @@ func TestSweepWithLostReply(t *testing.T) {
 
 // only is f for calls of one kind.
 func only(r request, kind string, f fault) fault {
-	if r.kind == kind {
+	if r.Method == kind {
 		return f
 	}
 	return fault{}
@@ -124,7 +124,7 @@ func TestSweepLosesToARetry(t *testing.T) {
 				createExisting(t, mem, call, expired)
 				p, other := start(t, mem, semel.Options{Operations: []semel.Declared{op}}), start(t, mem, semel.Options{})
 				gate := make(chan struct{})
-				p.wire.on(func(r request) fault { return only(r, swapCall, fault{gate: gate}) })
+				p.faults.Decide(func(r request) fault { return only(r, "Swap", fault{Gate: gate}) })
 				done := make(chan semel.Swept)
 				go func() {
 					swept, err := p.Sweep(t.Context(), 10)
@@ -155,11 +155,11 @@ func TestSweepBusy(t *testing.T) {
 		op := plain("op", semel.OperationOptions[string]{})
 		createExisting(t, mem, op.Call(me, "k", "in"), expired)
 		p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
-		p.wire.on(func(r request) fault { return fault{busy: r.kind == swapCall} })
+		p.faults.Decide(func(r request) fault { return fault{Busy: r.Method == "Swap"} })
 		if got, err := p.Sweep(t.Context(), 10); err != nil || got != (semel.Swept{}) {
 			t.Errorf("Sweep = %+v, %v, want nothing", got, err)
 		}
-		p.wire.heal()
+		p.faults.Decide(nil)
 		if got, err := p.Sweep(t.Context(), 10); err != nil || got != (semel.Swept{Doubted: 1}) {
 			t.Errorf("Sweep = %+v, %v, want it doubted", got, err)
 		}

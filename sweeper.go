@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/store"
 )
 
@@ -63,14 +64,14 @@ func (s *Sweeper) Run(ctx context.Context) error {
 func (s *Sweeper) Pass(ctx context.Context) error {
 	unread := s.c.watchSurvives(ctx)
 	_, swept := s.c.Sweep(ctx, s.options.Batch)
-	for at := now(); ; {
+	for at := clock.Now(); ; {
 		gone, err := s.c.Purge(ctx, s.options.Batch)
 		if err != nil || gone < s.options.Batch {
 			return errors.Join(unread, swept, err)
 		}
-		if since(at) >= s.options.Every {
+		if clock.Since(at) >= s.options.Every {
 			_, swept = s.c.Sweep(ctx, s.options.Batch)
-			at = now()
+			at = clock.Now()
 		}
 	}
 }

@@ -23,12 +23,12 @@ func TestLongPurgeDoesNotDelayTheSweep(t *testing.T) {
 		dead := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
 		c := queued(t, p, op, "dead")[0]
 		dequeued(t, dead, op, 1)
-		dead.wire.claimAndCrash()
-		p.wire.on(func(r request) fault {
-			if r.kind == purgeCall {
+		dead.crash()
+		p.faults.Decide(func(r request) fault {
+			if r.Method == "Purge" {
 				pass(10 * time.Second)
 			}
-			if r.kind == purgeCall && r.n == old/2 {
+			if r.Method == "Purge" && r.MethodN == old/2 {
 				wantState(t, mem, c, store.Pending)
 			}
 			return fault{}
@@ -37,8 +37,8 @@ func TestLongPurgeDoesNotDelayTheSweep(t *testing.T) {
 		if err != nil {
 			t.Fatalf("NewSweeper: %v", err)
 		}
-		if err := sweeper.Pass(t.Context()); err != nil || p.wire.count(purgeCall) != old+1 {
-			t.Errorf("Pass: %v, after %d batches, want %d", err, p.wire.count(purgeCall), old+1)
+		if err := sweeper.Pass(t.Context()); err != nil || p.faults.CallsOf("Purge") != old+1 {
+			t.Errorf("Pass: %v, after %d batches, want %d", err, p.faults.CallsOf("Purge"), old+1)
 		}
 	})
 }

@@ -34,7 +34,7 @@ func TestSweepPassesRecordsItCannotFree(t *testing.T) {
 		first := start(t, mem, semel.Options{})
 		held = begin(t, first, op.Call(me, "held", "in"))
 		t.Cleanup(held.Abandon)
-		first.wire.claimAndCrash()
+		first.crash()
 		pass(time.Second)
 		for i := range 3 {
 			claimAndCrash(t, start(t, mem, semel.Options{}), op.Call(me, fmt.Sprint("fine", i), "in"))
@@ -126,21 +126,21 @@ func TestSweeper(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		p.wire.on(func(r request) fault {
-			if r.kind == scanCall || r.kind == purgeCall {
-				return fault{before: errCut}
+		p.faults.Decide(func(r request) fault {
+			if r.Method == "Scan" || r.Method == "Purge" {
+				return fault{Before: errCut}
 			}
 			return fault{}
 		})
 		ran := make(chan error, 1)
 		go func() { ran <- s.Run(ctx) }()
 		pass(time.Minute) // a third of the lease between passes
-		if n := p.wire.count(scanCall); n < 3 || n > 14 {
+		if n := p.faults.CallsOf("Scan"); n < 3 || n > 14 {
 			t.Errorf("%d passes in a minute, want one in about ten seconds", n)
 		}
 		p.seen.want(t, semel.EventStoreError)
 		wantState(t, mem, left, store.InProgress)
-		p.wire.heal()
+		p.faults.Decide(nil)
 		pass(20 * time.Second)
 		wantState(t, mem, left, store.Pending)
 		for _, c := range calls {
@@ -150,8 +150,8 @@ func TestSweeper(t *testing.T) {
 		if err := <-ran; err != nil {
 			t.Errorf("Run: %v, want nil once its context has ended", err)
 		}
-		before := p.wire.total()
-		if err := s.Run(ctx); err != nil || p.wire.total() != before {
+		before := p.faults.Calls()
+		if err := s.Run(ctx); err != nil || p.faults.Calls() != before {
 			t.Errorf("Run after the end of its context: %v, and the store was called", err)
 		}
 	})

@@ -37,7 +37,7 @@ func TestEachLeaseIsRenewedAtItsOwnInterval(t *testing.T) {
 		const long = 2*time.Hour + 500*time.Millisecond
 		pass(long)
 		got := make(map[string]int)
-		for _, c := range p.wire.changes() {
+		for _, c := range p.faults.Changes() {
 			if c.If == c.To.Token && c.To.State == store.InProgress {
 				got[c.To.Operation]++
 			}

@@ -17,7 +17,7 @@ func TestTransactionCannotBegin(t *testing.T) {
 	eachTxMode(t, func(t *testing.T, s txMode) {
 		p, mem := solo(t, semel.Options{RecordTimeout: 3 * time.Second})
 		call := plain("op", s.o).Call(me, "k", "in")
-		p.wire.on(func(r request) fault { return fault{hang: r.kind == atomicCall} })
+		p.faults.Decide(func(r request) fault { return fault{Hang: r.Method == "Atomic"} })
 		began := time.Now()
 		a := s.ask(t.Context(), p, call, func(ctx context.Context, _ *memory.Tx) (string, error) { return never(t)(ctx) })
 		a.wantErr(t, semel.ErrUnavailable)
@@ -25,7 +25,7 @@ func TestTransactionCannotBegin(t *testing.T) {
 			t.Errorf("the caller waited %v, want the RecordTimeout of 3s", waited)
 		}
 		p.seen.want(t, semel.EventStoreError)
-		p.wire.heal()
+		p.faults.Decide(nil)
 		s.ask(t.Context(), p, call, puts("e", "v")).want(t, "v", false)
 		wantEffect(t, mem, "e", true)
 	})

@@ -44,13 +44,3 @@ func eachTxMode(t *testing.T, test func(t *testing.T, s txMode)) {
 		})
 	}
 }
-
-// commits makes the first commit go as f says, and everything else well.
-func commits(f commitFault) func(request) fault {
-	return func(r request) fault {
-		if r.kind == atomicCall && r.n == 1 {
-			return fault{commit: f}
-		}
-		return fault{}
-	}
-}

@@ -158,7 +158,7 @@ func (c *Core) recordPending(ctx context.Context, item pendingEnd) (protocol.Dec
 	if item.silent {
 		return c.releaseOrVoid(ctx, item)
 	}
-	return c.completeAlone(ctx, item.record, item.event)
+	return c.writer.completeAlone(ctx, item.record, item.event)
 }
 
 // releaseOrVoid ends a claim that may have been applied although its reply was
@@ -166,11 +166,11 @@ func (c *Core) recordPending(ctx context.Context, item pendingEnd) (protocol.Dec
 // applied meanwhile, it releases the claim.
 func (c *Core) releaseOrVoid(ctx context.Context, item pendingEnd) (protocol.Decision, store.Record, error) {
 	for {
-		d, now, err := c.completeAlone(ctx, item.record, item.event)
+		d, now, err := c.writer.completeAlone(ctx, item.record, item.event)
 		if err != nil || d.Answer == protocol.Apply || now.Token != item.from || now.State.Unfinished() {
 			return d, now, err
 		}
-		if _, now, err = c.prove(ctx, now, item.void); err != nil || now.Token != item.record.Token {
+		if _, now, err = c.writer.prove(ctx, now, item.void); err != nil || now.Token != item.record.Token {
 			return d, now, err
 		}
 	}

@@ -23,9 +23,9 @@ func TestUnrecordedOutcomeKeepsTheLease(t *testing.T) {
 		if err != nil || len(claimed) != 1 {
 			t.Fatalf("Dequeue = %v, %v, want one", claimed, err)
 		}
-		p.wire.on(func(r request) fault {
-			if len(r.changes) == 1 && r.changes[0].To.State == store.Succeeded {
-				return fault{before: errCut}
+		p.faults.Decide(func(r request) fault {
+			if len(r.Changes) == 1 && r.Changes[0].To.State == store.Succeeded {
+				return fault{Before: errCut}
 			}
 			return fault{}
 		})
@@ -38,7 +38,7 @@ func TestUnrecordedOutcomeKeepsTheLease(t *testing.T) {
 				t.Errorf("Sweep = %+v, %v, want nothing freed", swept, err)
 			}
 		}
-		p.wire.heal()
+		p.faults.Decide(nil)
 		pass(time.Minute)
 		if r := wantState(t, mem, call, store.Succeeded); r.Attempt != 1 {
 			t.Errorf("attempt %d succeeded, want the first", r.Attempt)

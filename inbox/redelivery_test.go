@@ -91,9 +91,9 @@ func TestUnavailableStore(t *testing.T) {
 			down := true
 			s := storetest.NewFaulty(r.store, func(storetest.Call) storetest.Fault {
 				if down {
-					return storetest.Refuse
+					return storetest.Refuse()
 				}
-				return storetest.None
+				return storetest.Fault{}
 			})
 			e := engineOver(t, s, semel.Options{MaxUnrecorded: -1})
 			in := newInbox(t, "ship", inbox.Options[string]{Mode: mode, Retry: semel.Retry{MaxErrors: 1, MaxCrashes: 1}})
@@ -159,7 +159,7 @@ func TestStoppedConsumer(t *testing.T) {
 func TestFailedStoreCalls(t *testing.T) {
 	t.Parallel()
 	for _, mode := range transactional() {
-		for _, fault := range []storetest.Fault{storetest.Refuse, storetest.Abort, storetest.Lose} {
+		for _, fault := range []storetest.Fault{storetest.Refuse(), storetest.Abort(), storetest.Lose()} {
 			t.Run(mode.String()+"/"+fault.String(), func(t *testing.T) {
 				t.Parallel()
 				for k, failed := 1, true; failed; k++ {
@@ -178,7 +178,7 @@ func runWithFailedCall(t *testing.T, mode inbox.Mode, fault storetest.Fault, k i
 	r := inMemory(t)
 	s := storetest.NewFaulty(r.store, func(c storetest.Call) storetest.Fault {
 		if c.N != k {
-			return storetest.None
+			return storetest.Fault{}
 		}
 		failed = true
 		return fault
@@ -204,7 +204,7 @@ func runWithFailedCall(t *testing.T, mode inbox.Mode, fault storetest.Fault, k i
 // receiver that deduplicates by key. Leases expire between deliveries.
 func TestFailedStoreCallsLeased(t *testing.T) {
 	t.Parallel()
-	for _, fault := range []storetest.Fault{storetest.Refuse, storetest.Lose} {
+	for _, fault := range []storetest.Fault{storetest.Refuse(), storetest.Lose()} {
 		t.Run(fault.String(), func(t *testing.T) {
 			t.Parallel()
 			for k, failed := 1, true; failed; k++ {
@@ -212,7 +212,7 @@ func TestFailedStoreCallsLeased(t *testing.T) {
 				r, clock := inMemoryAt()
 				e := engineOver(t, storetest.NewFaulty(r.store, func(c storetest.Call) storetest.Fault {
 					if c.N != k {
-						return storetest.None
+						return storetest.Fault{}
 					}
 					failed = true
 					return fault

@@ -2,10 +2,13 @@ package semelhttp_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -170,4 +173,97 @@ func TestAbandonedHeaderInHTTP2(t *testing.T) {
 	}()
 	srv.Close() // the handler has returned
 	(<-left).Header().Set("X-Late", "late")
+}
+
+// TestLateAttemptGetsTheCurrentResponse: its client gets the current response, not the
+// one that the zombie wrote.
+func TestLateAttemptGetsTheCurrentResponse(t *testing.T) {
+	t.Parallel()
+	b, n, bar := newTestEngine(t, semel.Options{}), new(atomic.Int64), newBarrier()
+	h := func(w http.ResponseWriter, _ *http.Request) {
+		run := n.Add(1)
+		if run == 1 {
+			bar.wait()
+			w.Header().Set("Set-Cookie", "zombie=1")
+		}
+		fmt.Fprintf(w, "run %d", run)
+	}
+	late := make(chan answer)
+	_, first := overtaken(t, b, runAgain, h, bar.entered, sendLater(t, late))
+	wantFirst(t, first, http.StatusOK, "run 2")
+	close(bar.open)
+	got := <-late
+	wantReplay(t, got, first)
+	if got.header.Get("Set-Cookie") != "" {
+		t.Error("the zombie's own header came through")
+	}
+	if len(b.events.of(semel.EventFenced)) == 0 {
+		t.Error("no fenced zombie was observed")
+	}
+}
+
+// TestLateAttemptGetsTheCurrentRefusal: the same text is the response of another
+// attempt, and is marked as a replay.
+func TestLateAttemptGetsTheCurrentRefusal(t *testing.T) {
+	t.Parallel()
+	b, n, bar := newTestEngine(t, semel.Options{}), new(atomic.Int64), newBarrier()
+	refuses := func(e *semel.Engine[semelTx]) (func(http.Handler) http.Handler, error) {
+		return semelhttp.Atomic(e, define("op", plain{Policy: semel.Atomic(), Lease: time.Hour}), options())
+	}
+	h := func(w http.ResponseWriter, _ *http.Request) {
+		if n.Add(1) == 1 {
+			bar.wait()
+		}
+		http.Error(w, "taken", http.StatusConflict)
+	}
+	late := make(chan answer)
+	_, first := overtaken(t, b, refuses, h, bar.entered, sendLater(t, late))
+	wantFirst(t, first, http.StatusConflict, "taken\n")
+	close(bar.open)
+	wantReplay(t, <-late, first)
+	if n.Load() != 2 {
+		t.Errorf("the handler ran %d times, want twice", n.Load())
+	}
+}
+
+// TestAbandonedWritesReachNoOtherClient: an abandoned goroutine writes into no
+// other response, although that may use the memory of its own, and its request
+// stays its own.
+func TestAbandonedWritesReachNoOtherClient(t *testing.T) {
+	t.Parallel()
+	b := newTestEngine(t, semel.Options{})
+	protect, err := semelhttp.Middleware(b.Engine, define("op", plain{}), options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	type kept struct {
+		w http.ResponseWriter
+		r *http.Request
+	}
+	var left []kept
+	text := func(key string) string { return strings.Repeat(key+" ", 100) }
+	h := protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, text(r.Header.Get(semelhttp.HeaderKey)))
+		for _, k := range left { // of all exchanges before this one
+			k.w.Header().Set("Location", "left behind")
+			k.w.WriteHeader(http.StatusTeapot)
+			if _, err := io.WriteString(k.w, "left behind"); !errors.Is(err, semelhttp.ErrResponseClosed) {
+				t.Errorf("a response that is over takes more: %v", err)
+			}
+		}
+		left = append(left, kept{w, r})
+	}))
+	for i := range 20 {
+		key := fmt.Sprintf("k%d", i)
+		r, w := testRequest{key: []string{key}, body: text(key)}.request(t, ""), httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != http.StatusOK || w.Body.String() != text(key) || w.Header().Get("Location") != "" {
+			t.Fatalf("%s: got %d %q %v", key, w.Code, w.Body, w.Header())
+		}
+	}
+	for i, k := range left {
+		if body, err := io.ReadAll(k.r.Body); string(body) != text(fmt.Sprintf("k%d", i)) || err != nil {
+			t.Fatalf("the body of request %d is now %q, %v", i, body, err)
+		}
+	}
 }

@@ -40,10 +40,13 @@ func Atomic[Tx any](e *semel.Engine[Tx], op *semel.Operation[Request], o Options
 	if err != nil {
 		return nil, err
 	}
-	return s.protect(e, op, true, func(x *exchange, call semel.Call, next http.Handler) {
-		v, replayed, err := semel.DoTx(x.callContext(), e, call, func(ctx context.Context, _ Tx) (any, error) {
-			return x.run(ctx, next)
+	m := &middleware{settings: s, engine: e, op: op, atomic: true}
+	m.serve = func(x *exchange, call semel.Call) {
+		v, replayed, err := semel.DoTx(x.waiting.Of(x.r.Context()), e, call, func(ctx context.Context, _ Tx) (any, error) {
+			return x.newRun().handle(ctx)
 		})
-		x.respond(!replayed, v, replayed, err)
-	}), nil
+		x.replay, _ = v.(semel.Raw)
+		x.respond(!replayed, replayed, err)
+	}
+	return m.wrap, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -24,10 +25,10 @@ type capture struct {
 	w     http.ResponseWriter
 	limit int64
 
-	mu       sync.Mutex // guards the fields up to closed
-	sent     fields
-	room     *snapshot // memory for sent
-	body     *[]byte   // the part that is held back
+	mu       sync.Mutex  // guards the fields up to closed
+	sent     http.Header // at the time when the status was written
+	body     []byte      // the part that is held back
+	room     [512]byte   // for the body of a short response
 	size     int64
 	status   int32 // 0: nothing was written
 	refused  int32 // number of writes after the outcome
@@ -72,7 +73,12 @@ func (c *capture) WriteHeader(status int) {
 
 func (c *capture) begin(status int) {
 	c.status = int32(status)
-	c.sent = c.room.of(c.w.Header())
+	c.sent = c.w.Header().Clone()
+	for name := range c.sent {
+		if len(name) == len(HeaderReplayed) && strings.EqualFold(name, HeaderReplayed) {
+			delete(c.sent, name)
+		}
+	}
 }
 
 // Write holds p back, or sends it if the response cannot be held back.
@@ -99,15 +105,15 @@ func (c *capture) Write(p []byte) (int, error) {
 	if c.passing {
 		return c.w.Write(p)
 	}
-	*c.body = append(*c.body, p...)
+	if c.body == nil {
+		c.body = c.room[:0]
+	}
+	c.body = append(c.body, p...)
 	return len(p), nil
 }
 
 // WriteString is Write of a string.
 func (c *capture) WriteString(s string) (int, error) { return c.Write([]byte(s)) }
-
-// release gives up the memory that other requests use later. The capture is closed.
-func (c *capture) release() { c.sent, c.room, c.body = nil, nil, nil }
 
 // pass sends the response from here on. Its length is not announced, so that the
 // client sees its end only after the handler has returned and the outcome is
@@ -118,13 +124,13 @@ func (c *capture) pass() {
 	}
 	c.passing = true
 	h := c.w.Header()
-	trailers := c.sent.trailers(h) // trailers that were set already
-	c.sent.replace(h)
+	after := trailers(c.sent, h) // trailers that were set already
+	replaceHeader(h, c.sent.Clone())
 	delete(h, contentLength)
 	c.w.WriteHeader(int(c.status))
-	maps.Copy(h, trailers)
-	if len(*c.body) > 0 {
-		_, _ = c.w.Write(*c.body) // the handler's next write returns the same error
+	maps.Copy(h, after)
+	if len(c.body) > 0 {
+		_, _ = c.w.Write(c.body) // the handler's next write returns the same error
 	}
 }
 
@@ -135,16 +141,16 @@ func (c *capture) reset() {
 	if c.passing || c.hijacked {
 		return
 	}
-	c.status, c.sent, c.size, *c.body = 0, nil, 0, (*c.body)[:0]
+	c.status, c.sent, c.size, c.body = 0, nil, 0, nil
 }
 
-// result returns the response, and whether it can be stored. Its body is valid
-// until release. mu is locked, or the capture is closed.
-func (c *capture) result() (r responseData, storable bool) {
+// result returns the response, and whether it can be stored. mu is locked, or the
+// capture is closed.
+func (c *capture) result() (r Response, storable bool) {
 	if c.status == 0 && !c.hijacked {
 		c.begin(http.StatusOK)
 	}
-	r = responseData{status: int(c.status), header: c.sent, body: *c.body}
+	r = Response{Status: int(c.status), Header: c.sent, Body: c.body}
 	return r, !c.passing && !c.hijacked && c.size <= c.limit && c.status >= http.StatusOK
 }
 

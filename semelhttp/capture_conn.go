@@ -31,7 +31,7 @@ func (c *capture) FlushError() error {
 	if c.status == 0 {
 		c.begin(http.StatusOK)
 	}
-	if !c.passing && !c.streams.has(c.sent.lines("Content-Type")) {
+	if !c.passing && !c.streams.has(linesOf(c.sent, "Content-Type")) {
 		return nil
 	}
 	c.pass()
@@ -48,7 +48,7 @@ func (c *capture) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		c.refused++
 		return nil, nil, ErrResponseClosed
 	case c.sealed:
-		return nil, nil, fmt.Errorf("hijack before the outcome stands: %w", errors.ErrUnsupported)
+		return nil, nil, fmt.Errorf("hijack before the outcome is stored: %w", errors.ErrUnsupported)
 	}
 	if c.status != 0 {
 		c.pass()

@@ -1,6 +1,10 @@
 package semelhttp
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/semelgo/semel/semelhttp/internal/wire"
+)
 
 // The codes of this package's problems. They are stable.
 const (
@@ -8,7 +12,7 @@ const (
 	codeKeyMalformed      = "key_malformed"
 	codeKeyReused         = "key_reused"
 	codeKeyExpired        = "key_expired"
-	codeInProgress        = "in_progress"
+	codeInProgress        = wire.CodeInProgress
 	codeOutcomeUnknown    = "outcome_unknown"
 	codeResultUnavailable = "result_unavailable"
 	codeUnavailable       = "unavailable"

@@ -21,9 +21,8 @@
 //
 // # Clients
 //
-// [Transport] is the client's side: it sends a call until it is answered, under one key
-// and with the same bytes. Within an operation the key is derived from the operation's,
-// so that every attempt makes the same call; see [WithChildKey].
+// Package [github.com/semelgo/semel/semelhttp/client] is the client's side: its
+// Transport sends a call until it is answered, under one key and with the same bytes.
 //
 // # Order of the checks
 //

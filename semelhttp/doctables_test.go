@@ -294,13 +294,18 @@ func TestEachLineOfTheDraftIsShown(t *testing.T) {
 	}
 }
 
-// testNames returns the names of this package's tests.
+// testNames returns the names of the tests of this package and of the client.
 func testNames(t *testing.T) map[string]bool {
 	t.Helper()
-	files, err := filepath.Glob("*_test.go")
+	server, err := filepath.Glob("*_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
+	client, err := filepath.Glob("client/*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := slices.Concat(server, client)
 	names := map[string]bool{}
 	for _, file := range files {
 		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)

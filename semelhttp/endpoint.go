@@ -81,8 +81,8 @@ func Handle[In, T any](ep Endpoint[In, T], o Options) (http.Handler, error) {
 
 func (ep Endpoint[In, T]) serve(s *settings, w http.ResponseWriter, r *http.Request) {
 	ctx := new(semel.WaitContext).Of(r.Context())
-	var admitted validRequest
-	if err := s.validate(w, r, s.Reauthorize != nil, nil, nil, &admitted); err != nil { // Reauthorize may read the body, too
+	admitted, err := s.validate(w, r, s.Reauthorize != nil) // Reauthorize may read the body, too
+	if err != nil {
 		s.refuse(w, r, err)
 		return
 	}
@@ -92,17 +92,15 @@ func (ep Endpoint[In, T]) serve(s *settings, w http.ResponseWriter, r *http.Requ
 		return
 	}
 	v, replayed, err := ep.Run(ctx, ep.call(s, r, &admitted, in), in)
-	if fromRecord(replayed, err) {
-		if rerr := s.reauthorize(r, &admitted); rerr != nil {
-			s.refuse(w, r, rerr)
-			return
-		}
+	if rerr := s.reauthorize(r, &admitted, replayed, err); rerr != nil {
+		s.refuse(w, r, rerr)
+		return
 	}
 	ep.respond(s, w, r, v, replayed, err)
 }
 
 // call returns the call of a request.
-func (ep Endpoint[In, T]) call(s *settings, r *http.Request, of *validRequest, in In) semel.Call {
+func (ep Endpoint[In, T]) call(s *settings, r *http.Request, of *checkedRequest, in In) semel.Call {
 	c := ep.Operation.Call(of.scope, of.keyOrRandom(), in)
 	if ep.IgnoreTarget {
 		return c
@@ -117,9 +115,7 @@ func (ep Endpoint[In, T]) call(s *settings, r *http.Request, of *validRequest, i
 // respond sends the results of Run.
 func (ep Endpoint[In, T]) respond(s *settings, w http.ResponseWriter, r *http.Request, v T, replayed bool, err error) {
 	failure, failed := storedFailure(err)
-	if err == nil && replayed || err != nil && semel.Replayed(err) {
-		w.Header().Set(HeaderReplayed, "true")
-	}
+	markReplayed(w, err == nil && replayed || err != nil && semel.Replayed(err))
 	switch {
 	case failed:
 		s.sendProblem(w, ep.Refuse(failure))

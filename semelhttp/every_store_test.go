@@ -83,7 +83,7 @@ func newSetup[Tx any](t *testing.T, d domain[Tx]) *setup {
 		if decide := r.faults.Load(); decide != nil {
 			return (*decide)(c)
 		}
-		return storetest.None
+		return storetest.Fault{}
 	})
 	engine, err := semel.New[Tx](faulty, semel.Options{Survive: store.NoFailure})
 	if err != nil {

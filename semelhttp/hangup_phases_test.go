@@ -164,7 +164,7 @@ func TestEachCallOfTheStoreFails(t *testing.T) {
 	const calls = 6 // more than one request needs
 	onEveryStore(t, func(t *testing.T, r *setup) {
 		for _, w := range entryPoints() {
-			for _, fault := range []storetest.Fault{storetest.Refuse, storetest.Abort, storetest.Lose} {
+			for _, fault := range []storetest.Fault{storetest.Refuse(), storetest.Abort(), storetest.Lose()} {
 				t.Run(fmt.Sprintf("%s, %v", w.name, fault), func(t *testing.T) {
 					k := 1
 					for k <= calls && failsAt(t, &protectedSite{setup: r, entryPoint: w, tag: fmt.Sprintf("%v%d", fault, k)}, k, fault) {
@@ -192,7 +192,7 @@ func failsAt(t *testing.T, s *protectedSite, k int, fault storetest.Fault) (reac
 		if left--; left == 0 {
 			return fault
 		}
-		return storetest.None
+		return storetest.Fault{}
 	}
 	s.faults.Store(&decide)
 	first := s.ask().do(t, base)

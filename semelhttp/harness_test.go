@@ -2,14 +2,11 @@ package semelhttp_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"io"
+	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -189,132 +186,6 @@ func define(name string, o semel.OperationOptions[semelhttp.Request]) *semel.Ope
 	return semel.Define(name, o)
 }
 
-// testClient has a transport of its own: httptest.Server.Close closes the idle
-// connections of http.DefaultTransport, also one that a parallel test is about to use.
-var testClient = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
-
-// testRequest is a request; its zero fields are ann's POST /ops of {"n":1} with key
-// k1.
-type testRequest struct {
-	method, path, user, body, mediaType string
-	key                                 []string // header lines; nil: k1
-	header                              http.Header
-	client                              *http.Client
-}
-
-// answer is a response that was read to its end.
-type answer struct {
-	status int
-	header http.Header
-	body   string
-}
-
-func (a testRequest) request(t *testing.T, base string) *http.Request {
-	t.Helper()
-	or := func(s, otherwise string) string {
-		if s == "" {
-			return otherwise
-		}
-		return s
-	}
-	r, err := http.NewRequestWithContext(t.Context(), or(a.method, "POST"), base+or(a.path, "/ops"),
-		strings.NewReader(or(a.body, `{"n":1}`)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	maps.Copy(r.Header, a.header)
-	if user := or(a.user, "ann"); user != "-" {
-		r.Header.Set("X-User", user)
-	}
-	r.Header.Set("Content-Type", or(a.mediaType, "application/json"))
-	r.Header[semelhttp.HeaderKey] = a.key
-	if a.key == nil {
-		r.Header[semelhttp.HeaderKey] = []string{"k1"}
-	}
-	return r
-}
-
-func (a testRequest) send(t *testing.T, base string) (answer, error) {
-	t.Helper()
-	client := testClient
-	if a.client != nil {
-		client = a.client
-	}
-	resp, err := client.Do(a.request(t, base))
-	if err != nil {
-		return answer{}, err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	return answer{resp.StatusCode, resp.Header, string(body)}, err
-}
-
-func (a testRequest) do(t *testing.T, base string) answer {
-	t.Helper()
-	got, err := a.send(t, base)
-	if err != nil {
-		t.Fatalf("%+v: %v", a, err)
-	}
-	return got
-}
-
-func (a answer) replayed() bool { return a.header.Get(semelhttp.HeaderReplayed) == "true" }
-
-func (a answer) problem(t *testing.T) semelhttp.Problem {
-	t.Helper()
-	if got, want := a.header.Get("Content-Type"), "application/problem+json"; got != want {
-		t.Errorf("Content-Type = %q of %d %s, want %q", got, a.status, a.body, want)
-	}
-	var p semelhttp.Problem
-	if err := json.Unmarshal([]byte(a.body), &p); err != nil {
-		t.Errorf("body %q: %v", a.body, err)
-	}
-	return p
-}
-
-// wantProblem checks that a is a problem of this package.
-func wantProblem(t *testing.T, a answer, status int, code string) {
-	t.Helper()
-	p := a.problem(t)
-	if a.status != status || p.Status != status || p.Code != code {
-		t.Errorf("got %d %s, want %d %s", a.status, a.body, status, code)
-	}
-	if p.Type != "/problems/"+code || p.Title == "" || p.Detail == "" {
-		t.Errorf("problem %+v, want a type, a title and a detail", p)
-	}
-	if a.replayed() {
-		t.Error("the layer's own error is marked as a replay")
-	}
-}
-
-// wantFirst checks that a is a first response with that status and body.
-func wantFirst(t *testing.T, a answer, status int, body string) {
-	t.Helper()
-	if a.status != status || a.body != body {
-		t.Errorf("got %d %.200q, want %d %.200q", a.status, a.body, status, body)
-	}
-	if a.header[semelhttp.HeaderReplayed] != nil {
-		t.Error("the first answer is marked as a replay")
-	}
-}
-
-// wantReplay checks that a is a replay of first.
-func wantReplay(t *testing.T, a, first answer) {
-	t.Helper()
-	if a.status != first.status || a.body != first.body {
-		t.Errorf("replayed %d %.200q, want %d %.200q", a.status, a.body, first.status, first.body)
-	}
-	if !a.replayed() {
-		t.Errorf("the replay of %d is not marked", first.status)
-	}
-	for _, name := range []string{"Content-Type", "Location", "Etag", "Link", "Content-Length"} {
-		got, want := strings.Join(a.header[name], "|"), strings.Join(first.header[name], "|")
-		if got != want {
-			t.Errorf("replayed %s = %q, want %q", name, got, want)
-		}
-	}
-}
-
 // purge removes the records whose retention is over.
 func (b *testEngine) purge(t *testing.T) {
 	t.Helper()
@@ -330,3 +201,43 @@ func inTransaction(r *http.Request, b *testEngine, fn func(*http.Request) error)
 	})
 	return err
 }
+
+type plain = semel.OperationOptions[semelhttp.Request]
+
+// barrier holds handlers until it is opened.
+type barrier struct{ entered, open chan struct{} }
+
+func newBarrier() *barrier { return &barrier{make(chan struct{}, 100), make(chan struct{})} }
+
+func (b *barrier) wait() {
+	b.entered <- struct{}{}
+	<-b.open
+}
+
+// created responds 201 with the number of the run.
+func created(n *atomic.Int64) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", "/ops/7")
+		w.WriteHeader(http.StatusCreated)
+		fmt.Fprintf(w, "run %d", n.Add(1))
+	}
+}
+
+// both runs test behind Atomic and behind Middleware.
+func both(t *testing.T, test func(t *testing.T, serve func(*testEngine, *semel.Operation[semelhttp.Request], semelhttp.Options, http.HandlerFunc) string)) {
+	t.Helper()
+	t.Run("atomic", func(t *testing.T) {
+		t.Parallel()
+		test(t, func(b *testEngine, op *semel.Operation[semelhttp.Request], o semelhttp.Options, h http.HandlerFunc) string {
+			return b.atomicServer(t, op, o, h)
+		})
+	})
+	t.Run("middleware", func(t *testing.T) {
+		t.Parallel()
+		test(t, func(b *testEngine, op *semel.Operation[semelhttp.Request], o semelhttp.Options, h http.HandlerFunc) string {
+			return b.leasedServer(t, op, o, h)
+		})
+	})
+}
+
+type serveFunc = func(*testEngine, *semel.Operation[semelhttp.Request], semelhttp.Options, http.HandlerFunc) string

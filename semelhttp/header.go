@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp/internal/wire"
 )
 
 // HeaderReplayed is "true" on every response that was answered from the record, and
 // absent from all others. Scripts of other origins see it only if the application's
 // Access-Control-Expose-Headers names it.
-const HeaderReplayed = "Idempotent-Replayed"
+const HeaderReplayed = wire.HeaderReplayed
 
 // keptByDefault are the response headers that describe the created resource and so
 // are part of the outcome. Retry-After is not one of them: it is about the time
@@ -53,7 +54,7 @@ func newHeaderFilter(more []string) (headerFilter, error) {
 	for _, name := range more {
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
 		switch {
-		case !isToken(name):
+		case !wire.IsToken(name):
 			return nil, &semel.FieldError{Field: "ReplayHeaders", Reason: "has " + name + ", which is no header name"}
 		case neverKept(name):
 			return nil, &semel.FieldError{Field: "ReplayHeaders", Reason: "has " + name + ", which is never replayed"}
@@ -63,23 +64,17 @@ func newHeaderFilter(more []string) (headerFilter, error) {
 	return rule, nil
 }
 
-// of appends to kept those fields of all that are stored, each with all its values
-// and in its spelling, sorted by name. Fields that the Connection or Trailer header
-// names belong to the exchange. A nil value, which keeps net/http from guessing a
-// Content-Type, is kept too.
-func (rule headerFilter) of(kept, all fields) fields {
-	passing := listed(append(all.lines("Connection"), all.lines("Trailer")...))
-	for i := range all {
-		name := all[i].name
-		canonical, ok := rule[name]
-		if !ok {
-			canonical, ok = rule[textproto.CanonicalMIMEHeaderKey(name)]
-		}
-		if ok && !slices.Contains(passing, canonical) {
-			kept = append(kept, all[i])
+// names appends to kept the names of the fields of h that are stored, in their spelling.
+// Fields that the Connection or Trailer header names belong to the exchange. A field
+// with a nil value, which keeps net/http from guessing a Content-Type, is stored too.
+func (rule headerFilter) names(kept []string, h http.Header) []string {
+	exchanged := listed(append(linesOf(h, "Connection"), linesOf(h, "Trailer")...))
+	for name := range h {
+		canonical, ok := rule[textproto.CanonicalMIMEHeaderKey(name)]
+		if ok && !slices.Contains(exchanged, canonical) {
+			kept = append(kept, name)
 		}
 	}
-	kept.sort()
 	return kept
 }
 
@@ -87,16 +82,17 @@ func (rule headerFilter) of(kept, all fields) fields {
 func linesOf(h http.Header, canonical string) []string {
 	var lines []string
 	for name, values := range h {
-		if is(name, canonical) {
+		if len(name) == len(canonical) && textproto.CanonicalMIMEHeaderKey(name) == canonical {
 			lines = append(lines, values...)
 		}
 	}
 	return lines
 }
 
-// noStore reports whether the lines of a Cache-Control header forbid to store the
-// response.
-func noStore(lines []string) bool { return slices.Contains(listed(lines), "No-Store") }
+// noStore reports whether Cache-Control forbids to store the response.
+func noStore(h http.Header) bool {
+	return slices.Contains(listed(linesOf(h, "Cache-Control")), "No-Store")
+}
 
 // listed returns the elements of comma-separated lines, in the spelling of header
 // names.
@@ -110,12 +106,6 @@ func listed(lines []string) []string {
 	return names
 }
 
-func isToken(s string) bool {
-	return s != "" && strings.IndexFunc(s, func(r rune) bool {
-		return r <= ' ' || r > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
-	}) < 0
-}
-
 // fingerprintHeaders returns the names in their canonical form, each once, or an
 // error about one.
 func fingerprintHeaders(names []string) ([]string, error) {
@@ -123,7 +113,7 @@ func fingerprintHeaders(names []string) ([]string, error) {
 	for _, name := range names {
 		c := textproto.CanonicalMIMEHeaderKey(name)
 		switch {
-		case !isToken(name):
+		case !wire.IsToken(name):
 			return nil, &semel.FieldError{Field: "FingerprintHeaders", Reason: "has " + name + ", which is no header name"}
 		case c == HeaderKey, c == "Authorization", c == "Cookie", c == "Date":
 			return nil, &semel.FieldError{Field: "FingerprintHeaders", Reason: "has " + name + ", which may differ between retries of one request"}

@@ -41,15 +41,15 @@ func JSONFields(fields ...string) func(Request) any {
 	return func(r Request) any {
 		body, err := chosen(r.Body, fields)
 		if err != nil {
-			return unreadable{err}
+			return fingerprintError{err}
 		}
 		text, err := json.Marshal(fingerprinted{r.Method, r.Path, r.Query, r.MediaType, body, r.Headers})
 		if err != nil { // not reachable: strings and JSON
-			return unreadable{err}
+			return fingerprintError{err}
 		}
 		whole := jsontext.Value(text)
 		if err := canonical(&whole); err != nil { // not reachable: it was just encoded
-			return unreadable{err}
+			return fingerprintError{err}
 		}
 		return semel.Raw(whole)
 	}
@@ -65,12 +65,12 @@ type fingerprinted struct {
 	Headers   map[string][]string `json:"headers,omitempty"`
 }
 
-// unreadable is the fingerprint of a request that has none: the engine refuses its
+// fingerprintError is the fingerprint of a request that has none: the engine refuses its
 // call before it uses the store.
-type unreadable struct{ err error }
+type fingerprintError struct{ err error }
 
 // MarshalJSON returns the error.
-func (u unreadable) MarshalJSON() ([]byte, error) { return nil, u.err }
+func (u fingerprintError) MarshalJSON() ([]byte, error) { return nil, u.err }
 
 var errNoObject = errors.New("the body is not a JSON object")
 

@@ -61,41 +61,33 @@ func Middleware(e semel.Runner, op *semel.Operation[Request], o Options) (func(h
 	if err != nil {
 		return nil, err
 	}
-	return s.protect(e, op, false, func(x *exchange, call semel.Call, next http.Handler) {
-		a, out, err := semel.Begin(x.callContext(), e, call)
+	m := &middleware{settings: s, engine: e, op: op, cache: newResponseCache(e)}
+	m.serve = func(x *exchange, call semel.Call) {
+		a, out, err := semel.Begin(x.waiting.Of(x.r.Context()), e, call)
 		own := false
 		if a != nil {
-			out, own, err = x.attempt(a, next)
+			out, own, err = x.attempt(a)
 		}
-		if err != nil {
-			x.respond(false, nil, false, err)
+		if err != nil || own {
+			x.respond(own, false, err)
 			return
 		}
-		if own {
-			x.respond(true, nil, false, nil)
-			return
+		err = out.Decode(&x.replay)
+		if err == nil && out.Replayed && x.run == nil {
+			m.cache.put(x, out)
 		}
-		v, err := resultOf(out)
-		x.respond(false, v, out.Replayed, err)
-		if err == nil && out.Replayed && x.capture == nil { // a handler may have changed its request
-			x.known.keep(x, out, v)
-		}
-	}), nil
+		x.respond(false, out.Replayed, err)
+	}
+	return m.wrap, nil
 }
 
-// attempt runs the handler as one attempt. own means that the outcome is the
+// attempt runs the handler as one attempt. isOwn means that the outcome is the
 // handler's response, and not that of another attempt or of a probe.
-func (x *exchange) attempt(a *semel.Attempt, next http.Handler) (out *semel.Outcome, own bool, err error) {
+func (x *exchange) attempt(a *semel.Attempt) (out *semel.Outcome, isOwn bool, err error) {
 	defer a.Abandon()
-	a.AdaptWith(&x.exposed.first)
-	v, herr := x.run(a.Context(), next)
+	own := x.newRun()
+	a.AdaptWith(own)
+	v, herr := own.handle(a.Context())
 	out, err = a.EndQuiet(v, herr)
 	return out, out == nil && err == nil, err
-}
-
-// resultOf returns the stored response.
-func resultOf(out *semel.Outcome) (semel.Raw, error) {
-	var raw semel.Raw
-	err := out.Decode(&raw)
-	return raw, err
 }

@@ -103,9 +103,8 @@ type Options struct {
 type settings struct {
 	Options
 	profileRules
-	keep      headerFilter
-	streams   streamTypes
-	exchanges exchanges
+	keep    headerFilter
+	streams streamTypes
 }
 
 // settleFor is settle for requests whose response is op's outcome.

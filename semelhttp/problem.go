@@ -60,7 +60,7 @@ func (p *Problem) send(w http.ResponseWriter, mediaType string, text []byte) {
 	}
 	h.Set("Content-Type", mediaType)
 	h.Set("Content-Length", strconv.Itoa(len(text)))
-	if !noStore(linesOf(h, "Cache-Control")) {
+	if !noStore(h) {
 		h.Set("Cache-Control", "no-cache") // not no-store, because a handler's problem is stored
 	}
 	if p.RetryAfter > 0 {

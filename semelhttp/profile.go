@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+
+	"github.com/semelgo/semel/semelhttp/internal/wire"
 )
 
 // Profile is the set of conventions that an API's clients know: the form of the
@@ -52,7 +54,7 @@ func (p Profile) String() string {
 type profileRules struct {
 	name  string
 	forms []string // of a key, as a Declaration names them
-	parse func(line string) (string, error)
+	parse func(line string) (key, reason string)
 	// unkeyed are the methods, besides the safe ones, whose requests need no key.
 	unkeyed []string
 	// broken means that a response from 500 up is an answer like any other.
@@ -70,18 +72,18 @@ type profileRules struct {
 // rules returns the rules of p, and whether there is such a profile.
 func (p Profile) rules() (profileRules, bool) {
 	common := profileRules{
-		name: "lenient", forms: []string{formString, formRaw}, parse: ParseKey,
+		name: "lenient", forms: []string{formString, formRaw}, parse: wire.ParseKey,
 		errors: errorsProblem, write: func(w http.ResponseWriter, p *Problem) { p.Write(w) },
 	}
 	switch p {
 	case Lenient:
 		return common, true
 	case Strict:
-		common.name, common.forms, common.parse = "strict", []string{formString}, parseString
+		common.name, common.forms, common.parse = "strict", []string{formString}, wire.ParseString
 		return common, true
 	case Stripe:
 		return profileRules{
-			name: "stripe", forms: []string{formRaw}, parse: parseRaw,
+			name: "stripe", forms: []string{formRaw}, parse: wire.ParseRaw,
 			unkeyed: []string{http.MethodDelete}, broken: true, endpoints: true,
 			statuses: map[string]int{codeKeyReused: http.StatusBadRequest},
 			errors:   errorsStripe, write: writeStripe,
@@ -93,5 +95,5 @@ func (p Profile) rules() (profileRules, bool) {
 
 // ignores reports whether requests of that method run without a key.
 func (d *profileRules) ignores(method string) bool {
-	return safe(method) || slices.Contains(d.unkeyed, method)
+	return wire.Safe(method) || slices.Contains(d.unkeyed, method)
 }

@@ -10,34 +10,34 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// refusalDetails are the details of a refusal that is stored as a failure.
-type refusalDetails struct {
+// failureDetails are the details of a refusal that is stored as a failure.
+type failureDetails struct {
 	Status   int    `json:"status"`
 	Response []byte `json:"response,omitempty"` // in the form of Response.Raw
 }
 
 // detailsOf returns the details of a failure, or nothing for a failure that this
 // package did not make.
-func detailsOf(f *semel.Failure) refusalDetails {
-	var kept refusalDetails
+func detailsOf(f *semel.Failure) failureDetails {
+	var kept failureDetails
 	if json.Unmarshal(f.Details, &kept) != nil {
-		return refusalDetails{}
+		return failureDetails{}
 	}
 	return kept
 }
 
 // failure returns a refusal as the operation's stored failure.
 func (x *exchange) failure(storable bool) *semel.Failure {
-	d := refusalDetails{Status: x.own.status}
+	d := failureDetails{Status: x.own.Status}
 	if x.whyNotStored(storable) == "" {
-		d.Response = x.storedForm(x.own).AppendRaw(nil)
+		d.Response = x.own.encode(x.keep.names(make([]string, 0, 8), x.own.Header), x.endpoint())
 	}
 	text, err := json.Marshal(d)
 	if err != nil { // not reachable: a number and bytes
 		text = nil
 	}
-	x.kept = true
-	f := failureOf(x.own.status)
+	x.stored = true
+	f := failureOf(x.own.Status)
 	f.Details = text
 	return f
 }
@@ -72,11 +72,11 @@ func refusalOf(status int) *Problem {
 	return p
 }
 
-// response returns p as it would be sent.
-func (s *settings) response(p *Problem) responseData {
+// problemResponse returns p as it would be sent.
+func (s *settings) problemResponse(p *Problem) Response {
 	w := &responseRecorder{header: make(http.Header)}
 	s.sendProblem(w, p)
-	return responseData{status: w.status, header: fieldsOf(w.header), body: w.body.Bytes()}
+	return Response{Status: w.status, Header: w.header, Body: w.body.Bytes()}
 }
 
 // responseRecorder is a ResponseWriter that keeps what a problem writes.

@@ -55,24 +55,17 @@ func (r Request) AppendFingerprint(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// contentType returns the first Content-Type line.
-func contentType(h http.Header) string {
-	if lines := h["Content-Type"]; len(lines) > 0 {
-		return lines[0]
-	}
-	return ""
-}
-
-// requestOf fills in, which is empty, with r, that body and the headers of those
-// names.
-func requestOf(in *Request, r *http.Request, body []byte, names []string) {
+// requestOf returns r as an input, with that body and the headers of those names.
+func requestOf(r *http.Request, body []byte, names []string) Request {
 	path, query := target(r)
-	in.Method, in.Body = r.Method, body
-	in.Path, in.Query = text(path), text(query)
-	in.MediaType = text(mediaType(contentType(r.Header)))
+	in := Request{Method: r.Method, Path: text(path), Query: text(query), Body: body}
+	if lines := r.Header["Content-Type"]; len(lines) > 0 {
+		in.MediaType = text(mediaType(lines[0]))
+	}
 	if len(names) > 0 {
 		in.Headers = headersOf(r, names)
 	}
+	return in
 }
 
 // headersOf returns the headers of those names that r has. Host is the name of the
@@ -94,14 +87,4 @@ func headersOf(r *http.Request, names []string) map[string][]string {
 		found[name] = values
 	}
 	return found
-}
-
-// safe reports whether requests of that method have no effect by definition.
-func safe(method string) bool {
-	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
-		return true
-	default:
-		return false
-	}
 }

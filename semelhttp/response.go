@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/semelgo/semel"
 )
@@ -32,105 +33,80 @@ var errNotResponse = errors.New("semelhttp: the stored result is not a response"
 
 // Raw returns r in the stored form, without the headers that are never replayed.
 func (r Response) Raw() semel.Raw {
-	kept := make(fields, 0, len(r.Header))
-	for name, values := range r.Header {
+	var kept []string
+	for name := range r.Header {
 		if !neverKept(name) {
-			kept = append(kept, field{name, values})
+			kept = append(kept, name)
 		}
 	}
-	kept.sort()
-	a := responseData{status: r.Status, header: kept, body: r.Body}
-	return a.append(make([]byte, 0, a.room(r.endpoint)), r.endpoint)
+	return r.encode(kept, r.endpoint)
 }
 
-// responseData is a response in memory.
-type responseData struct {
-	status int // zero: there is none
-	header fields
-	body   []byte
-}
-
-// room returns how many bytes append adds at most, if the status is valid.
-func (a *responseData) room(endpoint string) int {
-	const number = binary.MaxVarintLen32
-	n := 1 + 2*number + number + len(a.body) + number + len(endpoint)
-	for i := range a.header {
-		n += 2*number + len(a.header[i].name)
-		for _, value := range a.header[i].values {
-			n += number + len(value)
-		}
-	}
-	return n
-}
-
-// append appends a in the stored form. Its header is sorted.
-func (a *responseData) append(b []byte, endpoint string) []byte {
-	if endpoint == "" {
-		b = append(b, codecPlain)
-	} else {
-		b = append(b, codecEndpoint)
-	}
-	b = binary.AppendUvarint(b, uint64(a.status))
-	b = binary.AppendUvarint(b, uint64(len(a.header)))
-	for i := range a.header {
-		b = appendBytes(b, a.header[i].name)
-		b = binary.AppendUvarint(b, uint64(len(a.header[i].values)))
-		for _, value := range a.header[i].values {
+// encode returns r in the stored form, with the headers of those names, for a request
+// that was sent to endpoint.
+func (r *Response) encode(names []string, endpoint string) semel.Raw {
+	slices.Sort(names)
+	b := make(semel.Raw, 1, len(r.Body)+128)
+	b[0] = codecPlain
+	b = binary.AppendUvarint(b, uint64(r.Status))
+	b = binary.AppendUvarint(b, uint64(len(names)))
+	for _, name := range names {
+		b = appendBytes(b, name)
+		b = binary.AppendUvarint(b, uint64(len(r.Header[name])))
+		for _, value := range r.Header[name] {
 			b = appendBytes(b, value)
 		}
 	}
-	b = appendBytes(b, a.body)
+	b = appendBytes(b, r.Body)
 	if endpoint != "" {
+		b[0] = codecEndpoint
 		b = appendBytes(b, endpoint)
 	}
 	return b
 }
 
-func appendBytes[T string | []byte](b []byte, s T) []byte {
+func appendBytes[B ~[]byte, T string | []byte](b B, s T) B {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
 // ParseResponse reads what [Response.Raw] returned. The body shares raw's memory.
 // It allocates at most a small multiple of raw's length, whatever raw says.
 func ParseResponse(raw semel.Raw) (*Response, error) {
-	a, endpoint, err := parse(raw, new(snapshot), nil)
+	r, err := parse(raw, make(http.Header), nil)
 	if err != nil {
 		return nil, err
 	}
-	r := &Response{Status: a.status, Header: make(http.Header, len(a.header)), Body: a.body, endpoint: endpoint}
-	a.header.add(r.Header)
-	return r, nil
+	return &r, nil
 }
 
-// parse reads a stored response. Its body shares raw's memory, its header uses room
-// as far as that suffices, and names that known has are taken from there.
-func parse(raw []byte, room *snapshot, known headerFilter) (a responseData, endpoint string, err error) {
+// parse reads a stored response. Its body shares raw's memory. Its header fields are
+// set in header, if that is not nil; those that known has use its names.
+func parse(raw []byte, header http.Header, known headerFilter) (Response, error) {
 	if len(raw) == 0 || raw[0] != codecPlain && raw[0] != codecEndpoint {
-		return responseData{}, "", errNotResponse
+		return Response{}, errNotResponse
 	}
 	d := decoder{rest: raw[1:]}
-	a = responseData{status: int(d.number(999)), header: room.fields[:0]}
-	values := room.values[:0]
-	for range d.count() {
-		f, from := field{name: known.name(d.bytes())}, len(values)
-		for left := d.count(); left > 0 && !d.bad; left-- {
-			values = append(values, string(d.bytes()))
+	r := Response{Status: int(d.number(999)), Header: header}
+	for left := d.count(); left > 0 && !d.bad; left-- {
+		name := d.bytes()
+		var values []string
+		for more := d.count(); more > 0 && !d.bad; more-- {
+			if value := d.bytes(); header != nil {
+				values = append(values, string(value))
+			}
 		}
-		if len(values) > from {
-			f.values = values[from:len(values):len(values)]
-		}
-		if a.header = append(a.header, f); d.bad {
-			break
+		if header != nil {
+			header[known.name(name)] = values
 		}
 	}
-	a.body = d.bytes()
+	r.Body = d.bytes()
 	if raw[0] == codecEndpoint {
-		endpoint = string(d.bytes())
+		r.endpoint = string(d.bytes())
 	}
-	if d.bad || len(d.rest) != 0 || a.status < http.StatusOK {
-		return responseData{}, "", errNotResponse
+	if d.bad || len(d.rest) != 0 || r.Status < http.StatusOK {
+		return Response{}, errNotResponse
 	}
-	return a, endpoint, nil
+	return r, nil
 }
 
 // name returns the name in b.

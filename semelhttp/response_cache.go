@@ -18,148 +18,78 @@ const (
 	maxCached = 16 << 10
 )
 
-// responseCache has requests that were answered from the record recently, with
-// their responses. A request that arrives again, byte for byte, is neither digested
-// nor looked up: it is the same request. The engine says whether the cached outcome
-// is still valid, as long as its own options allow; without them nothing is cached.
+// responseCache has the responses to requests that were answered from the record. It
+// compares requests byte for byte, where the engine computes two digests. The engine
+// says whether a cached outcome is still valid; without semel.Options.CacheBytes
+// nothing is cached.
 type responseCache struct {
-	engine  cachingEngine
-	headers []string    // of Options.FingerprintHeaders
-	used    atomic.Bool // there may be entries
-	seed    maphash.Seed
-	slots   []atomic.Pointer[cachedResponse] // a later entry replaces an earlier one
+	engine interface {
+		Cached(out *semel.Outcome) *semel.CachedOutcome
+	}
+	seed  maphash.Seed
+	slots [cacheSlots]atomic.Pointer[cachedResponse] // a later entry replaces an earlier one
 }
 
-// cachingEngine is an engine that can have final records in memory.
-type cachingEngine interface {
-	Cached(o *semel.Outcome) *semel.CachedOutcome
-}
-
-func newRepeats(e semel.Runner, headers []string) *responseCache {
-	p := &responseCache{headers: headers, seed: maphash.MakeSeed(), slots: make([]atomic.Pointer[cachedResponse], cacheSlots)}
-	p.engine, _ = e.(cachingEngine)
-	return p
-}
-
-// cachedResponse is a request and its response.
 type cachedResponse struct {
-	line  string // under which it is found: the key as it was received
-	scope semel.Scope
-	key   string
-
-	method, path, query, contentType string
-	headers                          map[string][]string
-	body                             []byte
-
-	stands *semel.CachedOutcome
-	status int
-	header []cachedField
-	values []string
-	text   []byte
+	scope    semel.Scope
+	key      string
+	input    Request
+	outcome  *semel.CachedOutcome
+	response Response
 }
 
-// cachedField is a header field of a cached response. Its values are copied each
-// time, because the receiver of a response may change them.
-type cachedField struct {
-	name     string
-	from, to int // of the values; -1: there are none, and none are to be added
+func newResponseCache(e semel.Runner) *responseCache {
+	c := &responseCache{seed: maphash.MakeSeed()}
+	c.engine, _ = e.(interface {
+		Cached(out *semel.Outcome) *semel.CachedOutcome
+	})
+	return c
 }
 
-// slot returns the slot of a key that was received as line. All scopes share it.
-func (p *responseCache) slot(line string) *atomic.Pointer[cachedResponse] {
-	return &p.slots[maphash.String(p.seed, line)%cacheSlots]
+// slot returns the slot of a key. All scopes share it.
+func (c *responseCache) slot(key string) *atomic.Pointer[cachedResponse] {
+	return &c.slots[maphash.String(c.seed, key)%cacheSlots]
 }
 
-// at returns the cached response of a key that was received as line, of any scope.
-func (p *responseCache) at(line string) *cachedResponse {
-	if p == nil || !p.used.Load() {
-		return nil
-	}
-	if known := p.slot(line).Load(); known != nil && known.line == line {
-		return known
-	}
-	return nil
-}
-
-// find returns the response to a request that was received before, if it may be
-// sent.
-func (p *responseCache) find(r *http.Request, in *validRequest) *cachedResponse {
-	known := in.cached
-	if known == nil || known.scope != in.scope || !known.same(r, in.body, p.headers) {
-		return nil
-	}
-	if !known.stands.Valid(r.Context()) {
-		return nil
-	}
-	return known
-}
-
-// same reports whether r, with that body, is the same request, in every part of a
-// [Request].
-func (k *cachedResponse) same(r *http.Request, body []byte, names []string) bool {
-	path, query := target(r)
-	if k.method != r.Method || k.path != path || k.query != query || k.contentType != contentType(r.Header) || string(k.body) != string(body) {
+// send sends the cached response to x, and reports whether there is a valid one.
+func (c *responseCache) send(x *exchange) bool {
+	k := c.slot(x.in.key).Load()
+	if k == nil || k.key != x.in.key || k.scope != x.in.scope || !k.input.equals(&x.input) || !k.outcome.Valid(x.r.Context()) {
 		return false
 	}
-	return len(names) == 0 || maps.EqualFunc(k.headers, headersOf(r, names), slices.Equal)
+	if err := x.reauthorize(x.r, &x.in, true, nil); err != nil {
+		x.settings.refuse(x.w, x.r, err)
+		return true
+	}
+	h := x.w.Header()
+	for name, values := range k.response.Header {
+		h[name] = slices.Clone(values) // the receiver of a response may change them
+	}
+	x.write(&k.response, true)
+	return true
 }
 
-// keep caches the response of x, which came from the record.
-func (p *responseCache) keep(x *exchange, out *semel.Outcome, raw semel.Raw) {
-	if p.engine == nil || len(x.in.body)+len(raw) > maxCached {
+// put caches the stored response to x. Its handler was not run: it could have changed
+// the request.
+func (c *responseCache) put(x *exchange, out *semel.Outcome) {
+	if c.engine == nil || len(x.in.body)+len(x.replay) > maxCached {
 		return
 	}
-	stands := p.engine.Cached(out)
-	if stands == nil {
+	outcome := c.engine.Cached(out)
+	if outcome == nil {
 		return
 	}
-	a, _, err := parse(raw, new(snapshot), x.s.keep)
+	response, err := parse(x.replay, make(http.Header), x.keep)
 	if err != nil {
 		return
 	}
-	r := x.r
-	k := &cachedResponse{
-		line: x.in.cacheKey(), scope: x.in.scope, key: x.in.key, stands: stands, status: a.status, text: a.body,
-		method: r.Method, contentType: contentType(r.Header), body: slices.Clone(x.in.body),
-	}
-	k.path, k.query = target(r)
-	if len(p.headers) > 0 {
-		k.headers = headersOf(r, p.headers)
-	}
-	k.add(HeaderReplayed, []string{"true"})
-	for _, f := range a.header {
-		k.add(f.name, f.values)
-	}
-	if length := lengthOf(&a, false); length != nil {
-		k.add(contentLength, length)
-	}
-	p.slot(k.line).Store(k)
-	p.used.Store(true)
+	k := &cachedResponse{scope: x.in.scope, key: x.in.key, input: x.input, outcome: outcome, response: response}
+	k.input.Body = slices.Clone(x.in.body)
+	c.slot(k.key).Store(k)
 }
 
-func (k *cachedResponse) add(name string, values []string) {
-	s := cachedField{name, -1, -1}
-	if values != nil {
-		s.from, s.to = len(k.values), len(k.values)+len(values)
-	}
-	k.header, k.values = append(k.header, s), append(k.values, values...)
-}
-
-// write sends k. The values are for this response only.
-func (k *cachedResponse) write(w http.ResponseWriter, values []string) {
-	h := w.Header()
-	copy(values, k.values)
-	if len(h) > 0 {
-		delete(h, contentLength)
-	}
-	for i := range k.header {
-		s := &k.header[i]
-		if s.from < 0 {
-			h[s.name] = nil
-			continue
-		}
-		h[s.name] = values[s.from:s.to:s.to]
-	}
-	w.WriteHeader(k.status)
-	_, _ = w.Write(k.text) // a client that hung up retries
+// equals reports whether r and other are the same request.
+func (r *Request) equals(other *Request) bool {
+	return r.Method == other.Method && r.Path == other.Path && r.Query == other.Query && r.MediaType == other.MediaType &&
+		string(r.Body) == string(other.Body) && maps.EqualFunc(r.Headers, other.Headers, slices.Equal)
 }

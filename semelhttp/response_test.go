@@ -2,6 +2,7 @@ package semelhttp_test
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"runtime"
 	"testing"
@@ -133,6 +134,28 @@ func FuzzParseResponse(f *testing.F) {
 		}
 		if again.Status != r.Status || !bytes.Equal(again.Body, r.Body) {
 			t.Fatalf("stored again: %+v, want %+v", again, r)
+		}
+	})
+}
+
+// TestHeaderBytesAreReplayed byte for byte.
+func TestHeaderBytesAreReplayed(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, serve serveFunc) {
+		b := newTestEngine(t, semel.Options{})
+		o := options()
+		o.ReplayHeaders = []string{"X-Name"}
+		srv := serve(b, define("op", plain{}), o, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header()["X-Name"] = []string{"J\u00fcrgen", "\xe9", "", "a, b"}
+			w.Header().Set("Content-Disposition", `attachment; filename*=UTF-8''%e2%82%ac.txt`)
+			w.WriteHeader(http.StatusCreated)
+		})
+		first, again := testRequest{}.do(t, srv), testRequest{}.do(t, srv)
+		wantReplay(t, again, first)
+		for _, name := range []string{"X-Name", "Content-Disposition"} {
+			if got, want := fmt.Sprintf("%q", again.header[name]), fmt.Sprintf("%q", first.header[name]); got != want || got == "[]" {
+				t.Errorf("replayed %s = %s, want %s", name, got, want)
+			}
 		}
 	})
 }

@@ -5,13 +5,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httptrace"
-	"net/textproto"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/semelhttp"
@@ -193,71 +189,6 @@ func TestAtomicSendsNothingBeforeTheCommit(t *testing.T) {
 	}
 }
 
-// tattler reports when something is sent to the client.
-type tattler struct {
-	http.ResponseWriter
-	told chan<- string
-}
-
-func (w tattler) WriteHeader(status int) {
-	w.told <- "header"
-	w.ResponseWriter.WriteHeader(status)
-}
-
-func (w tattler) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// TestInformationalResponsesAreSentAtOnce: they are not part of the outcome.
-func TestInformationalResponsesAreSentAtOnce(t *testing.T) {
-	t.Parallel()
-	both(t, func(t *testing.T, serve serveFunc) {
-		b := newTestEngine(t, semel.Options{})
-		srv := serve(b, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Link", "</style.css>; rel=preload")
-			w.WriteHeader(http.StatusEarlyHints)
-			w.Header().Set("Link", "</next>; rel=next")
-			w.WriteHeader(http.StatusCreated)
-		})
-		var hints []string
-		trace := &httptrace.ClientTrace{Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
-			hints = append(hints, fmt.Sprintf("%d %s", code, h.Get("Link")))
-			return nil
-		}}
-		req := testRequest{}.request(t, srv)
-		resp, err := testClient.Do(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
-		if len(hints) != 1 || hints[0] != "103 </style.css>; rel=preload" {
-			t.Errorf("hints = %q", hints)
-		}
-		if got := resp.Header["Link"]; resp.StatusCode != 201 || len(got) != 1 || got[0] != "</next>; rel=next" {
-			t.Errorf("got %d, Link %q", resp.StatusCode, got)
-		}
-		again := testRequest{}.do(t, srv)
-		if got := again.header["Link"]; again.status != 201 || len(got) != 1 || got[0] != "</next>; rel=next" {
-			t.Errorf("replayed %d, Link %q", again.status, got)
-		}
-	})
-}
-
-// TestEarlyHintsAreNotInTheProblem: headers of an informational response are not in
-// the problem that is sent at the end.
-func TestEarlyHintsAreNotInTheProblem(t *testing.T) {
-	t.Parallel()
-	b := newTestEngine(t, semel.Options{})
-	srv := b.leasedServer(t, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Link", "</style.css>; rel=preload")
-		w.WriteHeader(http.StatusEarlyHints)
-		w.WriteHeader(http.StatusInternalServerError)
-	})
-	got := testRequest{}.do(t, srv)
-	wantProblem(t, got, http.StatusServiceUnavailable, "outcome_unknown")
-	if link := got.header["Link"]; link != nil {
-		t.Errorf("the problem has Link %q", link)
-	}
-}
-
 // TestTrailersReachTheFirstCallerOnly: they belong to the exchange.
 func TestTrailersReachTheFirstCallerOnly(t *testing.T) {
 	t.Parallel()
@@ -288,134 +219,64 @@ func TestTrailersReachTheFirstCallerOnly(t *testing.T) {
 	})
 }
 
-// TestControllerReachesTheConnection: deadlines are those of the connection.
-func TestControllerReachesTheConnection(t *testing.T) {
+// TestUnstorableResponseHasHappened: only the first caller gets the response, and
+// the operation does not run again.
+func TestUnstorableResponseHasHappened(t *testing.T) {
 	t.Parallel()
-	both(t, func(t *testing.T, serve serveFunc) {
-		b := newTestEngine(t, semel.Options{})
-		srv := serve(b, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
-			if err := http.NewResponseController(w).SetWriteDeadline(time.Time{}); err != nil {
-				t.Errorf("SetWriteDeadline: %v", err)
+	large := strings.Repeat("0123456789abcdef", 128<<10) // 2 MiB
+	onEveryWay(t, func(t *testing.T, s *protectedSite) {
+		base := serve(t, s.protect(t, options(), s.handler(func(w http.ResponseWriter, r *http.Request) error {
+			if err := s.effect(r.Context()); err != nil {
+				return err
 			}
-		})
-		wantFirst(t, testRequest{}.do(t, srv), http.StatusOK, "")
+			w.WriteHeader(http.StatusCreated)
+			_, err := io.WriteString(w, large)
+			return err
+		})))
+		wantFirst(t, s.ask().do(t, base), http.StatusCreated, large)
+		for range 2 {
+			wantProblem(t, s.ask().do(t, base), http.StatusConflict, "result_unavailable")
+		}
+		s.wantHad(t, 1, 1)
+		if r := s.record(); r.State != store.Succeeded {
+			t.Errorf("the record is %v", r.State)
+		}
 	})
 }
 
-// TestNoBodyWhereNoneIsAllowed: as in net/http.
-func TestNoBodyWhereNoneIsAllowed(t *testing.T) {
+// TestStreamedResponseHasHappened, for entry points that can send the response
+// before the outcome is stored.
+func TestStreamedResponseHasHappened(t *testing.T) {
 	t.Parallel()
-	both(t, func(t *testing.T, serve serveFunc) {
-		for _, status := range []int{204, 304} {
-			b := newTestEngine(t, semel.Options{})
-			srv := serve(b, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
-				w.WriteHeader(status)
-				if _, err := w.Write([]byte("x")); !errors.Is(err, http.ErrBodyNotAllowed) {
-					t.Errorf("Write with %d: %v", status, err)
-				}
+	for name, send := range map[string]func(w http.ResponseWriter) error{
+		"flush": func(w http.ResponseWriter) error {
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprint(w, "raw")
+			return http.NewResponseController(w).Flush()
+		},
+		"hijack": func(w http.ResponseWriter) error {
+			conn, rw, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				return err
+			}
+			defer conn.Close()
+			fmt.Fprint(rw, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nraw")
+			return rw.Flush()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onWays(t, whileItRuns, func(t *testing.T, s *protectedSite) { // otherwise nothing is sent before the COMMIT
+				base := serve(t, s.protect(t, options(), s.handler(func(w http.ResponseWriter, r *http.Request) error {
+					if err := s.effect(r.Context()); err != nil {
+						return err
+					}
+					return send(w)
+				})))
+				wantFirst(t, s.ask().do(t, base), http.StatusOK, "raw")
+				wantProblem(t, s.settled(t, base), http.StatusConflict, "result_unavailable")
+				s.wantHad(t, 1, 1)
 			})
-			first := testRequest{}.do(t, srv)
-			wantFirst(t, first, status, "")
-			wantReplay(t, testRequest{}.do(t, srv), first)
-		}
-	})
-}
-
-// TestHeadersSetOutside: the handler sees and may change them, and a replay has
-// those of its own request.
-func TestHeadersSetOutside(t *testing.T) {
-	t.Parallel()
-	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
-	protect, err := semelhttp.Atomic(b.Engine, define("op", plain{}), options())
-	if err != nil {
-		t.Fatal(err)
-	}
-	inner := protect(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if w.Header().Get("X-Trace") == "" {
-			t.Error("the handler does not see the headers set before it")
-		}
-		w.Header().Del("X-Server")
-		w.Header().Add("Vary", "Accept")
-		w.WriteHeader(http.StatusCreated)
-	}))
-	srv := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("X-Trace", fmt.Sprint(n.Add(1)))
-		w.Header().Set("X-Server", "s")
-		w.Header().Set("Vary", "Origin")
-		inner.ServeHTTP(w, r)
-	}))
-	first := testRequest{}.do(t, srv)
-	if first.header.Get("X-Trace") != "1" || first.header.Get("X-Server") != "" || fmt.Sprint(first.header["Vary"]) != "[Origin Accept]" {
-		t.Errorf("first: %v", first.header)
-	}
-	again := testRequest{}.do(t, srv)
-	if again.header.Get("X-Trace") != "2" || fmt.Sprint(again.header["Vary"]) != "[Origin Accept]" {
-		t.Errorf("replay: %v", again.header)
-	}
-}
-
-// TestHTTP2: the same over HTTP/2, whose header names are lower case.
-func TestHTTP2(t *testing.T) {
-	t.Parallel()
-	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
-	protect, err := semelhttp.Middleware(b.Engine, define("op", plain{}), options())
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv := httptest.NewUnstartedServer(protect(created(n)))
-	srv.EnableHTTP2 = true
-	srv.StartTLS()
-	t.Cleanup(srv.Close)
-	first := testRequest{client: srv.Client()}.do(t, srv.URL)
-	wantFirst(t, first, http.StatusCreated, "run 1")
-	wantReplay(t, testRequest{client: srv.Client(), key: []string{`"k1"`}}.do(t, srv.URL), first)
-	wantProblem(t, testRequest{client: srv.Client(), key: []string{"k1", "k1"}}.do(t, srv.URL), http.StatusBadRequest, "key_malformed")
-}
-
-// lazy sends the header with the first bytes, as writers that compress do.
-type lazy struct {
-	*httptest.ResponseRecorder
-
-	status int
-	begun  bool
-}
-
-func (l *lazy) WriteHeader(status int) { l.status = status }
-
-func (l *lazy) Write(p []byte) (int, error) {
-	if !l.begun {
-		l.begun = true
-		l.ResponseRecorder.WriteHeader(l.status)
-	}
-	return l.ResponseRecorder.Write(p)
-}
-
-// TestReaderFromIsSentWhole: a response that is sent before its outcome is stored
-// has no length, and its original header.
-func TestReaderFromIsSentWhole(t *testing.T) {
-	t.Parallel()
-	b := newTestEngine(t, semel.Options{})
-	o := options()
-	o.MaxResponse = 4
-	protect, err := semelhttp.Middleware(b.Engine, define("op", plain{}), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := protect(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Length", "10")
-		w.Header().Set("Etag", "first")
-		w.Header().Set(semelhttp.HeaderReplayed, "true")
-		w.WriteHeader(http.StatusCreated)
-		w.Header().Set("Etag", "later")
-		_, _ = io.WriteString(w, "0123456789")
-	}))
-	w := &lazy{ResponseRecorder: httptest.NewRecorder()}
-	h.ServeHTTP(w, testRequest{}.request(t, ""))
-	got := w.Result().Header
-	if got.Get("Content-Length") != "" {
-		t.Errorf("Content-Length = %s: the response is complete before its outcome stands", got.Get("Content-Length"))
-	}
-	if got.Get("Etag") != "first" || got.Get(semelhttp.HeaderReplayed) != "" {
-		t.Errorf("was sent %v", got)
+		})
 	}
 }

@@ -4,12 +4,13 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+
+	"github.com/semelgo/semel/semelhttp/internal/wire"
 )
 
 // The names of these errors for clients of the Stripe profile.
 const (
 	stripeIdempotencyError = "idempotency_error"
-	stripeKeyInUse         = "idempotency_key_in_use"
 	stripeOtherParameters  = "Keys for idempotent requests can only be used with the same parameters they were first used with."
 	stripeOtherEndpoint    = "Keys for idempotent requests can only be used for the same endpoint they were first used for."
 )
@@ -56,7 +57,7 @@ func stripeErrorOf(p Problem) stripeError {
 			e.Message, e.Param = stripeOtherEndpoint, ""
 		}
 	case p.Code == codeInProgress:
-		e.Code = stripeKeyInUse
+		e.Code = wire.StripeKeyInUse
 	case p.Status >= http.StatusInternalServerError:
 		e.Type = "api_error"
 	}

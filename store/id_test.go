@@ -66,7 +66,7 @@ func TestIDsOfOthersDiffer(t *testing.T) {
 	}
 }
 
-// IDs without a time come first, then those with one, in the order of their times.
+// IDs without a time sort first, then IDs with a time, in the order of their times.
 func TestIDsSortByTheirTime(t *testing.T) {
 	t.Parallel()
 	var want []store.ID

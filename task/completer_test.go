@@ -3,22 +3,21 @@ package task_test
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/store/storetest"
 	"github.com/semelgo/semel/task"
 )
 
 // runTogether runs n tasks that end at the same moment.
-func runTogether(t *testing.T, n int) (*rig, *faultyStore, []semel.Call) {
+func runTogether(t *testing.T, n int) (*rig, []semel.Call) {
 	t.Helper()
 	op := semel.Define("op", leasedOptions(semel.Hold()))
-	w := newFaultyStore()
-	r := newRigOver(t, w, task.Options{Slots: n}, op)
+	r := newRig(t, memory.New(memory.Options{}), task.Options{Slots: n}, op)
 	end := time.Now().Add(time.Minute)
 	handle(r, op, func(_ context.Context, in input) (int, error) {
 		<-time.After(time.Until(end))
@@ -29,7 +28,7 @@ func runTogether(t *testing.T, n int) (*rig, *faultyStore, []semel.Call) {
 		calls[i] = op.Call(me, fmt.Sprint(i), input{i})
 		r.enqueue(calls[i])
 	}
-	return r, w, calls
+	return r, calls
 }
 
 // wantResult fails the test unless c succeeded with v.
@@ -47,24 +46,18 @@ func (r *rig) wantResult(c semel.Call, v int) {
 func TestCompletionsAreBatched(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const n = 50
-		r, w, calls := runTogether(t, n)
+		r, calls := runTogether(t, n)
 		slow := make(chan struct{})
-		w.beforeSwap(func(_ context.Context, changes []store.Change) error {
-			if changes[0].To.State == store.Succeeded {
-				<-slow
-			}
-			return nil
-		})
+		ends := r.swaps(store.InProgress, store.Succeeded, func(int) storetest.Fault { return storetest.Fault{Gate: slow} })
 		defer r.start()()
 		sleep(62 * time.Second)
-		if got := w.swapsBetween(store.InProgress, store.Succeeded); len(got) != 1 {
+		if got := ends.all(); len(got) != 1 {
 			t.Errorf("%d Swaps ended tasks, want one in flight", len(got))
 		}
 		close(slow)
 		sleep(time.Second)
-		ends := w.swapsBetween(store.InProgress, store.Succeeded)
-		if len(ends) != 2 {
-			t.Errorf("%d Swaps ended %d tasks, want two", len(ends), n)
+		if got := ends.all(); len(got) != 2 {
+			t.Errorf("%d Swaps ended %d tasks, want two", len(got), n)
 		}
 		for i, c := range calls {
 			r.wantResult(c, i)
@@ -76,7 +69,7 @@ func TestCompletionsAreBatched(t *testing.T) {
 // until all others have been completed.
 func TestBusyRecordDoesNotDelayTheBatch(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r, _, calls := runTogether(t, 20)
+		r, calls := runTogether(t, 20)
 		defer r.start()()
 		sleep(30 * time.Second)
 		_, err := r.mem.Atomic(t.Context(), store.ID{}, false, func(ctx context.Context, tx *memory.Tx, _ store.SwapResult) (*store.Change, error) {
@@ -103,21 +96,15 @@ func TestBusyRecordDoesNotDelayTheBatch(t *testing.T) {
 // each attempt is then completed alone.
 func TestLostReplyCompletesEachTaskOnce(t *testing.T) {
 	t.Parallel()
-	for name, applied := range map[string]bool{"before it was applied": false, "after it was applied": true} {
-		t.Run(name, func(t *testing.T) {
+	for _, f := range []storetest.Fault{storetest.Refuse(), storetest.Lose()} {
+		t.Run(f.Name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				r, w, calls := runTogether(t, 20)
-				var ends atomic.Int32 // attempts that are completed alone are completed concurrently
-				w.beforeSwap(func(_ context.Context, changes []store.Change) error {
-					if changes[0].To.State != store.Succeeded || ends.Add(1) > 2 {
-						return nil
+				r, calls := runTogether(t, 20)
+				r.swaps(store.InProgress, store.Succeeded, func(n int) storetest.Fault {
+					if n > 2 {
+						return storetest.Fault{}
 					}
-					if applied {
-						if _, err := w.Store.Swap(t.Context(), changes); err != nil {
-							t.Errorf("Swap: %v", err)
-						}
-					}
-					return errConnectionLost
+					return f
 				})
 				defer r.start()()
 				sleep(2 * time.Minute)
@@ -137,8 +124,7 @@ func TestLostReplyCompletesEachTaskOnce(t *testing.T) {
 func TestSlotIsHeldUntilCompletionIsConfirmed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := semel.Define("op", leasedOptions(semel.Hold()))
-		w := newFaultyStore()
-		r := newRigOver(t, w, task.Options{Slots: 2}, op)
+		r := newRig(t, memory.New(memory.Options{}), task.Options{Slots: 2}, op)
 		var ran syncList[int]
 		handle(r, op, func(_ context.Context, in input) (int, error) {
 			ran.add(in.N)
@@ -148,12 +134,7 @@ func TestSlotIsHeldUntilCompletionIsConfirmed(t *testing.T) {
 			r.enqueue(op.Call(me, fmt.Sprint(i), input{i}))
 		}
 		answer := make(chan struct{})
-		w.beforeSwap(func(_ context.Context, changes []store.Change) error {
-			if changes[0].To.State == store.Succeeded {
-				<-answer
-			}
-			return nil
-		})
+		r.swaps(store.InProgress, store.Succeeded, func(int) storetest.Fault { return storetest.Fault{Gate: answer} })
 		defer r.start()()
 		sleep(2 * time.Second)
 		if got := ran.all(); len(got) != 2 {

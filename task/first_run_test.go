@@ -79,15 +79,14 @@ func TestCatchUpGoesBackToTheFirstRun(t *testing.T) {
 func TestFirstRunWhileTheStoreIsDown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := semel.Define("op", atomicOptions())
-		w := newFaultyStore()
-		r := newRigOver(t, w, task.Options{}, op)
+		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 		p := periodic(r, op, withLongCatchUp)
 		sleep(30 * time.Minute)
 		tick := time.Now().Truncate(time.Hour).Add(time.Hour)
-		w.setDown(true)
+		r.setDown(true)
 		defer runPeriodic(t, p)()
 		sleep(time.Hour)
-		w.setDown(false)
+		r.setDown(false)
 		sleep(10 * time.Minute)
 		r.wantState(p.Call(tick), store.Pending)
 		if got := r.record(p.Call(tick.Add(-time.Hour))); got.State != store.Absent {

@@ -10,6 +10,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/store/storetest"
 	"github.com/semelgo/semel/task"
 )
 
@@ -20,8 +21,7 @@ func TestOneHeartbeatRenewsAllLeases(t *testing.T) {
 		short := leasedOptions(semel.Keyed())
 		short.Lease = 6 * time.Second // a heartbeat every two seconds
 		quick, slow := semel.Define("quick", short), semel.Define("slow", leasedOptions(semel.Hold()))
-		w := newFaultyStore()
-		r := newRigOver(t, w, task.Options{}, quick, slow)
+		r := newRig(t, memory.New(memory.Options{}), task.Options{}, quick, slow)
 		lasts := func(ctx context.Context) (int, error) {
 			select {
 			case <-time.After(time.Hour):
@@ -39,9 +39,10 @@ func TestOneHeartbeatRenewsAllLeases(t *testing.T) {
 		for _, c := range calls {
 			r.enqueue(c)
 		}
+		renewals := r.swaps(store.InProgress, store.InProgress, nil)
 		defer r.start()()
 		sleep(30 * time.Minute)
-		beats := w.swapsBetween(store.InProgress, store.InProgress)
+		beats := renewals.all()
 		if len(beats) < 898 || len(beats) > 900 {
 			t.Errorf("%d Swaps renewed leases in half an hour, want one every two seconds", len(beats))
 		}
@@ -64,28 +65,18 @@ func TestHeartbeatWithoutAnswer(t *testing.T) {
 		o := leasedOptions(semel.Keyed())
 		o.Lease = 6 * time.Second
 		op := semel.Define("op", o)
-		w := newFaultyStore()
-		r := newRigOver(t, w, task.Options{}, op)
+		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 		handle(r, op, func(ctx context.Context, _ input) (int, error) {
 			<-time.After(time.Minute)
 			return 0, ctx.Err()
 		})
-		hung := 0
-		w.beforeSwap(func(ctx context.Context, changes []store.Change) error {
-			if changes[0].To.State == store.InProgress {
-				if hung++; hung%3 == 1 {
-					<-ctx.Done()
-					return ctx.Err()
-				}
-			}
-			return nil
-		})
+		beats := r.swaps(store.InProgress, store.InProgress, func(n int) storetest.Fault { return storetest.Fault{Hang: n%3 == 1} })
 		call := op.Call(me, "k", input{})
 		r.enqueue(call)
 		defer r.start()()
 		sleep(90 * time.Second)
-		if got := r.wantState(call, store.Succeeded); got.Attempt != 1 || hung < 20 {
-			t.Errorf("attempt %d succeeded after %d heartbeats, want the first, with some that hung", got.Attempt, hung)
+		if got := r.wantState(call, store.Succeeded); got.Attempt != 1 || len(beats.all()) < 20 {
+			t.Errorf("attempt %d succeeded after %d heartbeats, want the first, with some that hung", got.Attempt, len(beats.all()))
 		}
 	})
 }
@@ -151,8 +142,7 @@ func TestLostLeaseCancelsOnlyItsTask(t *testing.T) {
 func TestOutageLongerThanTheLease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := semel.Define("op", atomicOptions())
-		w := newFaultyStore()
-		r := newRigOver(t, w, task.Options{}, op)
+		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 		var ended syncList[time.Duration]
 		begun := time.Now()
 		handleTx(r, op, func(ctx context.Context, tx *memory.Tx, _ input) (int, error) {
@@ -167,12 +157,12 @@ func TestOutageLongerThanTheLease(t *testing.T) {
 		r.enqueue(call)
 		defer r.start()()
 		sleep(time.Minute)
-		w.setDown(true)
+		r.setDown(true)
 		sleep(10 * time.Minute)
 		if got := ended.all(); len(got) != 1 || got[0] < time.Minute+lease-10*time.Second || got[0] > time.Minute+lease {
 			t.Errorf("the function ended after %v, want at the end of the last lease that was confirmed", got)
 		}
-		w.setDown(false)
+		r.setDown(false)
 		sleep(2 * time.Minute)
 		r.wantState(call, store.Succeeded)
 		if _, there := r.mem.Value("effect"); !there {

@@ -118,15 +118,14 @@ func TestTickIsLateWhileTheStoreIsDown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				op := semel.Define("op", atomicOptions())
-				w := newFaultyStore()
-				r := newRigOver(t, w, task.Options{}, op)
+				r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
 				p := periodic(r, op, func(o *task.PeriodicOptions[input]) { o.CatchUp = 30 * time.Minute })
 				sleep(90 * time.Minute)
 				defer runPeriodic(t, p)()
-				w.setDown(true)
+				r.setDown(true)
 				tick := time.Now().Add(30 * time.Minute)
 				sleep(30*time.Minute + tt.down)
-				w.setDown(false)
+				r.setDown(false)
 				sleep(29 * time.Minute)
 				if tt.want != r.record(p.Call(tick)).State {
 					t.Errorf("the tick is %v, want %v", r.record(p.Call(tick)).State, tt.want)

@@ -3,6 +3,7 @@ package task_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/store/storetest"
 	"github.com/semelgo/semel/task"
 )
 
@@ -43,6 +45,7 @@ type rig struct {
 
 	t      *testing.T
 	mem    *memory.Store
+	faults *storetest.Faulty[*memory.Tx] // the engine's connection to mem
 	worker *task.Worker[*memory.Tx]
 	seen   *eventLog
 }
@@ -51,14 +54,41 @@ type rig struct {
 // its engine.
 func newRig(t *testing.T, mem *memory.Store, o task.Options, ops ...semel.Declared) *rig {
 	t.Helper()
-	r := &rig{t: t, mem: mem, seen: new(eventLog)}
-	r.Engine = newEngine(t, mem, r.seen, ops...)
+	r := &rig{t: t, mem: mem, faults: storetest.NewFaulty(mem, nil), seen: new(eventLog)}
+	r.Engine = newEngine(t, r.faults, r.seen, ops...)
 	worker, err := task.New(r.Engine, o)
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}
 	r.worker = worker
 	return r
+}
+
+// setDown makes all calls of the store fail, or work again.
+func (r *rig) setDown(down bool) {
+	r.faults.Decide(func(storetest.Call) storetest.Fault {
+		if down {
+			return storetest.Refuse()
+		}
+		return storetest.Fault{}
+	})
+}
+
+// swaps returns a list of the Swaps from now on whose first change leads from one
+// state to the other. decide returns the fault of the n-th of them, from 1.
+func (r *rig) swaps(from, to store.State, decide func(n int) storetest.Fault) *syncList[[]store.Change] {
+	list := new(syncList[[]store.Change])
+	r.faults.Decide(func(c storetest.Call) storetest.Fault {
+		if c.Method != "Swap" || c.Changes[0].If.State != from || c.To() != to {
+			return storetest.Fault{}
+		}
+		list.add(slices.Clone(c.Changes))
+		if decide == nil {
+			return storetest.Fault{}
+		}
+		return decide(len(list.all()))
+	})
+	return list
 }
 
 func newEngine[Tx any](t *testing.T, s store.TxStore[Tx], o semel.Observer, ops ...semel.Declared) *semel.Engine[Tx] {

@@ -10,6 +10,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/store/storetest"
 	"github.com/semelgo/semel/task"
 )
 
@@ -120,14 +121,15 @@ func TestRunWaitsForAFunctionThatIgnoresItsContext(t *testing.T) {
 func TestTasksClaimedDuringStopAreReleased(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := semel.Define("op", leasedOptions(semel.Hold()))
-		w := &slowDequeue{faultyStore: newFaultyStore(), requests: make(chan struct{}), answer: make(chan struct{})}
-		engine := newEngine(t, store.TxStore[*memory.Tx](w), nil, op)
-		r := &rig{t: t, mem: w.Store, Engine: engine, seen: new(eventLog)}
-		worker, err := task.New(engine, task.Options{})
-		if err != nil {
-			t.Fatalf("New: %v", err)
-		}
-		r.worker = worker
+		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
+		requested, answer := make(chan struct{}), make(chan struct{})
+		r.faults.Decide(func(c storetest.Call) storetest.Fault {
+			if c.Method == "Dequeue" && c.MethodN == 1 {
+				close(requested)
+				return storetest.Fault{Gate: answer}
+			}
+			return storetest.Fault{}
+		})
 		handle(r, op, func(context.Context, input) (int, error) {
 			t.Error("the function ran, want no run")
 			return 0, nil
@@ -136,10 +138,10 @@ func TestTasksClaimedDuringStopAreReleased(t *testing.T) {
 		r.enqueue(call)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
-		go func() { ended <- worker.Run(ctx) }()
-		<-w.requests
+		go func() { ended <- r.worker.Run(ctx) }()
+		<-requested
 		cancel()
-		close(w.answer)
+		close(answer)
 		if err := <-ended; err != nil {
 			t.Errorf("Run: %v", err)
 		}
@@ -150,19 +152,6 @@ func TestTasksClaimedDuringStopAreReleased(t *testing.T) {
 			t.Errorf("progress %+v, want neither an error nor a crash", p)
 		}
 	})
-}
-
-// slowDequeue delays the answer of Dequeue until the test allows it.
-type slowDequeue struct {
-	*faultyStore
-
-	requests, answer chan struct{}
-}
-
-func (s *slowDequeue) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
-	close(s.requests)
-	<-s.answer
-	return s.faultyStore.Dequeue(ctx, d)
 }
 
 func TestRunTwice(t *testing.T) {

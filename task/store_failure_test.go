@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,31 +14,11 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// faultyDequeuer is a store whose k-th call fails. Unlike storetest's faulty
-// store it implements store.Dequeuer.
-type faultyDequeuer struct {
-	*storetest.Faulty[*memory.Tx]
-
-	mem    *memory.Store
-	decide func(storetest.Call) storetest.Fault
-}
-
-func (f faultyDequeuer) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
-	switch f.decide(storetest.Call{Method: "Dequeue"}) {
-	case storetest.None:
-		return f.mem.Dequeue(ctx, d)
-	case storetest.Lose:
-		_, _ = f.mem.Dequeue(ctx, d)
-	case storetest.Refuse, storetest.Abort:
-	}
-	return nil, storetest.ErrInjected
-}
-
 // TestEachStoreCallFailsOnce, before or after it was applied: no task is lost,
 // no task has its effect twice, and no task stays claimed.
 func TestEachStoreCallFailsOnce(t *testing.T) {
 	t.Parallel()
-	for _, fault := range []storetest.Fault{storetest.Refuse, storetest.Abort, storetest.Lose} {
+	for _, fault := range []storetest.Fault{storetest.Refuse(), storetest.Abort(), storetest.Lose()} {
 		for _, dequeuer := range []bool{true, false} {
 			t.Run(fmt.Sprint(fault, ", a Dequeuer: ", dequeuer), func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
@@ -61,16 +40,15 @@ func TestEachStoreCallFailsOnce(t *testing.T) {
 func runWithFailure(t *testing.T, fault storetest.Fault, dequeuer bool, k int) int {
 	t.Helper()
 	r := &rig{t: t, mem: memory.New(memory.Options{}), seen: new(eventLog)}
-	var n atomic.Int64
-	decide := func(storetest.Call) storetest.Fault {
-		if n.Add(1) == int64(k) {
+	r.faults = storetest.NewFaulty(r.mem, func(c storetest.Call) storetest.Fault {
+		if c.N == k {
 			return fault
 		}
-		return storetest.None
-	}
-	var s store.TxStore[*memory.Tx] = storetest.NewFaulty(r.mem, decide)
-	if dequeuer {
-		s = faultyDequeuer{storetest.NewFaulty(r.mem, decide), r.mem, decide}
+		return storetest.Fault{}
+	})
+	var s store.TxStore[*memory.Tx] = r.faults
+	if !dequeuer {
+		s = r.faults.Plain()
 	}
 	inTx, ended := semel.Define("in_tx", atomicOptions()), semel.Define("ended", leasedOptions(semel.AtLeastOnce()))
 	engine, err := semel.New(s, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{inTx, ended}, Observer: r.seen, Lease: lease})
@@ -118,7 +96,7 @@ func runWithFailure(t *testing.T, fault storetest.Fault, dequeuer bool, k int) i
 	if got := len(runs.all()); got != 1 {
 		t.Errorf("call %d fails by %v: the leased task ran %d times", k, fault, got)
 	}
-	calls := int(n.Load())
+	calls := r.faults.Calls()
 	stop()
 	if err := engine.Close(t.Context()); err != nil {
 		t.Errorf("Close: %v", err)

@@ -14,11 +14,13 @@ type layer int
 const (
 	ground layer = iota
 	contract
+	mechanisms
 	rules
 	core
 	patterns
 	conformance
 	stores
+	edgeParts // what the server's and the client's side of an edge share
 	edges
 	surfaces
 	programs
@@ -33,6 +35,11 @@ func layers() map[string]layer {
 		"internal/": ground,
 
 		"store": contract,
+
+		"internal/cache":     mechanisms,
+		"internal/canonical": mechanisms,
+		"internal/lazyctx":   mechanisms,
+		"internal/timers":    mechanisms,
 
 		"internal/protocol": rules,
 
@@ -49,11 +56,14 @@ func layers() map[string]layer {
 
 		"store/": stores,
 
-		"semelhttp":      edges,
-		"semelgrpc":      edges,
-		"semelwatermill": edges,
-		"semelotel":      edges,
-		"semeltest/pin":  edges,
+		"semelhttp/internal/": edgeParts,
+
+		"semelhttp":        edges,
+		"semelhttp/client": edges,
+		"semelgrpc":        edges,
+		"semelwatermill":   edges,
+		"semelotel":        edges,
+		"semeltest/pin":    edges,
 
 		"migrate":      surfaces,
 		"console":      surfaces,
@@ -116,7 +126,10 @@ func TestRootImports(t *testing.T) {
 	if i < 0 {
 		t.Fatal("the root package is missing")
 	}
-	allowed := []string{module + "/store", module + "/internal/protocol", module + "/internal/groupcommit"}
+	allowed := []string{module + "/store"}
+	for _, name := range []string{"cache", "canonical", "clock", "groupcommit", "lazyctx", "protocol", "timers"} {
+		allowed = append(allowed, module+"/internal/"+name)
+	}
 	for _, path := range packages(t)[i].Imports {
 		if !std(path) && !slices.Contains(allowed, path) {
 			t.Errorf("the root imports %s; it may import the standard library and %v only", path, allowed)

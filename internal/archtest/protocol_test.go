@@ -45,7 +45,7 @@ func comparisons() map[string]string {
 		".Outcome.Failure":               decodes,
 		".ProgressOf":                    decodes,
 		".IsDeadLetter":                  decodes,
-		".endError":                      "the error for each state of a record that an attempt has left",
+		".Attempt.endError":              "the error for each state of a record that an attempt has left",
 		".endKind":                       observes,
 		".operation.proof":               "reads the verdict of the user's Classify",
 		".AttemptError.Is":               "reports the error's own verdict",

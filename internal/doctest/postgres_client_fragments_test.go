@@ -16,6 +16,7 @@ import (
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/migrate"
 	"github.com/semelgo/semel/semelhttp"
+	"github.com/semelgo/semel/semelhttp/client"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/store/postgres"
@@ -61,9 +62,9 @@ func runPostgresFragment(t *testing.T) {
 
 // charging contains the fragment of docs/choosing.md.
 func charging(ctx context.Context, url string, body io.Reader) (*http.Client, *http.Request, error) {
-	client := &http.Client{Transport: &semelhttp.Transport{}}
-	r, err := http.NewRequestWithContext(semelhttp.WithChildKey(ctx, "charge"), "POST", url, body)
-	return client, r, err
+	retrying := &http.Client{Transport: &client.Transport{}}
+	r, err := http.NewRequestWithContext(client.WithChildKey(ctx, "charge"), "POST", url, body)
+	return retrying, r, err
 }
 
 // runClientFragment sends the request from two attempts of one operation, which must have
@@ -78,11 +79,11 @@ func runClientFragment(t *testing.T) {
 	call := semel.Define("pay", semel.OperationOptions[string]{Policy: semel.AtLeastOnce()}).Call(semel.ScopeOf("ann"), "k", "in")
 	for range 2 {
 		_, _, err := semel.Do(t.Context(), engine, call, func(ctx context.Context) (string, error) {
-			client, r, err := charging(ctx, receiver.URL, strings.NewReader("{}"))
+			retrying, r, err := charging(ctx, receiver.URL, strings.NewReader("{}"))
 			if err != nil {
 				return "", err
 			}
-			resp, err := client.Do(r)
+			resp, err := retrying.Do(r)
 			if err != nil {
 				return "", err
 			}

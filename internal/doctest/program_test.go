@@ -149,6 +149,10 @@ func start(t *testing.T, binary, addr string) string {
 	}
 }
 
+// testClient has a transport of its own: httptest.Server.Close closes the idle
+// connections of http.DefaultTransport, also one that a parallel test is about to use.
+var testClient = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+
 type answer struct {
 	body     string
 	replayed bool
@@ -164,7 +168,7 @@ func post(t *testing.T, base, key, body string) (answer, int) {
 	if key != "" {
 		req.Header.Set(semelhttp.HeaderKey, key)
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := testClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}

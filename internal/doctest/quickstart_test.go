@@ -98,7 +98,7 @@ func serveOrders(t *testing.T, program, serve string) {
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		req.Header.Set("X-User", "ann")
 		req.Header.Set(semelhttp.HeaderKey, "key-9")
-		res := must(http.DefaultClient.Do(req))
+		res := must(testClient.Do(req))
 		res.Body.Close()
 		if got := res.Header.Get(semelhttp.HeaderReplayed); res.StatusCode != http.StatusOK || got != replayed {
 			t.Errorf("status %d, replayed %q, want 200 and %q", res.StatusCode, got, replayed)

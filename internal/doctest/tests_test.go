@@ -10,7 +10,6 @@ import (
 )
 
 var (
-	testName = regexp.MustCompile(`^(?:Test|Fuzz|Benchmark|Example)[A-Z]\w*$`)
 	// aTest finds a test in backticks, with or without its package.
 	aTest = regexp.MustCompile("`(?:([a-z][\\w/]*) )?((?:Test|Fuzz|Benchmark|Example)[A-Z]\\w*)(/[^`]*)?`")
 	// declaredTest finds the declaration of a test.

@@ -12,9 +12,8 @@ import (
 )
 
 const (
-	english      = "README.md"
-	errorsPage   = "docs/errors.md"
-	settingsPage = "docs/settings.md"
+	english    = "README.md"
+	errorsPage = "docs/errors.md"
 
 	chineseSuffix = ".zh-CN.md"
 )

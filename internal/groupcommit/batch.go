@@ -1,20 +1,15 @@
 package groupcommit
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // Batch is a list of requests that are sent together.
 type Batch[Req, Res any] struct {
-	// Requests has the requests of the batch in the order of their keys, each key
-	// once. Joined requests follow in the order of their arrival.
+	// Requests has each key once, in the order of arrival. Joined requests follow.
 	Requests []Req
 
-	items        []*Item[Req, Res] // in the order of Requests; with Shared, several per request
-	requestIndex []int             // index into Requests of each item; nil: the item's own index
-	deadline     time.Time         // of the oldest item
-	elapsed      time.Duration     // duration of the flush; zero: unknown
+	items        []*Item[Req, Res]
+	requestIndex []int     // with Shared: index into Requests of each item
+	deadline     time.Time // of the oldest item
 
 	// joinLimit is the size up to which requests may join; zero: none may join.
 	joinLimit int
@@ -24,37 +19,24 @@ type Batch[Req, Res any] struct {
 // request can be sent now; then the loop ends that Enqueue or Settle has called for.
 func (g *Batcher[K, Req, Res]) Take() *Batch[Req, Res] {
 	g.mu.Lock()
-	items := g.takeWaiting(g.config.MaxBatch, g.nextKind())
+	items := g.takeWaiting(g.config.MaxBatch)
 	if len(items) == 0 {
 		g.running--
-		g.mu.Unlock()
-		return nil
 	}
-	buffer := g.buffer()
 	g.mu.Unlock()
-	return g.newBatch(items, buffer)
-}
-
-// buffer returns an empty request slice for reuse, or nil.
-func (g *Batcher[K, Req, Res]) buffer() []Req {
-	last := len(g.buffers) - 1
-	if last < 0 {
+	if len(items) == 0 {
 		return nil
 	}
-	buffer := g.buffers[last]
-	g.buffers = g.buffers[:last]
-	return buffer
+	return g.newBatch(items)
 }
 
-// takeWaiting removes up to limit waiting items of a kind whose keys are not in
-// flight, and returns them in the order of their arrival.
-func (g *Batcher[K, Req, Res]) takeWaiting(limit, kind int) []*Item[Req, Res] {
+// takeWaiting removes up to limit waiting items whose keys are not in flight, and
+// returns them in the order of their arrival.
+func (g *Batcher[K, Req, Res]) takeWaiting(limit int) []*Item[Req, Res] {
 	items := make([]*Item[Req, Res], 0, min(len(g.waiting), limit))
 	rest := g.waiting[:0]
 	for _, it := range g.waiting {
-		other := kind != anyKind && g.config.Kind(&it.request) != kind
-		if len(items) == limit || other || !g.acquireKey(it) {
-			it.skipped = it.skipped || other
+		if len(items) == limit || !g.acquireKey(it) {
 			rest = append(rest, it)
 			continue
 		}
@@ -66,74 +48,8 @@ func (g *Batcher[K, Req, Res]) takeWaiting(limit, kind int) []*Item[Req, Res] {
 	return items
 }
 
-const (
-	anyKind = -1
-	// maxMixed is the size up to which a batch contains all kinds: the larger batch
-	// gains more than a single kind does. With high latency the limit is
-	// maxMixedSlow, because a skipped request waits for one more round trip.
-	maxMixed     = 16
-	maxMixedSlow = 64
-	// minKindShare is the share of the waiting requests that is enough for a batch of
-	// a single kind: one in minKindShare.
-	minKindShare = 3
-)
-
-// nextKind chooses the kind of the next batch: the kind of the oldest skipped item,
-// else of the oldest item; or anyKind if that kind has too few items. A skipped item
-// is therefore in the next batch, or in the first one after its key is free. Callers
-// whose requests were settled together send the next ones together, so their batches
-// stay of one kind.
-func (g *Batcher[K, Req, Res]) nextKind() int {
-	limit := maxMixed
-	if g.latency.isHigh() {
-		limit = maxMixedSlow
-	}
-	if g.config.Kind == nil || len(g.waiting) <= limit {
-		return anyKind
-	}
-	oldest := g.oldest()
-	if oldest == nil {
-		return anyKind
-	}
-	kind, same := g.config.Kind(&oldest.request), 0
-	for _, it := range g.waiting {
-		if g.config.Kind(&it.request) == kind {
-			same++
-		}
-	}
-	if same*minKindShare < len(g.waiting) {
-		return anyKind
-	}
-	return kind
-}
-
-// oldest returns the oldest skipped item, else the oldest item. It ignores items
-// whose keys are in flight.
-func (g *Batcher[K, Req, Res]) oldest() (first *Item[Req, Res]) {
-	for _, it := range g.waiting {
-		switch {
-		case first != nil && !it.skipped || g.keyInflight(it):
-		case it.skipped:
-			return it
-		default:
-			first = it
-		}
-	}
-	return first
-}
-
-// keyInflight reports whether a running batch contains the key of the item. With
-// Shared, a key may be in several batches, so the result is false.
-func (g *Batcher[K, Req, Res]) keyInflight(it *Item[Req, Res]) bool {
-	if g.config.Shared {
-		return false
-	}
-	_, inflight := g.inflight[g.config.Key(&it.request)]
-	return inflight
-}
-
 // acquireKey reserves the key of the item for one batch. It reports false if another
-// batch has the key.
+// batch has the key. With Shared, a key may be in several batches.
 func (g *Batcher[K, Req, Res]) acquireKey(it *Item[Req, Res]) bool {
 	if g.config.Shared {
 		return true
@@ -146,24 +62,27 @@ func (g *Batcher[K, Req, Res]) acquireKey(it *Item[Req, Res]) bool {
 	return true
 }
 
-// newBatch sorts the items and merges shared requests. It reuses buffer.
-func (g *Batcher[K, Req, Res]) newBatch(items []*Item[Req, Res], buffer []Req) *Batch[Req, Res] {
-	deadline := items[0].deadline
-	slices.SortStableFunc(items, func(a, b *Item[Req, Res]) int {
-		return g.config.Compare(g.config.Key(&a.request), g.config.Key(&b.request))
-	})
-	b := &Batch[Req, Res]{Requests: slices.Grow(buffer, len(items)), items: items, deadline: deadline}
-	if g.config.Shared {
-		b.requestIndex = make([]int, len(items))
-	}
-	for i, it := range items {
-		same := g.config.Shared && i > 0 && g.config.Key(&items[i-1].request) == g.config.Key(&it.request)
-		if !same {
+// newBatch lists the requests of the items. With Shared, items of one key share one
+// request.
+func (g *Batcher[K, Req, Res]) newBatch(items []*Item[Req, Res]) *Batch[Req, Res] {
+	b := &Batch[Req, Res]{Requests: make([]Req, 0, len(items)), items: items, deadline: items[0].deadline}
+	if !g.config.Shared {
+		for _, it := range items {
 			b.Requests = append(b.Requests, it.request)
 		}
-		if g.config.Shared {
-			b.requestIndex[i] = len(b.Requests) - 1
+		return b
+	}
+	b.requestIndex = make([]int, len(items))
+	indexes := make(map[K]int, len(items))
+	for i, it := range items {
+		k := g.config.Key(&it.request)
+		index, shared := indexes[k]
+		if !shared {
+			index = len(b.Requests)
+			indexes[k] = index
+			b.Requests = append(b.Requests, it.request)
 		}
+		b.requestIndex[i] = index
 	}
 	return b
 }
@@ -179,15 +98,9 @@ func (g *Batcher[K, Req, Res]) Settle(b *Batch[Req, Res], results []Res, err err
 	}
 	g.mu.Lock()
 	if !g.config.Shared {
-		for i := range b.Requests {
-			delete(g.inflight, g.config.Key(&b.Requests[i]))
+		for _, it := range b.items {
+			delete(g.inflight, g.config.Key(&it.request))
 		}
-	}
-	if err == nil {
-		// After an error Flush may still read the slice, so it is not reused.
-		clear(b.Requests)
-		g.buffers, b.Requests = append(g.buffers, b.Requests[:0]), nil
-		g.latency.add(len(b.items), b.elapsed)
 	}
 	g.removePending(len(b.items))
 	if more = len(g.waiting) > 0 || len(b.items) > 1; !more {
@@ -195,7 +108,7 @@ func (g *Batcher[K, Req, Res]) Settle(b *Batch[Req, Res], results []Res, err err
 	}
 	g.mu.Unlock()
 	for _, it := range b.items {
-		it.done <- struct{}{}
+		close(it.done)
 	}
 	return more
 }

@@ -26,15 +26,8 @@ type Config[K comparable, Req, Res any] struct {
 	// follow the results of the first ones. FlushJoinable must not call more after
 	// it has returned. It cannot be combined with Shared.
 	FlushJoinable func(ctx context.Context, requests []Req, more func() []Req) ([]Res, error)
-	// Key returns the key of a request. Compare orders keys.
-	Key     func(r *Req) K
-	Compare func(a, b K) int
-	// Kind, if set, separates requests that cost more in one batch than in two.
-	// When many requests wait, a batch contains a single kind, provided that it is
-	// still large enough; the other requests go into the next batch. If even a small
-	// batch takes a millisecond, waiting for the next batch costs more than mixing,
-	// and larger batches stay mixed. Kind must not return a negative number.
-	Kind func(r *Req) int
+	// Key returns the key of a request.
+	Key func(r *Req) K
 	// Shared lets requests of one key share one place in a batch and its result.
 	// Otherwise such requests go into successive batches.
 	Shared bool
@@ -58,17 +51,14 @@ type Config[K comparable, Req, Res any] struct {
 // Batcher combines requests into batches. It is safe for concurrent use.
 type Batcher[K comparable, Req, Res any] struct {
 	config Config[K, Req, Res]
-	pool   sync.Pool // of unused items
 
 	mu       sync.Mutex
 	waiting  []*Item[Req, Res]
 	inflight map[K]struct{} // keys of the running batches, unless Shared
 	running  int            // batches that run or are about to run
 	pending  int            // items that wait or are in a running batch
-	latency  latency
-	idle     chan struct{} // closed when pending is zero; nil without a waiter
-	buffers  [][]Req       // request slices of settled batches, for reuse
-	timer    *time.Timer   // fires at the deadline of the oldest waiting item
+	idle     chan struct{}  // closed when pending is zero; nil without a waiter
+	timer    *time.Timer    // fires at the deadline of the oldest waiting item
 	timerSet bool
 }
 
@@ -81,7 +71,6 @@ func New[K comparable, Req, Res any](c Config[K, Req, Res]) *Batcher[K, Req, Res
 			return ctx, cancel
 		}
 	}
-	g.pool.New = func() any { return &Item[Req, Res]{done: make(chan struct{}, 1)} }
 	return g
 }
 
@@ -89,19 +78,22 @@ func New[K comparable, Req, Res any](c Config[K, Req, Res]) *Batcher[K, Req, Res
 type Item[Req, Res any] struct {
 	request  Req
 	deadline time.Time
-	taken    bool          // a batch contains the item
-	skipped  bool          // a batch of another kind did not take the item
-	done     chan struct{} // receives once when the item is settled
+	taken    bool          // a batch contains the item, or it has expired
+	done     chan struct{} // closed when the item is settled
 
 	result Res
 	err    error
-
-	single     Batch[Req, Res] // a batch with this item only
-	singleItem [1]*Item[Req, Res]
 }
 
 // Settled reports whether the item has a result or an error.
-func (it *Item[Req, Res]) Settled() bool { return len(it.done) > 0 }
+func (it *Item[Req, Res]) Settled() bool {
+	select {
+	case <-it.done:
+		return true
+	default:
+		return false
+	}
+}
 
 // Enqueue adds a request. With force it ignores MaxWaiting. If single is not nil, it
 // is a batch of this request only, and the caller must flush and settle it. If start
@@ -112,19 +104,18 @@ func (g *Batcher[K, Req, Res]) Enqueue(r Req, force bool) (it *Item[Req, Res], s
 	if len(g.waiting) >= g.config.MaxWaiting && !force {
 		return nil, nil, false, ErrFull
 	}
-	it = g.pool.Get().(*Item[Req, Res])
-	it.request, it.deadline = r, time.Now().Add(g.config.Timeout) //nolint:forbidigo // not compared with the store's times
+	deadline := time.Now().Add(g.config.Timeout) //nolint:forbidigo // not compared with the store's times
+	it = &Item[Req, Res]{request: r, deadline: deadline, done: make(chan struct{})}
 	g.pending++
 	if start = g.mayStart(); start {
 		g.running++
 	}
 	if start && len(g.waiting) == 0 && g.acquireKey(it) {
-		it.taken, it.singleItem[0] = true, it
-		it.single = Batch[Req, Res]{Requests: append(g.buffer(), r), items: it.singleItem[:], deadline: it.deadline}
-		return it, &it.single, false, nil
+		it.taken = true
+		return it, &Batch[Req, Res]{Requests: []Req{r}, items: []*Item[Req, Res]{it}, deadline: deadline}, false, nil
 	}
 	g.waiting = append(g.waiting, it)
-	g.setTimer(it.deadline)
+	g.setTimer(deadline)
 	return it, nil, start, nil
 }
 
@@ -157,10 +148,4 @@ func (g *Batcher[K, Req, Res]) removePending(n int) {
 		close(g.idle)
 		g.idle = nil
 	}
-}
-
-// recycle puts an item into the pool.
-func (g *Batcher[K, Req, Res]) recycle(it *Item[Req, Res]) {
-	*it = Item[Req, Res]{done: it.done}
-	g.pool.Put(it)
 }

@@ -59,7 +59,7 @@ func (s *recordingStore) flushed() [][]request {
 // newBatcher returns a batcher that flushes to s, unless change sets another Flush.
 func newBatcher(s *recordingStore, change func(*config)) *batcher {
 	c := config{
-		Flush: s.flush, Key: func(r *request) int { return r.key }, Compare: func(a, b int) int { return a - b },
+		Flush: s.flush, Key: func(r *request) int { return r.key },
 		Flushers: 1, ParallelAt: 1, MaxBatch: 100, MaxWaiting: 1000, Timeout: time.Minute,
 	}
 	if change != nil {
@@ -109,7 +109,7 @@ func TestLoneCallerFlushesItself(t *testing.T) {
 	}
 }
 
-func TestWaitingRequestsShareASortedBatch(t *testing.T) {
+func TestWaitingRequestsShareABatch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &recordingStore{gate: make(chan struct{})}
@@ -121,9 +121,9 @@ func TestWaitingRequestsShareASortedBatch(t *testing.T) {
 				t.Errorf("caller %d received %v, %v", i, results[i], errs[i])
 			}
 		}
-		want := "[[{5 0}] [{3 2} {7 3} {9 1}]]"
+		want := "[[{5 0}] [{9 1} {3 2} {7 3}]]"
 		if got := fmt.Sprint(s.flushed()); got != want {
-			t.Errorf("flushed %s, want %s: the first alone, the others in one batch, sorted by key", got, want)
+			t.Errorf("flushed %s, want %s: the first alone, the others in one batch", got, want)
 		}
 	})
 }
@@ -178,6 +178,21 @@ func TestKeyIsInOneRunningBatch(t *testing.T) {
 	})
 }
 
+func TestManyRequestsOfOneKeyDoNotDelayOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &recordingStore{gate: make(chan struct{})}
+		wait := callAll(t.Context(), newBatcher(s, nil), request{1, 0}, request{2, 1}, request{2, 2}, request{2, 3}, request{3, 4})
+		close(s.gate)
+		if _, errs := wait(); errors.Join(errs...) != nil {
+			t.Errorf("the callers received %v", errs)
+		}
+		if got := fmt.Sprint(s.flushed()); got != "[[{1 0}] [{2 1} {3 4}] [{2 2}] [{2 3}]]" {
+			t.Errorf("flushed %s, want key 3 in the first batch after the running one", got)
+		}
+	})
+}
+
 func TestSharedRequestsOfOneKeyShareAResult(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -191,7 +206,7 @@ func TestSharedRequestsOfOneKeyShareAResult(t *testing.T) {
 				t.Errorf("caller %d received %v, %v, want key %d", i, results[i], errs[i], key)
 			}
 		}
-		if got := fmt.Sprint(s.flushed()); got != "[[{1 0}] [{1 2} {2 1}]]" {
+		if got := fmt.Sprint(s.flushed()); got != "[[{1 0}] [{2 1} {1 2}]]" {
 			t.Errorf("flushed %s, want each key of a batch once", got)
 		}
 	})
@@ -239,32 +254,4 @@ func TestSecondBatchStartsAtParallelAt(t *testing.T) {
 		few()
 		more()
 	})
-}
-
-// TestRequestsBelongToFlushAfterAnError: after an error, the store may still send the
-// requests, so the batcher must not reuse their slice.
-func TestRequestsBelongToFlushAfterAnError(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		name string
-		err  error
-		want request
-	}{
-		{"answered", nil, request{2, 2}},
-		{"lost", errors.New("lost"), request{1, 1}},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			g := newBatcher(&recordingStore{}, nil)
-			_, first, _, _ := g.Enqueue(request{1, 1}, false)
-			kept := first.Requests
-			g.Settle(first, []request{{}}, test.err)
-			if _, second, _, err := g.Enqueue(request{2, 2}, false); second == nil || err != nil {
-				t.Fatalf("Enqueue = %v, %v, want a batch", second, err)
-			}
-			if kept[0] != test.want {
-				t.Errorf("the slice of the first batch holds %v, want %v", kept[0], test.want)
-			}
-		})
-	}
 }

@@ -23,22 +23,15 @@ func (g *Batcher[K, Req, Res]) Do(ctx context.Context, r Req, force bool) (resul
 	}
 	switch {
 	case g.wait(ctx, it):
-		return g.result(it)
+		return it.result, it.err
 	case g.Withdraw(it):
 		return result, fmt.Errorf("%w: %w", ErrNotSent, ctx.Err())
 	default:
 		return result, &AbandonedError[Res]{cause: ctx.Err(), wait: func() (Res, error) { //nolint:contextcheck // the caller's context has ended
 			g.wait(context.Background(), it)
-			return g.result(it)
+			return it.result, it.err
 		}}
 	}
-}
-
-// result returns the result of a settled item and recycles the item.
-func (g *Batcher[K, Req, Res]) result(it *Item[Req, Res]) (Res, error) {
-	result, err := it.result, it.err
-	g.recycle(it)
-	return result, err
 }
 
 // AbandonedError is returned when a caller stops waiting while its request is being
@@ -54,7 +47,7 @@ func (e *AbandonedError[Res]) Error() string { return "abandoned in flight: " + 
 // Unwrap returns the error of the caller's context.
 func (e *AbandonedError[Res]) Unwrap() error { return e.cause }
 
-// Wait waits for the result and returns it. It must be called at most once.
+// Wait waits for the result and returns it.
 func (e *AbandonedError[Res]) Wait() (Res, error) { return e.wait() }
 
 // flushAll flushes batches until no request waits.
@@ -144,13 +137,12 @@ func (g *Batcher[K, Req, Res]) flushBatch(ctx context.Context, b *Batch[Req, Res
 	}()
 	ctx, release := g.config.WithDeadline(ctx, b.deadline)
 	defer release()
-	begun := time.Now() //nolint:forbidigo // not compared with the store's times
 	if b.joinLimit > len(b.items) {
 		results, err = g.config.FlushJoinable(ctx, b.Requests, func() []Req { return g.join(b) })
 	} else {
 		results, err = g.config.Flush(ctx, b.Requests)
 	}
-	b.elapsed, returned = time.Since(begun), true //nolint:forbidigo // as above
+	returned = true
 	return more
 }
 

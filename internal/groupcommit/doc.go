@@ -5,10 +5,9 @@
 // alone and at once; it costs one lock. Requests that arrive later wait, and the
 // next batch takes all of them. Batches therefore grow with the number of callers.
 //
-// A batch is sorted by key, so batches of several processes cannot deadlock. A key
-// is in at most one running batch. Requests that join a running batch are appended
-// unsorted: only a store with a single writer lets them join. Each result goes to
-// the item that requested it, not to other items of the same key.
+// A batch has its requests in the order of their arrival, and a key is in at most one
+// running batch. Each result goes to the item that requested it, not to other items of
+// the same key.
 //
 // The methods [Batcher.Enqueue], [Batcher.Take], [Batcher.Settle] and
 // [Batcher.Withdraw] neither wait nor start goroutines. [Batcher.Do] adds both.

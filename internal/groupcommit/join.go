@@ -18,7 +18,7 @@ func (g *Batcher[K, Req, Res]) join(b *Batch[Req, Res]) []Req {
 		b.joinLimit = 0
 	}
 	g.mu.Lock()
-	items := g.takeWaiting(rest, anyKind)
+	items := g.takeWaiting(rest)
 	g.mu.Unlock()
 	b.items = append(b.items, items...)
 	for _, it := range items {

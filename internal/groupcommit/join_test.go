@@ -33,16 +33,24 @@ func (s *joinableStore) flushJoinable(_ context.Context, requests []request, mor
 	return all, nil
 }
 
+// withKeys returns n requests with successive keys.
+func withKeys(first, n int) (requests []request) {
+	for i := range n {
+		requests = append(requests, request{first + i, 0})
+	}
+	return requests
+}
+
 // runningBatch returns a batcher with a running batch of the keys 11 to 14, which
 // waits for start. Eleven requests were pending before, so it expects eleven.
 func (s *joinableStore) runningBatch(t *testing.T, maxBatch int) (*batcher, func() ([]request, []error)) {
 	t.Helper()
 	s.gate, s.start = make(chan struct{}), make(chan struct{})
 	g := newBatcher(&s.recordingStore, func(c *config) { c.FlushJoinable, c.MaxBatch = s.flushJoinable, maxBatch })
-	before := callAll(t.Context(), g, ofKind(0, 0, 8)...)
+	before := callAll(t.Context(), g, withKeys(0, 8)...)
 	s.gate <- struct{}{} // the first request was sent alone
 	synctest.Wait()
-	first := callAll(t.Context(), g, ofKind(0, 11, 4)...)
+	first := callAll(t.Context(), g, withKeys(11, 4)...)
 	s.gate <- struct{}{}
 	before()
 	synctest.Wait()
@@ -81,7 +89,7 @@ func TestJoiningIsLimitedToTheExpectedSize(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var s joinableStore
 			g, first := s.runningBatch(t, test.maxBatch)
-			others := callAll(t.Context(), g, ofKind(0, 21, 20)...)
+			others := callAll(t.Context(), g, withKeys(21, 20)...)
 			close(s.start)
 			first()
 			others()

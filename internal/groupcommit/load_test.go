@@ -32,8 +32,7 @@ func TestEachCallerReceivesItsOwnResult(t *testing.T) {
 				}
 				return requests, nil
 			},
-			Key: func(r *request) int { return r.key }, Compare: func(a, b int) int { return a - b },
-			Kind:     func(r *request) int { return r.caller % 2 },
+			Key:      func(r *request) int { return r.key },
 			Flushers: flushers, ParallelAt: 8, MaxBatch: 32, MaxWaiting: 1000, Timeout: 1 << 40,
 		})
 		var all sync.WaitGroup

@@ -54,10 +54,8 @@ func (g *Batcher[K, Req, Res]) wait(ctx context.Context, it *Item[Req, Res]) boo
 	if g.config.Scheduler != nil && !it.Settled() {
 		g.config.Scheduler.Wait(ctx, it.request, it.Settled)
 	}
-	select {
-	case <-it.done:
+	if it.Settled() {
 		return true
-	default:
 	}
 	select {
 	case <-it.done:

@@ -43,6 +43,6 @@ func (g *Batcher[K, Req, Res]) expire() {
 	g.mu.Unlock()
 	for _, it := range expired {
 		it.err = fmt.Errorf("%w: %w", ErrNotSent, context.DeadlineExceeded)
-		it.done <- struct{}{}
+		close(it.done)
 	}
 }

@@ -17,14 +17,14 @@ import (
 // orphanEnv tells a child of this test which servers it is to start.
 const orphanEnv = "SEMEL_REALTEST_ORPHAN"
 
-// orphan is what a child says about its servers.
+// childReport lists the servers of a child.
 type childReport struct {
 	Addrs []string // none may answer once the child has ended
 	Homes []string // none may be there
 }
 
-// haveServers is what the child does: it starts servers, says where they are,
-// and waits for its end, or ends at once.
+// runServers runs in the child: it starts servers, reports their addresses, and waits
+// to be killed, or ends at once.
 func runServers(t *testing.T, kind string) {
 	t.Helper()
 	o := serversOf(t, kind)

@@ -19,7 +19,7 @@ func installed(versions ...string) []string {
 	return paths
 }
 
-// verdicts writes down what becomes of a test, in place of the test.
+// recordingTB records how a test ends, without ending it.
 type recordingTB struct {
 	testing.TB // has what is not asked for here
 

@@ -11,7 +11,7 @@ import (
 	"github.com/semelgo/semel/internal/realtest"
 )
 
-// TestEachTestHasADatabaseOfItsOwn on the one server.
+// TestEachTestHasItsOwnDatabase on the shared server.
 func TestEachTestHasItsOwnDatabase(t *testing.T) {
 	t.Parallel()
 	s := realtest.Postgres(t)
@@ -36,7 +36,7 @@ func TestDatabaseEndsWithItsTest(t *testing.T) {
 	}
 }
 
-// ending is a test that ends before the test that has it.
+// fakeTest is a test that ends before the real test.
 type fakeTest struct {
 	testing.TB
 
@@ -140,7 +140,7 @@ func TestPausedServerIsSilent(t *testing.T) {
 	}
 }
 
-// TestServerThatCannotStartSaysWhy with the end of its log.
+// TestFailedStartReportsTheLog: the error has the end of the server's log.
 func TestFailedStartReportsTheLog(t *testing.T) {
 	t.Parallel()
 	realtest.Postgres(t) // skips where there is none

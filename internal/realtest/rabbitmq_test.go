@@ -85,7 +85,7 @@ func TestKilledBrokerKeepsDurableMessages(t *testing.T) {
 	mustNotAnswer(t, url)
 }
 
-// mustBeSilentInAPause and go on where it was.
+// mustBeSilentWhilePaused requires that the broker continues after the pause.
 func mustBeSilentWhilePaused(t *testing.T, s *realtest.Broker, ch *amqp.Channel) {
 	t.Helper()
 	s.Pause()
@@ -110,7 +110,7 @@ func mustNotAnswer(t *testing.T, url string) {
 	}
 }
 
-// TestBrokerWhosePortIsTakenSaysSo: another process has the port, and may not
+// TestBrokerReportsATakenPort: another process has the port, and may not
 // answer; the broker then tries another port.
 func TestBrokerReportsATakenPort(t *testing.T) {
 	t.Parallel()

@@ -26,7 +26,7 @@ const startCeiling = 3 * time.Minute
 // files.
 var errInUse = errors.New("in use")
 
-// sign is what a server is known by once it is ready.
+// readinessProbe recognizes a server that is ready.
 type readinessProbe struct {
 	ask  func(ctx context.Context) (string, error) // returns the server's identity
 	want string

@@ -10,11 +10,11 @@ func batchMutants() []mutant {
 		},
 		{
 			name: "batch told as done although something else stands", plan: "batch/nobody", watch: "I3t",
-			edits: []edit{{"run_batch.go", "		i.current, i.change = recordOf(answer), store.Change{}\n", "		if recordOf(answer).State == store.Pending {\n			return store.Committed, nil\n		}\n		i.current, i.change = recordOf(answer), store.Change{}\n"}},
+			edits: []edit{{"run_batch.go", "		i.setBase(recordOf(answer))\n", "		if recordOf(answer).State == store.Pending {\n			return store.Committed, nil\n		}\n		i.setBase(recordOf(answer))\n"}},
 		},
 		{
 			name: "batch whose record is written by itself", plan: "batch/faults", watch: "I3",
-			edits: []edit{{"run_batch.go", "	return send(waiting, i.change, !i.call.op.optimistic)\n", `	if answer, err := i.c.swap(ctx, &i.change, 1); err != nil || !answer.Applied(i.change) {
+			edits: []edit{{"run_batch.go", "	return send(waiting, i.change, !i.call.op.optimistic)\n", `	if answer, err := i.c.writer.swap(ctx, &i.change, 1); err != nil || !answer.Applied(i.change) {
 		return answer, store.NotCommitted, err
 	}
 	return send(waiting, i.change, !i.call.op.optimistic)
@@ -36,11 +36,11 @@ func memoryMutants() []mutant {
 	return []mutant{
 		{
 			name: "memory that never ages", plan: "inline/aging", watch: "I17",
-			edits: []edit{{"cache.go", "k.gone.Load() || until(k.until) <= 0 {", "k.gone.Load() {"}},
+			edits: []edit{{"internal/cache/cache.go", "k.gone.Load() || clock.Until(k.until) <= 0 {", "k.gone.Load() {"}},
 		},
 		{
 			name: "memory that each repeat renews", plan: "task-do/aging", watch: "I17",
-			edits: []edit{{"cache.go", "	if !k.used.Load() { // an unnecessary write would slow other processors down", "	k.until = now().Add(1000 * time.Hour)\n	if !k.used.Load() { // a write"}},
+			edits: []edit{{"internal/cache/cache.go", "	if !k.used.Load() { // an unnecessary write would slow other processors down", "	k.until = clock.Now().Add(1000 * time.Hour)\n	if !k.used.Load() { // a write"}},
 		},
 	}
 }

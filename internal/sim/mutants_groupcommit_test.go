@@ -8,7 +8,7 @@ func laneMutants() []mutant {
 			name: "batch matched by key only", plan: "heal/crowd", watch: "I11",
 			edits: []edit{
 				{"batching.go", "		Flush: s.Swap, ", "		Flush: s.Swap, Shared: true, "},
-				{"apply.go", "		case answer.HasToken(d.Change.To.Token):\n", "		case !answer.Busy && answer.Record == nil:\n"},
+				{"writer.go", "		case answer.HasToken(d.Change.To.Token):\n", "		case !answer.Busy && answer.Record == nil:\n"},
 			},
 		},
 		{
@@ -25,12 +25,13 @@ func laneMutants() []mutant {
 		},
 		{
 			name: "batch without an answer told as in force", plan: "hold/together", watch: "I11",
-			edits: []edit{{"batching.go", "	if tries == 1 || ctx.Err() != nil {\n		return answer, err\n", "	if tries != 1 {\n		return store.SwapResult{Token: change.To.Token}, nil\n"}},
+			edits: []edit{{"swap.go", "	if tries == 1 || ctx.Err() != nil {\n		return answer, err\n", "	if tries != 1 {\n		return store.SwapResult{Token: change.To.Token}, nil\n"}},
 		},
 		{
 			name: "memory filled before the commit", plan: "atleastonce/cached", watch: "I4",
-			edits: []edit{{"complete.go", "	if serr := a.writeEnd(", `	if early := a.succeeded(e.Outcome); e.Step == protocol.StepSucceed {
-		a.c.cache.put(&early, asked)
+			edits: []edit{{"complete.go", "	if serr := a.writeEnd(", `	if early := a.Record(); e.Step == protocol.StepSucceed {
+		early.State, early.Outcome = store.Succeeded, e.Outcome
+		a.c.cache.Put(&early, asked)
 	}
 	if serr := a.writeEnd(`}},
 		},

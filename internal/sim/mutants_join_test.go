@@ -44,7 +44,7 @@ func gatherMutants() []mutant {
 		},
 		{
 			name: "key that joins itself", plan: "heal/gather", watch: "batch",
-			edits: []edit{{"internal/groupcommit/join.go", "	items := g.takeWaiting(rest, anyKind)\n", "	clear(g.inflight)\n	items := g.takeWaiting(rest, anyKind)\n"}},
+			edits: []edit{{"internal/groupcommit/join.go", "	items := g.takeWaiting(rest)\n", "	clear(g.inflight)\n	items := g.takeWaiting(rest)\n"}},
 		},
 		{
 			name: "claim of who gave up stays when its transaction had no answer", plan: "leased/gather", watch: "I14",

@@ -13,14 +13,14 @@ func knownMutants() []mutant {
 		{
 			name: "failed on an ambiguous commit", plan: "leased/faults", watch: "I2",
 			edits: []edit{{
-				"in_tx.go", `	d, now, err := a.c.prove(ctx, a.Record(), release)
-`, `	now, err := a.c.get(ctx, a.call.id)
+				"tx_end.go", `	answer, err := a.c.writer.proveChange(ctx, &certificate)
+`, `	now, err := a.c.reader.get(ctx, a.call.id)
 	failed := now
 	failed.State, failed.Owner, failed.Outcome = store.Failed, newOwner(), encodeFailure(cause, 1<<10)
 	if err == nil {
-		_, err = a.c.swap(ctx, &store.Change{If: now.Token, To: failed}, 0)
+		_, err = a.c.writer.swap(ctx, &store.Change{If: now.Token, To: failed}, 0)
 	}
-	var d protocol.Decision
+	answer := store.SwapResult{Token: certificate.To.Token}
 `,
 			}},
 		},
@@ -46,7 +46,7 @@ func knownMutants() []mutant {
 				"follow.go", "	if left <= 0 || !q.acquireWaiter() {\n", `	if left <= 0 || !q.acquireWaiter() {
 		gone := current
 		gone.State, gone.Owner, gone.Expire = store.Pending, newOwner(), 1
-		_, _ = q.c.swap(ctx, &store.Change{If: current.Token, To: gone}, 1)
+		_, _ = q.c.writer.swap(ctx, &store.Change{If: current.Token, To: gone}, 1)
 		_, _ = q.c.store.Purge(ctx, 1)
 `,
 			}},
@@ -113,7 +113,9 @@ func furtherMutants() []mutant {
 			name: "told ok with the swap lost", plan: "atleastonce/faults", watch: "I4",
 			edits: []edit{{
 				"complete.go", "	if d.Answer != protocol.Apply {\n		return a.fenced(", `	if d.Answer != protocol.Apply && err == nil {
-		return &Outcome{Record: a.succeeded(e.Outcome)}, nil
+		own := a.Record()
+		own.State, own.Outcome = store.Succeeded, e.Outcome
+		return &Outcome{Record: own}, nil
 	}
 	if d.Answer != protocol.Apply {
 		return a.fenced(`,
@@ -149,11 +151,11 @@ func lastMutants() []mutant {
 		},
 		{
 			name: "ambiguous commit told as ok", plan: "leased/faults", watch: "I3t",
-			edits: []edit{{"in_tx.go", "		return a.unknownCommit(ctx, outcome, err)\n", "		a.setTxOutcome(ctx, a.succeeded(outcome), nil)\n		return nil\n"}},
+			edits: []edit{{"in_tx.go", "a.unknownCommit(ctx, change, err), err)", "txEnd{current: recordAfter(*change, a.Record())}, nil)"}},
 		},
 		{
 			name: "a refusal taken to speak for all", plan: "atleastonce/replies", watch: "I2k",
-			edits: []edit{{"complete.go", "protocol.Verdict(s.NeedsProof(), now.Tainted,", "protocol.Verdict(s.NeedsProof(), false,"}},
+			edits: []edit{{"complete.go", "protocol.Verdict(proven, now.Tainted,", "protocol.Verdict(proven, false,"}},
 		},
 		{
 			name: "nobody takes over", plan: "keyed/faults", watch: "I12",

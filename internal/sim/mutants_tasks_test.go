@@ -6,10 +6,10 @@ func taskMutants() []mutant {
 		{
 			name: "sweep by blind update", plan: "task-do/workers", watch: "I6",
 			edits: []edit{{
-				"sweep.go", "	answer, err := c.swap(ctx, &d.Change, askTries)\n", `	if now, err := c.get(ctx, r.ID); err == nil {
+				"sweep.go", "	answer, err := c.writer.swap(ctx, &d.Change, swapTries)\n", `	if now, err := c.reader.get(ctx, r.ID); err == nil {
 		d.Change.If, d.Change.IfDue = now.Token, false
 	}
-	answer, err := c.swap(ctx, &d.Change, askTries)
+	answer, err := c.writer.swap(ctx, &d.Change, swapTries)
 `,
 			}},
 		},
@@ -17,7 +17,7 @@ func taskMutants() []mutant {
 			name: "worker completes by id only", plan: "task-do/workers", watch: "I7",
 			edits: []edit{{
 				"complete_many.go", "	answers, err := c.store.Swap(ctx, changes)\n", `	for i := range changes {
-		if now, err := c.get(ctx, changes[i].To.ID); err == nil {
+		if now, err := c.reader.get(ctx, changes[i].To.ID); err == nil {
 			changes[i].If = now.Token
 		}
 	}

@@ -47,29 +47,29 @@ type op struct {
 type callResult uint8
 
 const (
-	// howOK: it is carried out and answered.
+	// resultOK: the call is executed and answered.
 	resultOK callResult = iota
-	// howLost: it never arrives; the asker gets an error.
+	// resultLost: the call never arrives; the caller gets an error.
 	resultLost
-	// howEaten: it is carried out, its answer is lost; the asker gets an error.
+	// resultReplyLost: the call is executed and its reply is lost; the caller gets an error.
 	resultReplyLost
-	// howLate: the asker gets an error, and it may yet arrive at any time.
+	// resultLate: the caller gets an error, and the call may still arrive at any time.
 	resultLate
-	// howAborted: a commit that certainly did not happen.
+	// resultAborted: a commit that certainly did not happen.
 	resultAborted
-	// howConflict: a commit that the database gave up in favour of others.
+	// resultConflict: a commit that the database aborted because of other transactions.
 	resultConflict
-	// howUnsure: a commit without an answer, its last statement still on its
+	// resultUnknown: a commit without an answer, its last statement still on its
 	// way.
 	resultUnknown
-	// howLocked: a commit without an answer, its last statement carried out and
+	// resultUnknownLocked: a commit without an answer, its last statement carried out and
 	// holding the record, the decision still to come.
 	resultUnknownLocked
-	// howRefused: the receiver says no, and remembers nothing.
+	// resultRefused: the receiver rejects the call, and remembers nothing.
 	resultRefused
-	// howForbidden: the receiver says no, and that is the operation's answer.
+	// resultForbidden: the receiver rejects the call, which is the operation's answer.
 	resultForbidden
-	// howDead: the asker is dead, and this is its ghost.
+	// resultDead: the caller has crashed.
 	resultDead
 	callResults
 )

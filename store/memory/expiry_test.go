@@ -9,9 +9,8 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// TestPurgeGoesByTheLastExpiry: a record may be put off, be brought forward and be
-// left unfinished any number of times; it goes when it last was to go, and not when
-// it once was.
+// TestPurgeUsesTheLastExpiry: the expiry of a record may be extended, shortened and
+// removed any number of times. The last one decides.
 func TestPurgeUsesTheLastExpiry(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
@@ -46,8 +45,8 @@ func TestPurgeUsesTheLastExpiry(t *testing.T) {
 	}
 }
 
-// TestBytesAreTheStoresOwn: of every length, what was written and what was read can
-// be written over.
+// TestStoreCopiesBytes: a caller may overwrite the bytes that it wrote or read, of any
+// length.
 func TestStoreCopiesBytes(t *testing.T) {
 	t.Parallel()
 	s := memory.New(memory.Options{})
@@ -79,8 +78,8 @@ func TestStoreCopiesBytes(t *testing.T) {
 	}
 }
 
-// TestPurgeTakesTheFirst: while records come that are kept for two different times, and
-// some are put off, what is purged is always what expired first.
+// TestPurgeTakesTheFirstExpired: Purge removes the record that expired first, while
+// records with two retentions are added and some are extended.
 func TestPurgeTakesTheFirstExpired(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
@@ -126,7 +125,7 @@ func purgesFirst(t *testing.T, s *memory.Store, left map[string]time.Duration, n
 	return want == 1
 }
 
-// TestWhatIsPutOffForEverTakesNoMoreRoom: a row whose expiry is extended again and
+// TestPostponedExpiriesUseBoundedSpace: a row whose expiry is extended again and
 // again takes no more memory, in any order, and without Purge.
 func TestPostponedExpiriesUseBoundedSpace(t *testing.T) {
 	t.Parallel()

@@ -10,7 +10,7 @@ import (
 	"github.com/semelgo/semel/store/storetest"
 )
 
-// oneByOne asks for one change or one ID by itself where it can.
+// sequentialStore makes single changes and reads single IDs by the methods for one.
 type sequentialStore struct{ *memory.Store }
 
 func (s sequentialStore) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
@@ -31,7 +31,7 @@ func (s sequentialStore) Get(ctx context.Context, ids []store.ID) ([]store.SwapR
 	return []store.SwapResult{withOwner(answer)}, err
 }
 
-// owned is an answer whose bytes are the caller's.
+// withOwner returns an answer whose bytes belong to the caller.
 func withOwner(s store.SwapResult) store.SwapResult {
 	if s.Record != nil {
 		r := *s.Record

@@ -10,8 +10,8 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// TestRowsAreFound: of thousands of records that come, and go in another order, each
-// is there exactly as long as it stands, and is itself.
+// TestIndexFindsRows: of thousands of records that are added, and removed in another
+// order, each is found exactly as long as it exists.
 func TestIndexFindsRows(t *testing.T) {
 	t.Parallel()
 	clock := newClock()

@@ -109,7 +109,7 @@ func (s *Store) checkChange(c *store.Change) error {
 	return nil
 }
 
-// stands returns the current row for tx, and nil if there is none.
+// current returns the current row for tx, and nil if there is none.
 func (s *Store) current(tx *Tx, id store.ID) *row {
 	if tx != nil {
 		if r, written := tx.rows[id]; written {

@@ -54,7 +54,7 @@ func TestTimesOfBatchesAndSingleChanges(t *testing.T) {
 	}
 }
 
-// inForce asks for all changes, and requires that all are in force, or none.
+// wantApplied makes the changes, and requires that all of them are applied, or none.
 func wantApplied(t *testing.T, s *sqlite.Store, changes []store.Change, want bool) {
 	t.Helper()
 	answers, err := s.Swap(t.Context(), changes)

@@ -171,27 +171,6 @@ func TestNoCommitAfterASupersededLastChange(t *testing.T) {
 	}
 }
 
-// After a real COMMIT that SQLite rejects, the connection is in no transaction.
-func TestCommitRefusedByADeferredConstraint(t *testing.T) {
-	db := open(t)
-	s := sqlite.New(db)
-	mustExec(t, db, `CREATE TABLE parents (id INTEGER PRIMARY KEY)`)
-	mustExec(t, db, `CREATE TABLE children (parent INTEGER REFERENCES parents DEFERRABLE INITIALLY DEFERRED)`)
-	last := create("orphan", store.Succeeded, 1)
-	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-		func(ctx context.Context, tx *sql.Tx, _ store.SwapResult) (*store.Change, error) {
-			_, err := tx.ExecContext(ctx, `INSERT INTO children VALUES (7)`)
-			return &last, err
-		})
-	if verdict != store.NotCommitted || err == nil || sqlite.CodeOf(err) != 787 {
-		t.Errorf("Atomic = %v, %v, want NotCommitted and a broken foreign key", verdict, err)
-	}
-	if current(t, s, last) != (store.Token{}) {
-		t.Error("the outcome is stored without its effect")
-	}
-	mustApply(t, s, last)
-}
-
 // A Swap whose COMMIT is rejected for a lock has changed nothing and is Busy; after
 // any other error of COMMIT the outcome is unknown.
 func TestSwapWithFailedCommit(t *testing.T) {

@@ -1,9 +1,6 @@
 package sqlite_test
 
 import (
-	"context"
-	"database/sql"
-	"errors"
 	"testing"
 
 	"github.com/semelgo/semel/store"
@@ -55,35 +52,5 @@ func TestSwapTxBusy(t *testing.T) {
 	mustExec(t, other, `ROLLBACK`)
 	if answers, err := s.SwapTx(t.Context(), tx, []store.Change{c}); err != nil || !answers[0].Applied(c) {
 		t.Errorf("repeated SwapTx = %+v, %v, want applied", answers, err)
-	}
-}
-
-// The last change must be of the locked record.
-func TestLastChangeOfAnotherRecord(t *testing.T) {
-	db := open(t)
-	s := sqlite.New(db)
-	other := create("other", store.Succeeded, 1)
-	verdict, err := s.Atomic(t.Context(), store.NewID("test", "scope", "mine"), true,
-		func(ctx context.Context, tx *sql.Tx, _ store.SwapResult) (*store.Change, error) {
-			return &other, effect(ctx, tx, "mine")
-		})
-	if verdict != store.NotCommitted || err == nil || errors.Is(err, store.ErrSuperseded) {
-		t.Errorf("Atomic = %v, %v, want NotCommitted and an error of its own", verdict, err)
-	}
-	if current(t, s, other) != (store.Token{}) || effects(t, db, "mine") != 0 {
-		t.Error("it has happened all the same")
-	}
-}
-
-// Without a last change a transaction commits what run wrote.
-func TestNoLastChange(t *testing.T) {
-	db := open(t)
-	s := sqlite.New(db)
-	verdict, err := s.Atomic(t.Context(), store.NewID("test", "scope", "mine"), true,
-		func(ctx context.Context, tx *sql.Tx, _ store.SwapResult) (*store.Change, error) {
-			return nil, effect(ctx, tx, "mine")
-		})
-	if verdict != store.Committed || err != nil || effects(t, db, "mine") != 1 {
-		t.Errorf("Atomic = %v, %v, with %d effects, want it committed", verdict, err, effects(t, db, "mine"))
 	}
 }

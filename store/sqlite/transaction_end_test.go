@@ -35,114 +35,60 @@ func interrupt(ctx context.Context, tx *sql.Tx) error {
 	}
 }
 
+// step is one thing that a handler does in its transaction.
+type step func(ctx context.Context, tx *sql.Tx) error
+
+func anEffect(ctx context.Context, tx *sql.Tx) error        { return effect(ctx, tx, "key") }
+func commitTx(_ context.Context, tx *sql.Tx) error          { return tx.Commit() }
+func rollbackTx(_ context.Context, tx *sql.Tx) error        { return tx.Rollback() }
+func fails(context.Context, *sql.Tx) error                  { return errHandler }
+func ignoreInterrupt(ctx context.Context, tx *sql.Tx) error { _ = interrupt(ctx, tx); return nil }
+
+func query(text string) step {
+	return func(ctx context.Context, tx *sql.Tx) error { return do(ctx, tx, text) }
+}
+
+// handle runs a transaction whose handler does all the steps and returns last.
+func handle(t *testing.T, s *sqlite.Store, last *store.Change, steps ...step) (store.Verdict, error) {
+	t.Helper()
+	return s.Atomic(t.Context(), create("key", store.Absent, 0).To.ID, true,
+		func(ctx context.Context, tx *sql.Tx, _ store.SwapResult) (*store.Change, error) {
+			var errs []error
+			for _, step := range steps {
+				errs = append(errs, step(ctx, tx))
+			}
+			return last, errors.Join(errs...)
+		})
+}
+
 // A handler that ends the transaction itself, or does not notice its end, gets an
 // error, and the verdict is true.
 func TestHandlerEndsTheTransaction(t *testing.T) {
-	last := create("key", store.Succeeded, 1)
+	const committed, notCommitted, unknown = store.Committed, store.NotCommitted, store.Unknown
+	last, failed := create("key", store.Succeeded, 1), create("key", store.Failed, 1)
 	for _, row := range []struct {
-		name string
-		run  func(ctx context.Context, tx *sql.Tx) (*store.Change, error)
+		name  string
+		last  *store.Change
+		steps []step
 		// want is the verdict, and blind that with a driver that does not count
 		// commits.
 		want, blind store.Verdict
 		effects     int
 		plain       bool // the handler's own error is enough
 	}{
-		{
-			name: "tx.Commit",
-			run: func(ctx context.Context, tx *sql.Tx) (*store.Change, error) {
-				return &last, errors.Join(effect(ctx, tx, "key"), tx.Commit())
-			},
-			want: store.Committed, blind: store.Committed, effects: 1,
-		},
-		{
-			name: "tx.Commit and an error",
-			run: func(ctx context.Context, tx *sql.Tx) (*store.Change, error) {
-				return nil, errors.Join(errHandler, effect(ctx, tx, "key"), tx.Commit())
-			},
-			want: store.Committed, blind: store.Committed, effects: 1,
-		},
-		{
-			name: "tx.Rollback",
-			run: func(ctx context.Context, tx *sql.Tx) (*store.Change, error) {
-				return &last, errors.Join(effect(ctx, tx, "key"), tx.Rollback())
-			},
-			want: store.NotCommitted, blind: store.NotCommitted,
-		},
-		{
-			name: "tx.Rollback and an error",
-			run: func(ctx context.Context, tx *sql.Tx) (*store.Change, error) {
-				return nil, errors.Join(errHandler, effect(ctx, tx, "key"), tx.Rollback())
-			},
-			want: store.NotCommitted, blind: store.NotCommitted, plain: true,
-		},
-		{
-			name: "COMMIT as SQL, then more",
-			run: func(ctx context.Context, tx *sql.Tx) (*store.Change, error) {
-				return &last, errors.Join(effect(ctx, tx, "key"), do(ctx, tx, `COMMIT`), effect(ctx, tx, "key"))
-			},
-			want: store.Committed, blind: store.Committed, effects: 2,
-		},
-		{
-			name: "COMMIT and BEGIN as SQL",
-			run: func(ctx context.Context, tx *sql.Tx) (*store.Change, error) {
-				return &last, errors.Join(effect(ctx, tx, "key"), do(ctx, tx, `COMMIT; BEGIN`), effect(ctx, tx, "key"))
-			},
-			want: store.Committed, blind: store.Committed, effects: 1,
-		},
-		{
-			name: "COMMIT and BEGIN as SQL, and an error",
-			run: func(ctx context.Context, tx *sql.Tx) (*store.Change, error) {
-				return nil, errors.Join(errHandler, effect(ctx, tx, "key"), do(ctx, tx, `COMMIT; BEGIN`))
-			},
-			want: store.Committed, blind: store.Committed, effects: 1,
-		},
-		{
-			name: "ROLLBACK as SQL",
-			run: func(ctx context.Context, tx *sql.Tx) (*store.Change, error) {
-				return &last, errors.Join(effect(ctx, tx, "key"), do(ctx, tx, `ROLLBACK`))
-			},
-			want: store.NotCommitted, blind: store.Unknown,
-		},
-		{
-			name: "ROLLBACK as SQL, then more",
-			run: func(ctx context.Context, tx *sql.Tx) (*store.Change, error) {
-				return &last, errors.Join(effect(ctx, tx, "key"), do(ctx, tx, `ROLLBACK`), effect(ctx, tx, "key"))
-			},
-			want: store.Unknown, blind: store.Unknown, effects: 1,
-		},
-		{
-			name: "an interrupt passed over",
-			run: func(ctx context.Context, tx *sql.Tx) (*store.Change, error) {
-				err := effect(ctx, tx, "key")
-				_ = interrupt(ctx, tx)
-				return &last, err
-			},
-			want: store.NotCommitted, blind: store.Unknown,
-		},
-		{
-			name: "an interrupt passed over, then more",
-			run: func(ctx context.Context, tx *sql.Tx) (*store.Change, error) {
-				_ = interrupt(ctx, tx)
-				return &last, effect(ctx, tx, "key")
-			},
-			want: store.Unknown, blind: store.Unknown, effects: 1,
-		},
-		{
-			name: "an interrupt",
-			run: func(ctx context.Context, tx *sql.Tx) (*store.Change, error) {
-				return nil, errors.Join(errHandler, effect(ctx, tx, "key"), interrupt(ctx, tx))
-			},
-			want: store.NotCommitted, blind: store.NotCommitted, plain: true,
-		},
-		{
-			name: "an interrupt whose failure is to be kept",
-			run: func(ctx context.Context, tx *sql.Tx) (*store.Change, error) {
-				failed := create("key", store.Failed, 1)
-				return &failed, errors.Join(effect(ctx, tx, "key"), interrupt(ctx, tx))
-			},
-			want: store.NotCommitted, blind: store.NotCommitted,
-		},
+		{"tx.Commit", &last, []step{anEffect, commitTx}, committed, committed, 1, false},
+		{"tx.Commit and an error", nil, []step{fails, anEffect, commitTx}, committed, committed, 1, false},
+		{"tx.Rollback", &last, []step{anEffect, rollbackTx}, notCommitted, notCommitted, 0, false},
+		{"tx.Rollback and an error", nil, []step{fails, anEffect, rollbackTx}, notCommitted, notCommitted, 0, true},
+		{"COMMIT, then more", &last, []step{anEffect, query(`COMMIT`), anEffect}, committed, committed, 2, false},
+		{"COMMIT and BEGIN", &last, []step{anEffect, query(`COMMIT; BEGIN`), anEffect}, committed, committed, 1, false},
+		{"COMMIT, BEGIN and an error", nil, []step{fails, anEffect, query(`COMMIT; BEGIN`)}, committed, committed, 1, false},
+		{"ROLLBACK", &last, []step{anEffect, query(`ROLLBACK`)}, notCommitted, unknown, 0, false},
+		{"ROLLBACK, then more", &last, []step{anEffect, query(`ROLLBACK`), anEffect}, unknown, unknown, 1, false},
+		{"an ignored interrupt", &last, []step{anEffect, ignoreInterrupt}, notCommitted, unknown, 0, false},
+		{"an ignored interrupt, then more", &last, []step{ignoreInterrupt, anEffect}, unknown, unknown, 1, false},
+		{"an interrupt", nil, []step{fails, anEffect, interrupt}, notCommitted, notCommitted, 0, true},
+		{"an interrupt whose failure is to be kept", &failed, []step{anEffect, interrupt}, notCommitted, notCommitted, 0, false},
 	} {
 		for _, counts := range []bool{true, false} {
 			t.Run(fmt.Sprint(row.name, ", commits counted ", counts), func(t *testing.T) {
@@ -152,10 +98,7 @@ func TestHandlerEndsTheTransaction(t *testing.T) {
 				if counts {
 					want = row.want
 				}
-				verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-					func(ctx context.Context, tx *sql.Tx, _ store.SwapResult) (*store.Change, error) {
-						return row.run(ctx, tx)
-					})
+				verdict, err := handle(t, s, row.last, row.steps...)
 				if verdict != want || err == nil || errors.Is(err, sqlite.ErrEnded) == row.plain {
 					t.Errorf("Atomic = %v, %v, want %v and ErrEnded", verdict, err, want)
 				}
@@ -168,6 +111,107 @@ func TestHandlerEndsTheTransaction(t *testing.T) {
 				mustBeClean(t, b.DB, s, last)
 			})
 		}
+	}
+}
+
+// TestHandlerInItsTransaction: the handler may use the transaction as its own.
+func TestHandlerInItsTransaction(t *testing.T) {
+	last := create("key", store.Succeeded, 1)
+	isRejected := func(ctx context.Context, tx *sql.Tx) error { // SQLite undoes this statement alone
+		if err := anEffect(ctx, tx); err == nil {
+			return errors.New("the second effect is not rejected")
+		}
+		return nil
+	}
+	for name, row := range map[string]struct {
+		prepare string
+		last    *store.Change
+		steps   []step
+		effects int
+	}{
+		"savepoints, one left open": {"", &last, []step{
+			anEffect, query(`SAVEPOINT mine`), anEffect, query(`ROLLBACK TO mine`), anEffect,
+		}, 2},
+		"rejected statement": {`CREATE UNIQUE INDEX one_effect ON effects (key)`, &last, []step{anEffect, isRejected}, 1},
+		"no last change":     {"", nil, []step{anEffect}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := open(t)
+			s := sqlite.New(db)
+			if row.prepare != "" {
+				mustExec(t, db, row.prepare)
+			}
+			verdict, err := handle(t, s, row.last, row.steps...)
+			if verdict != store.Committed || err != nil {
+				t.Errorf("Atomic = %v, %v, want Committed", verdict, err)
+			}
+			if n := effects(t, db, "key"); n != row.effects || (current(t, s, last) == last.To.Token) != (row.last != nil) {
+				t.Errorf("%d effects and %+v, want %d", n, current(t, s, last), row.effects)
+			}
+		})
+	}
+}
+
+// TestHandlerWithPreparedStatementsOfTheDatabase: they work in its transaction.
+func TestHandlerWithPreparedStatementsOfTheDatabase(t *testing.T) {
+	db := open(t)
+	stmt, err := db.PrepareContext(t.Context(), `INSERT INTO effects VALUES (?)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stmt.Close()
+	last := create("key", store.Succeeded, 1)
+	verdict, err := handle(t, sqlite.New(db), &last, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.StmtContext(ctx, stmt).ExecContext(ctx, "key")
+		return err
+	})
+	if verdict != store.Committed || err != nil || effects(t, db, "key") != 1 {
+		t.Errorf("Atomic = %v, %v, want Committed", verdict, err)
+	}
+}
+
+// TestHandlerFailures: nothing of the transaction is left.
+func TestHandlerFailures(t *testing.T) {
+	last, other, large := create("key", store.Succeeded, 1), create("other", store.Succeeded, 1), create("key", store.Succeeded, 1)
+	large.To.Outcome = make([]byte, 1<<20)
+	full := query(`PRAGMA max_page_count = 1`) // SQLite rolls back by itself when the disk is full
+	openStatement := func(ctx context.Context, tx *sql.Tx) error {
+		rows, err := tx.QueryContext(ctx, `INSERT INTO effects VALUES ('key'), ('key') RETURNING key`) //nolint:sqlclosecheck // left open
+		if err == nil && !rows.Next() {
+			err = errors.Join(errors.New("no row"), rows.Err())
+		}
+		return err
+	}
+	for name, row := range map[string]struct {
+		last  *store.Change
+		steps []step
+		code  int // SQLite's; zero: any
+	}{
+		"open statement":             {&last, []step{openStatement}, 0},
+		"last change of another one": {&other, []step{anEffect}, 0},
+		"disk full in the handler":   {nil, []step{anEffect, full, query(`INSERT INTO effects VALUES (zeroblob(1000000))`)}, 13},
+		"disk full for the outcome":  {&large, []step{anEffect, full}, 13},
+		"deferred constraint":        {&last, []step{anEffect, query(`INSERT INTO children VALUES (7)`)}, 787},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := openFaulty(t, true)
+			s := sqlite.New(b.DB)
+			mustExec(t, b.DB, `CREATE TABLE parents (id INTEGER PRIMARY KEY);
+CREATE TABLE children (parent INTEGER REFERENCES parents DEFERRABLE INITIALLY DEFERRED)`)
+			verdict, err := handle(t, s, row.last, row.steps...)
+			if verdict != store.NotCommitted || err == nil || errors.Is(err, sqlite.ErrEnded) || errors.Is(err, store.ErrSuperseded) {
+				t.Errorf("Atomic = %v, %v, want NotCommitted and an error of its own", verdict, err)
+			}
+			if row.code != 0 && sqlite.CodeOf(err) != row.code {
+				t.Errorf("Atomic fails with %v, want code %d", err, row.code)
+			}
+			if n := effects(t, b.DB, "key"); n != 0 || current(t, s, other) != (store.Token{}) {
+				t.Errorf("%d effects and %+v, want nothing", n, current(t, s, other))
+			}
+			if row.code != 13 {
+				mustBeClean(t, b.DB, s, last)
+			}
+		})
 	}
 }
 
@@ -193,78 +237,5 @@ func mustBeClean(t *testing.T, db *sql.DB, s *sqlite.Store, last store.Change) {
 	}
 	if n := effects(t, db, "next"); n != 1 {
 		t.Errorf("the next Atomic has %d effects", n)
-	}
-}
-
-// A handler may ignore an error of one statement that SQLite undoes alone: the
-// transaction continues.
-func TestHandlerIgnoresARejectedStatement(t *testing.T) {
-	db := open(t)
-	s := sqlite.New(db)
-	mustExec(t, db, `CREATE UNIQUE INDEX one_effect ON effects (key)`)
-	last := create("key", store.Succeeded, 1)
-	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-		func(ctx context.Context, tx *sql.Tx, _ store.SwapResult) (*store.Change, error) {
-			if err := effect(ctx, tx, "key"); err != nil {
-				return nil, err
-			}
-			if err := effect(ctx, tx, "key"); err == nil {
-				t.Error("the second effect is not refused")
-			}
-			return &last, nil
-		})
-	if verdict != store.Committed || err != nil {
-		t.Errorf("Atomic = %v, %v, want Committed", verdict, err)
-	}
-	if n := effects(t, db, "key"); n != 1 || current(t, s, last) != last.To.Token {
-		t.Errorf("%d effects and %+v, want both", n, current(t, s, last))
-	}
-}
-
-// A statement that the handler left open prevents the end of its transaction.
-func TestHandlerLeavesAStatementOpen(t *testing.T) {
-	db := open(t)
-	s := sqlite.New(db)
-	last := create("key", store.Succeeded, 1)
-	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-		func(ctx context.Context, tx *sql.Tx, _ store.SwapResult) (*store.Change, error) {
-			rows, err := tx.QueryContext(ctx, `INSERT INTO effects VALUES ('key'), ('key') RETURNING key`)
-			if err == nil && !rows.Next() {
-				t.Error("no row")
-			}
-			return &last, err
-		})
-	if verdict != store.NotCommitted || err == nil || errors.Is(err, sqlite.ErrEnded) {
-		t.Errorf("Atomic = %v, %v, want NotCommitted and an error that is not ErrEnded", verdict, err)
-	}
-	if n := effects(t, db, "key"); n != 0 {
-		t.Errorf("%d effects, want none", n)
-	}
-	mustBeClean(t, db, s, last)
-}
-
-// SQLite rolls back by itself when the disk is full.
-func TestDiskFull(t *testing.T) {
-	for _, inHandler := range []bool{true, false} {
-		b := openFaulty(t, true)
-		s := sqlite.New(b.DB)
-		last := create("key", store.Succeeded, 1)
-		last.To.Outcome = make([]byte, 1<<20)
-		verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-			func(ctx context.Context, tx *sql.Tx, _ store.SwapResult) (*store.Change, error) {
-				if err := errors.Join(effect(ctx, tx, "key"), do(ctx, tx, `PRAGMA max_page_count = 1`)); err != nil {
-					return nil, err
-				}
-				if inHandler {
-					return nil, do(ctx, tx, `INSERT INTO effects VALUES (zeroblob(1000000))`)
-				}
-				return &last, nil
-			})
-		if verdict != store.NotCommitted || sqlite.CodeOf(err) != 13 {
-			t.Errorf("Atomic on a full disk, in the handler %v = %v, %v, want NotCommitted and SQLITE_FULL", inHandler, verdict, err)
-		}
-		if n := effects(t, b.DB, "key"); n != 0 || current(t, s, last) != (store.Token{}) {
-			t.Errorf("%d effects and %+v, want nothing", n, current(t, s, last))
-		}
 	}
 }

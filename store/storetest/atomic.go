@@ -43,7 +43,7 @@ func atomicCommit[Tx any](r *txHarness[Tx]) {
 	r.mustHaveEffects("finish", 1)
 }
 
-// run is called once and receives the current record.
+// Atomic calls run once, with the current record.
 func atomicPassesCurrent[Tx any](r *txHarness[Tx]) {
 	there, gone := r.mustCreateIn(store.InProgress), r.fresh()
 	for _, hold := range []bool{false, true} {

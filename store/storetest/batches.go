@@ -46,7 +46,7 @@ func BatchesOf[Tx, B any](s interface {
 				return v, build(all), err
 			})
 		},
-		faulty: func(f *Faulty[Tx]) store.TxStore[Tx] { return &faultyBatcher[Tx, B]{f, s} },
+		faulty: func(f *Faulty[Tx]) store.TxStore[Tx] { return WithBatches(f, s) },
 	}
 }
 
@@ -72,6 +72,11 @@ func (r *txHarness[Tx]) failing(f *Faulty[Tx]) store.TxStore[Tx] {
 	return r.subject.Batches.faulty(f)
 }
 
+// WithBatches returns f with the batches of its store, which fail too.
+func WithBatches[Tx, B any](f *Faulty[Tx], s store.Batcher[B]) store.TxStore[Tx] {
+	return &faultyBatcher[Tx, B]{f, s}
+}
+
 // faultyBatcher is a Faulty whose batches fail too.
 type faultyBatcher[Tx, B any] struct {
 	*Faulty[Tx]
@@ -79,20 +84,20 @@ type faultyBatcher[Tx, B any] struct {
 	inner store.Batcher[B]
 }
 
-// AtomicBatch implements store.Batcher. With Refuse it does not begin; with Abort
-// it is sent and rolled back, and the verdict is Unknown.
+// AtomicBatch implements store.Batcher. A batch with Rollback and After is sent and
+// rolled back, and the verdict is Unknown.
 func (f *faultyBatcher[Tx, B]) AtomicBatch(ctx context.Context, c store.Change, hold bool, batch B) (store.SwapResult, store.Verdict, error) {
-	fault := f.fault("AtomicBatch", []store.Change{c})
-	switch fault {
-	case Refuse:
-		return store.SwapResult{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotStarted, ErrInjected)
-	case Abort:
-		return store.SwapResult{}, store.Unknown, ErrInjected
-	case None, Lose:
+	fault := f.begin(Call{Method: "AtomicBatch", Changes: []store.Change{c}})
+	defer f.end()
+	if fault.Rollback != nil {
+		return store.SwapResult{}, store.Unknown, fault.Rollback
+	}
+	if err := fault.reach(ctx); err != nil {
+		return store.SwapResult{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotStarted, err)
 	}
 	answer, verdict, err := f.inner.AtomicBatch(ctx, c, hold, batch)
-	if fault == Lose {
-		return store.SwapResult{}, store.Unknown, ErrInjected
+	if lost := fault.reply(ctx); lost != nil {
+		return store.SwapResult{}, store.Unknown, lost
 	}
 	return answer, verdict, err
 }

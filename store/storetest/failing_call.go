@@ -27,7 +27,7 @@ func failingCallChecks[Tx any]() []check[Tx] {
 const failuresInARow = 4
 
 func (r *txHarness[Tx]) failEachCall(w mode[Tx]) {
-	for _, fault := range []Fault{Refuse, Abort, Lose} {
+	for _, fault := range []Fault{Refuse(), Abort(), Lose()} {
 		for _, n := range []int{1, failuresInARow} {
 			reached := 0
 			for k := 1; k <= maxCalls && r.failCallsFrom(w, fault, k, n); k++ {
@@ -46,7 +46,7 @@ func (r *txHarness[Tx]) failCallsFrom(w mode[Tx], fault Fault, k, n int) bool {
 	r.Helper()
 	faulty := NewFaulty(r.tx, func(c Call) Fault {
 		if c.N < k || c.N >= k+n {
-			return None
+			return Fault{}
 		}
 		return fault
 	})

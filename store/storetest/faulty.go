@@ -1,9 +1,7 @@
 package storetest
 
 import (
-	"context"
 	"errors"
-	"sync/atomic"
 
 	"github.com/semelgo/semel/store"
 )
@@ -11,130 +9,119 @@ import (
 // ErrInjected is the error of a call that Faulty fails.
 var ErrInjected = errors.New("storetest: injected fault")
 
-// Fault is what happens to a call.
-type Fault uint8
-
-const (
-	// None makes the call normally.
-	None Fault = iota
-	// Refuse fails the call before it reaches the store. A transaction does
-	// not begin: NotCommitted.
-	Refuse
-	// Abort is Refuse for all calls except Atomic. Atomic calls run, rolls back,
-	// and returns Unknown.
-	Abort
-	// Lose applies the call and loses its reply. For a transaction that commits:
-	// Unknown.
-	Lose
-)
-
-// String returns the fault's name.
-func (f Fault) String() string {
-	switch f {
-	case None:
-		return "None"
-	case Refuse:
-		return "Refuse"
-	case Abort:
-		return "Abort"
-	case Lose:
-		return "Lose"
-	default:
-		return "Fault(?)"
-	}
-}
-
 // Call describes a call before it is made.
 type Call struct {
-	N       int            // 1 for the first call of this store
-	Method  string         // as in store.TxStore
-	Changes []store.Change // of Swap and SwapTx
+	N       int            // 1 for the first call of this store since Decide
+	MethodN int            // 1 for the first of them with this Method
+	Method  string         // as in store.TxStore, store.Auditor and store.Dequeuer; "Reread" for a Dequeue that rereads
+	ID      store.ID       // of Atomic
+	Changes []store.Change // of Swap, SwapTx, SwapNoted and AtomicBatch
+	Dequeue store.Dequeue  // of Dequeue
 }
 
-// Faulty is a store with injected faults. It is no store.Auditor, and does not
-// count calls of Capabilities.
-type Faulty[Tx any] struct {
-	inner  store.TxStore[Tx]
-	decide func(Call) Fault
-	calls  atomic.Int64
-}
-
-// NewFaulty returns s with the faults that decide returns. decide is called before
-// each call, on the goroutine that makes it.
-func NewFaulty[Tx any](s store.TxStore[Tx], decide func(Call) Fault) *Faulty[Tx] {
-	return &Faulty[Tx]{inner: s, decide: decide}
-}
-
-// Calls returns how many calls were made so far.
-func (f *Faulty[Tx]) Calls() int { return int(f.calls.Load()) }
-
-func (f *Faulty[Tx]) fault(method string, changes []store.Change) Fault {
-	return f.decide(Call{N: int(f.calls.Add(1)), Method: method, Changes: changes})
-}
-
-// spoil makes the call unless the fault prevents it, and drops a reply that is to
-// be lost.
-func spoil[A any](fault Fault, call func() (A, error)) (A, error) {
-	var none A
-	if fault == Refuse || fault == Abort {
-		return none, ErrInjected
+// To returns the state that the first change writes, or Absent if the call has no
+// changes.
+func (c Call) To() store.State {
+	if len(c.Changes) == 0 {
+		return store.Absent
 	}
-	answer, err := call()
-	if fault == Lose {
-		return none, ErrInjected
+	return c.Changes[0].To.State
+}
+
+// Writes reports whether the call writes records.
+func (c Call) Writes() bool {
+	switch c.Method {
+	case "Get", "Scan", "Notes", "Capabilities", "Reread":
+		return false
 	}
-	return answer, err
+	return true
 }
 
-// Swap implements store.Store.
-func (f *Faulty[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
-	return spoil(f.fault("Swap", changes), func() ([]store.SwapResult, error) { return f.inner.Swap(ctx, changes) })
+// Fault is what happens to a call. The zero Fault makes the call normally. Fields
+// may be combined.
+type Fault struct {
+	Name string // what String returns
+
+	// Gate delays the call until the channel is closed. A call whose context ends
+	// before is not made.
+	Gate <-chan struct{}
+	// Before fails the call before it reaches the store. A transaction does not
+	// begin: NotCommitted.
+	Before error
+	// Hang lets the call wait until its context ends. It is not made.
+	Hang bool
+
+	// Busy answers as if another open transaction held all records.
+	Busy bool
+	// Result is the answer for each change or ID in place of the store's answer.
+	// It is what the function of Atomic is given.
+	Result *store.SwapResult
+	// Twice makes the call twice, as a driver does that repeats a statement.
+	Twice bool
+
+	// Commit is called before a transaction commits.
+	Commit func()
+	// Rollback rolls a transaction back after its function: NotCommitted, or Unknown
+	// together with After. Together with After, all other calls are not made.
+	Rollback error
+	// Open answers Unknown while the transaction is still open. Faulty.Release
+	// commits it.
+	Open bool
+
+	// Reply is called after the call, before its reply is returned or lost.
+	Reply func()
+	// After applies the call and loses its reply. For a transaction that commits:
+	// Unknown.
+	After error
+	// Mute applies the call and loses its reply: the caller waits until its context
+	// ends. For a transaction that commits: Unknown.
+	Mute bool
+	// Extra is an error that a transaction returns although it reports its verdict.
+	Extra error
 }
 
-// Get implements store.Store.
-func (f *Faulty[Tx]) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, error) {
-	return spoil(f.fault("Get", nil), func() ([]store.SwapResult, error) { return f.inner.Get(ctx, ids) })
-}
+// Refuse fails the call before it reaches the store.
+func Refuse() Fault { return Fault{Name: "Refuse", Before: ErrInjected} }
 
-// Scan implements store.Store.
-func (f *Faulty[Tx]) Scan(ctx context.Context, q store.Query) ([]store.Record, error) {
-	return spoil(f.fault("Scan", nil), func() ([]store.Record, error) { return f.inner.Scan(ctx, q) })
-}
+// Abort is Refuse for all calls except Atomic. Atomic calls run, rolls back, and
+// returns Unknown.
+func Abort() Fault { return Fault{Name: "Abort", Rollback: ErrInjected, After: ErrInjected} }
 
-// Purge implements store.Store.
-func (f *Faulty[Tx]) Purge(ctx context.Context, limit int) (int, error) {
-	return spoil(f.fault("Purge", nil), func() (int, error) { return f.inner.Purge(ctx, limit) })
-}
+// Lose applies the call and loses its reply.
+func Lose() Fault { return Fault{Name: "Lose", After: ErrInjected} }
 
-// Capabilities implements store.Store. It never fails by a fault.
-func (f *Faulty[Tx]) Capabilities(ctx context.Context) (store.Capabilities, error) {
-	return f.inner.Capabilities(ctx)
-}
+// String returns the fault's name.
+func (f Fault) String() string { return f.Name }
 
-// SwapTx implements store.TxStore.
-func (f *Faulty[Tx]) SwapTx(ctx context.Context, tx Tx, changes []store.Change) ([]store.SwapResult, error) {
-	return spoil(f.fault("SwapTx", changes), func() ([]store.SwapResult, error) { return f.inner.SwapTx(ctx, tx, changes) })
-}
-
-// Atomic implements store.TxStore.
-func (f *Faulty[Tx]) Atomic(ctx context.Context, id store.ID, hold bool,
-	run func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error),
-) (store.Verdict, error) {
-	fault := f.fault("Atomic", nil)
-	if fault == Refuse {
-		return store.NotCommitted, ErrInjected
+// answers returns the results that the fault has in place of the store's. It
+// returns false if the store answers.
+func (f Fault) answers(n int) ([]store.SwapResult, bool) {
+	if f.Result == nil && !f.Busy {
+		return nil, false
 	}
-	sent := false // whether a commit was sent whose reply can be lost
-	verdict, err := f.inner.Atomic(ctx, id, hold, func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error) {
-		last, err := run(ctx, tx, stands)
-		sent = last != nil || err == nil
-		if sent && fault == Abort {
-			return nil, ErrInjected
-		}
-		return last, err
-	})
-	if sent && fault != None {
-		return store.Unknown, ErrInjected
+	all := make([]store.SwapResult, n)
+	for i := range all {
+		all[i] = f.result(all[i])
 	}
-	return verdict, err
+	return all, true
+}
+
+// result returns the answer of the fault, or that of the store.
+func (f Fault) result(of store.SwapResult) store.SwapResult {
+	switch {
+	case f.Result != nil:
+		return *f.Result
+	case f.Busy:
+		return store.SwapResult{Busy: true}
+	default:
+		return of
+	}
+}
+
+// before returns the error of a call that does not reach the store.
+func (f Fault) before() error {
+	if f.Before == nil && f.After != nil {
+		return f.Rollback
+	}
+	return f.Before
 }

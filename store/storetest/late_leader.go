@@ -40,9 +40,9 @@ func (r *txHarness[Tx]) lateLeader(w mode[Tx]) {
 	var awake atomic.Bool
 	cut := NewFaulty(r.tx, func(c Call) Fault {
 		if !awake.Load() && len(c.Changes) == 1 && c.Changes[0].If == c.Changes[0].To.Token {
-			return Refuse
+			return Refuse()
 		}
-		return None
+		return Fault{}
 	})
 	r.shortLease = 250 * time.Millisecond // the suite waits for its end
 	k := r.newModeRun(w, "late leader")

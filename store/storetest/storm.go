@@ -44,10 +44,10 @@ func (f *firstReplyDropper) decide(c Call) Fault {
 		lose = f.calls[c.Method]%2 == 1
 	}
 	if !lose {
-		return None
+		return Fault{}
 	}
 	f.lost++
-	return Lose
+	return Lose()
 }
 
 func (r *txHarness[Tx]) storm(w mode[Tx]) {

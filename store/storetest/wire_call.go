@@ -37,7 +37,7 @@ func (r *txHarness[Tx]) loseReplyFrom(w mode[Tx], k int) (lost, made bool) {
 		if c.N == k {
 			end = r.subject.Lose()
 		}
-		return None
+		return Fault{}
 	})
 	work := r.newModeRun(w, fmt.Sprintf("wire-%d", k))
 	h := history{answers: []answer{r.callOnce(work, r.failing(counted))}}

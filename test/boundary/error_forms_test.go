@@ -30,7 +30,7 @@ func errorForms() map[string]func(error) error {
 	}
 }
 
-// wrapper is an error type with an Unwrap method.
+// wrappingError is an error type with an Unwrap method.
 type wrappingError struct{ err error }
 
 func (w *wrappingError) Error() string { return "wrapped: " + w.err.Error() }

@@ -10,8 +10,8 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// endingsByLeases are those that the end of a lease, a context or an engine leads to, and
-// a panic.
+// innerCallsByLeases are inner calls that end because of a lease, a context, an engine
+// or a panic.
 func innerCallsByLeases() map[string]innerCall {
 	return map[string]innerCall{
 		"lease lost": {

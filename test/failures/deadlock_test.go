@@ -54,7 +54,7 @@ create table accounts (name text primary key, n int not null); insert into accou
 			var both sync.WaitGroup
 			for user := range arrive {
 				both.Go(func() {
-					if a, err := send(t.Context(), http.DefaultClient, base, user, "k"); err != nil || a.status != http.StatusCreated {
+					if a, err := send(t.Context(), testClient, base, user, "k"); err != nil || a.status != http.StatusCreated {
 						t.Errorf("%s got %d %q, %v", user, a.status, a.body, err)
 					}
 				})

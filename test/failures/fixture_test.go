@@ -146,6 +146,10 @@ func keyOf(r *http.Request) string {
 	return r.Header.Get("X-User") + "/" + r.Header.Get(semelhttp.HeaderKey)
 }
 
+// testClient has a transport of its own: httptest.Server.Close closes the idle
+// connections of http.DefaultTransport, also one that a parallel test is about to use.
+var testClient = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+
 // answer is a response that was read completely.
 type answer struct {
 	status   int
@@ -158,7 +162,7 @@ type answer struct {
 // request sends key as user's, and returns the response.
 func request(t *testing.T, base, user, key string) answer {
 	t.Helper()
-	a, err := send(t.Context(), http.DefaultClient, base, user, key)
+	a, err := send(t.Context(), testClient, base, user, key)
 	if err != nil {
 		t.Fatalf("%s's %s: %v", user, key, err)
 	}

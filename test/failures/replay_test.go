@@ -115,7 +115,7 @@ func headRequests[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 		}
 		r.Header.Set("X-User", "ann")
 		r.Header.Set("Idempotency-Key", "k")
-		resp, err := http.DefaultClient.Do(r)
+		resp, err := testClient.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +149,7 @@ func trailers[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 	w.wantEffects(t, "ann/k", 1)
 }
 
-// HTTP/2 changes nothing: many streams of one connection, one effect.
+// Many streams of one HTTP/2 connection have one effect.
 func http2[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 	srv := httptest.NewUnstartedServer(w.protect(t, w.engine, by, w.handler(w.engine, by, createdHandler)))
 	srv.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)

@@ -2,6 +2,7 @@ package failures_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"path/filepath"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/internal/realtest"
@@ -18,108 +20,84 @@ import (
 	"github.com/semelgo/semel/store/sqlite"
 )
 
-// TestUnreachablePostgres checks the errors of calls while the database is down.
+// TestUnreachablePostgres checks the errors of calls while the database is down, and
+// while the program uses all connections of the pool.
 func TestUnreachablePostgres(t *testing.T) {
 	t.Parallel()
 	t.Attr("engine", "postgres")
-	p := pool(t, realtest.Postgres(t).Database(t))
-	if err := migrate.Postgres(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
-	s, err := postgres.New(p, postgres.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tx, err := p.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := tx.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	unreachable[pgx.Tx](t, s, tx, p.Close)
-}
-
-// TestNoConnectionIsFree: a call without a deadline does not wait for ever while the program
-// uses all connections of the pool.
-func TestNoConnectionIsFree(t *testing.T) {
-	t.Parallel()
-	t.Attr("engine", "postgres")
-	p := pool(t, realtest.Postgres(t).Database(t))
-	if err := migrate.Postgres(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
-	s, err := postgres.New(p, postgres.Options{MaxSessions: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tx, err := p.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := tx.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	unreachable[pgx.Tx](t, s, tx, func() {
-		for range p.Config().MaxConns {
-			c, err := p.Acquire(t.Context())
+	for name, test := range map[string]struct {
+		options postgres.Options
+		cut     func(t *testing.T, p *pgxpool.Pool)
+	}{
+		"closed": {postgres.Options{}, func(_ *testing.T, p *pgxpool.Pool) { p.Close() }},
+		"no free connection": {postgres.Options{MaxSessions: -1}, func(t *testing.T, p *pgxpool.Pool) {
+			for range p.Config().MaxConns {
+				c, err := p.Acquire(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(c.Release)
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := pool(t, realtest.Postgres(t).Database(t))
+			if err := migrate.Postgres(t.Context(), p); err != nil {
+				t.Fatal(err)
+			}
+			s, err := postgres.New(p, test.options)
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(c.Release)
-		}
-	})
+			tx, err := p.Begin(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := tx.Rollback(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			unreachable[pgx.Tx](t, s, tx, func() { test.cut(t, p) })
+		})
+	}
 }
 
-// TestUnreachableSQLite does the same for SQLite.
+// TestUnreachableSQLite does the same for SQLite; SetMaxOpenConns allows no other
+// connection.
 func TestUnreachableSQLite(t *testing.T) {
 	t.Parallel()
 	t.Attr("engine", "sqlite")
-	db, err := sqlite.Open(filepath.Join(t.TempDir(), "gone.db"))
-	if err != nil {
-		t.Fatal(err)
+	for name, cut := range map[string]func(t *testing.T, db *sql.DB){
+		"closed": func(_ *testing.T, db *sql.DB) { _ = db.Close() },
+		"no free connection": func(t *testing.T, db *sql.DB) {
+			db.SetMaxOpenConns(1)
+			conn, err := db.Conn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = conn.Close() })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db, err := sqlite.Open(filepath.Join(t.TempDir(), "gone.db"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = db.Close() })
+			if err := migrate.SQLite(t.Context(), db); err != nil {
+				t.Fatal(err)
+			}
+			tx, err := db.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := tx.Rollback(); err != nil {
+				t.Fatal(err)
+			}
+			unreachable(t, sqlite.New(db), tx, func() { cut(t, db) })
+		})
 	}
-	if err := migrate.SQLite(t.Context(), db); err != nil {
-		t.Fatal(err)
-	}
-	tx, err := db.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := tx.Rollback(); err != nil {
-		t.Fatal(err)
-	}
-	unreachable(t, sqlite.New(db), tx, func() { _ = db.Close() })
-}
-
-// TestNoSQLiteConnectionIsFree does the same where SetMaxOpenConns allows no other
-// connection.
-func TestNoSQLiteConnectionIsFree(t *testing.T) {
-	t.Parallel()
-	t.Attr("engine", "sqlite")
-	db, err := sqlite.Open(filepath.Join(t.TempDir(), "used.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	if err := migrate.SQLite(t.Context(), db); err != nil {
-		t.Fatal(err)
-	}
-	tx, err := db.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := tx.Rollback(); err != nil {
-		t.Fatal(err)
-	}
-	unreachable(t, sqlite.New(db), tx, func() {
-		db.SetMaxOpenConns(1)
-		conn, err := db.Conn(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = conn.Close() })
-	})
 }
 
 // unreachable closes the database under an engine. No call returns an error of the driver

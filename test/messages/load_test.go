@@ -68,7 +68,7 @@ type loadTest struct {
 	random    *rand.Rand
 	ids       []string // in the order in which they are sent
 	sent      int      // copies, without those that were sent again needlessly
-	consumers []*process
+	consumers []process
 	kills     int
 	// redelivered counts the redeliveries of killed consumers before the broker was
 	// killed: after that every delivery is marked as redelivered.
@@ -108,8 +108,7 @@ func (c *loadTest) kind(i int) consumer {
 // replace kills a consumer while it works, and starts another.
 func (c *loadTest) replace(t *testing.T, i int) {
 	t.Helper()
-	c.consumers[i].kill()
-	<-c.consumers[i].ended
+	c.consumers[i].Kill()
 	c.kills++
 	c.consumers[i] = start(t, c.kind(i), c.seen)
 }
@@ -144,7 +143,7 @@ func (c *loadTest) drain(t *testing.T) {
 		if empty() {
 			return
 		}
-		c.consumers = []*process{start(t, c.kind(0), c.seen)}
+		c.consumers = []process{start(t, c.kind(0), c.seen)}
 	}
 	t.Error("messages are left in the queue")
 }

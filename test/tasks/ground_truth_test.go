@@ -13,8 +13,8 @@ import (
 	"github.com/semelgo/semel/internal/protocol"
 )
 
-// truth reads from the tables what has happened, independently of what processes
-// report.
+// groundTruth reads the effects and transitions from the tables, independently of the
+// reports of processes.
 type groundTruth struct{ db *sql.DB }
 
 // count is what a query counts.
@@ -67,7 +67,7 @@ func (w groundTruth) none(t *testing.T, what, query string, args ...any) {
 	}
 }
 
-// story is all that the tables know of a key.
+// historyOf returns everything that the tables have about a key.
 func (w groundTruth) historyOf(t *testing.T, key string) (lines []string) {
 	t.Helper()
 	rows, err := w.db.QueryContext(context.WithoutCancel(t.Context()), `
@@ -95,7 +95,7 @@ func (w groundTruth) mark(t *testing.T, kind string) int64 {
 	return w.count(t, `select coalesce(sum(times), 0) from marks where kind = $1`, kind)
 }
 
-// seen requires that something has happened at all, or the test shows nothing.
+// wantSome requires that an event has happened; otherwise the test shows nothing.
 func wantSome(t *testing.T, what string, n int64) {
 	t.Helper()
 	if n == 0 {
@@ -122,8 +122,7 @@ func (w groundTruth) await(t *testing.T, n int64, what, query string, args ...an
 	}
 }
 
-// lawful requires that no record of the operations has gone a way that the
-// protocol does not have.
+// wantLegalTransitions requires that the protocol has each transition of the records.
 func (w groundTruth) wantLegalTransitions(t *testing.T) {
 	t.Helper()
 	var rows []string

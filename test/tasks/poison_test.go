@@ -23,7 +23,7 @@ var poison = semel.Define("poison", semel.OperationOptions[job]{
 	Policy: semel.Atomic(), Lease: 5 * lease, Retry: &semel.Retry{MaxCrashes: maxCrashes},
 })
 
-// die kills the process.
+// crash kills the process.
 func crash() {
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	<-time.After(ceiling) // the signal takes a moment
@@ -81,8 +81,8 @@ func replaceKilled(t *testing.T, at databaseAddress, w groundTruth, tasks int64)
 	for w.count(t, `select count(*) from semel_records where state in (4, 5)`) < tasks {
 		select {
 		case <-look.C:
-		case <-p.ended:
-			p.awaitKilled(t)
+		case <-p.Ended():
+			p.AwaitKilled(t)
 			victims++
 			p = start(t, worker(at, fmt.Sprint("worker-", victims), poison, inTx))
 		case <-limit:

@@ -23,7 +23,7 @@ type processKiller struct {
 	stops   int64
 }
 
-// newNemesis starts n workers.
+// newProcessKiller starts n workers.
 func newProcessKiller(t *testing.T, worker child, n int) *processKiller {
 	t.Helper()
 	m := &processKiller{t: t, worker: worker}
@@ -31,7 +31,7 @@ func newProcessKiller(t *testing.T, worker child, n int) *processKiller {
 		m.running = append(m.running, m.another())
 	}
 	for _, p := range m.running {
-		p.await(t, "ready")
+		p.Await(t, "ready")
 	}
 	return m
 }
@@ -74,7 +74,7 @@ func (m *processKiller) killAndStop(ctx context.Context, kills <-chan time.Time,
 func (m *processKiller) kill() {
 	i := rand.IntN(len(m.running))
 	p := m.running[i]
-	p.kill()
+	p.Kill()
 	m.kills++
 	if p == m.stopped {
 		m.stopped = nil
@@ -84,14 +84,14 @@ func (m *processKiller) kill() {
 
 func (m *processKiller) stop() {
 	m.stopped = m.running[rand.IntN(len(m.running))]
-	m.stopped.signal(m.t, syscall.SIGSTOP)
+	m.stopped.Signal(m.t, syscall.SIGSTOP)
 	m.stops++
 }
 
 // resume continues the stopped worker.
 func (m *processKiller) resume() {
 	if m.stopped != nil {
-		m.stopped.signal(m.t, syscall.SIGCONT)
+		m.stopped.Signal(m.t, syscall.SIGCONT)
 		m.stopped = nil
 	}
 }

@@ -31,7 +31,7 @@ func TestStoppedWorkersLeaveNothingToSweep(t *testing.T) {
 	two := [2]*process{}
 	for i := range two {
 		two[i] = start(t, worker(at, fmt.Sprint("worker-", i), longLeaseOp))
-		two[i].await(t, "ready")
+		two[i].Await(t, "ready")
 	}
 	const done = `select count(*) from semel_records where state = 4`
 	for i := range stops {
@@ -45,7 +45,7 @@ func TestStoppedWorkersLeaveNothingToSweep(t *testing.T) {
 		one := i % len(two)
 		endAll(t, two[one:one+1])
 		two[one] = start(t, worker(at, fmt.Sprint("worker-", i+len(two)), longLeaseOp))
-		two[one].await(t, "ready")
+		two[one].Await(t, "ready")
 	}
 	w.await(t, stops*round, "tasks that are done", done)
 	endAll(t, two[:])

@@ -12,7 +12,7 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// torture is a run of many jobs by workers that are killed and stopped meanwhile.
+// stressTest runs many jobs by workers that are killed and stopped meanwhile.
 type stressTest struct {
 	op          *semel.Operation[job]
 	jobs        int
@@ -24,7 +24,7 @@ type stressTest struct {
 	stops       bool
 }
 
-// tortured is what remains of it.
+// stressRun is a run of a stressTest.
 type stressRun[Tx any] struct {
 	groundTruth
 
@@ -70,7 +70,7 @@ func run[Tx any](t *testing.T, at databaseAddress, s *database[Tx], o stressTest
 	return r
 }
 
-// enqueueHopeless enqueues tasks that end as Failed.
+// enqueueFailing enqueues tasks that end as Failed.
 func (r *stressRun[Tx]) enqueueFailing(t *testing.T) {
 	t.Helper()
 	for i := range r.alwaysFails {
@@ -124,13 +124,13 @@ func (r *stressRun[Tx]) logCounts(t *testing.T) {
 		r.mark(t, string(semel.EventFenced)), r.mark(t, string(semel.EventLeaseLost)), r.count(t, `select count(*) from told`))
 }
 
-// going is what runs beside a test.
+// backgroundRun is a function that runs beside a test.
 type backgroundRun struct {
 	cancel context.CancelFunc
 	err    chan error
 }
 
-// goes runs fn until it has ended or is cancelled, at the latest when the test ends.
+// inBackground runs fn until it returns or is cancelled, at the latest when the test ends.
 func inBackground(t *testing.T, fn func(context.Context) error) *backgroundRun {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))

@@ -29,7 +29,7 @@ func TestEachTickRunsOnceWhileProcessesAreKilled(t *testing.T) {
 	})
 }
 
-// clocks are two processes that are given the same ticks.
+// tickers are two processes that are given the same ticks.
 type tickers struct {
 	t               *testing.T
 	databaseAddress databaseAddress
@@ -84,7 +84,7 @@ func (c *tickers) tick(unix int64, i int) {
 	c.give(victim, unix, at)
 	c.give(1-victim, unix, nowhere)
 	c.awaitReport(1-victim, unix)
-	c.two[victim].awaitKilled(c.t)
+	c.two[victim].AwaitKilled(c.t)
 	c.kills++
 	c.replace(victim)
 	if i%4 == 1 { // the one in its place is given it too
@@ -103,13 +103,13 @@ func (c *tickers) replace(i int) {
 
 // give gives the i-th process a tick, and says where it is to die.
 func (c *tickers) give(i int, unix int64, at point) {
-	c.two[i].command(c.t, fmt.Sprintf("tick %d %s", unix, at))
+	c.two[i].Command(c.t, fmt.Sprintf("tick %d %s", unix, at))
 }
 
-// hear waits until the i-th process has enqueued a tick, or found it enqueued.
+// awaitReport waits until the i-th process has enqueued a tick, or found it enqueued.
 func (c *tickers) awaitReport(i int, unix int64) {
 	c.t.Helper()
-	if c.two[i].await(c.t, said(unix, true), said(unix, false)) == said(unix, false) {
+	if c.two[i].Await(c.t, said(unix, true), said(unix, false)) == said(unix, false) {
 		c.enqueueAgain++
 	}
 }

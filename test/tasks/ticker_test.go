@@ -39,7 +39,7 @@ func (p point) reach(here point) {
 	}
 }
 
-// mortal is a store whose user dies while it asks.
+// killingStore is a store that kills the process during a call.
 type killingStore[Tx any] struct {
 	store.TxStore[Tx]
 
@@ -69,7 +69,7 @@ func (s *killingStore[Tx]) Swap(ctx context.Context, changes []store.Change) ([]
 	return answers, err
 }
 
-// beTicker enqueues the ticks it is given, says so, and works as well.
+// runTicker enqueues the ticks that it is given, reports them, and runs tasks.
 func runTicker[Tx any](ctx context.Context, c child, s *database[Tx], m *counters) error {
 	killingStore := &killingStore[Tx]{TxStore: s.store}
 	e, err := semel.New(killingStore, semel.Options{Survive: store.NoFailure, Operations: c.operations(), Observer: m})

@@ -13,7 +13,7 @@ import (
 	"github.com/semelgo/semel/task"
 )
 
-// beWorker runs tasks until it is told to stop.
+// runWorker runs tasks until it is told to stop.
 func runWorker[Tx any](ctx context.Context, c child, s *database[Tx], m *counters) error {
 	e, err := semel.New(s.store, semel.Options{Survive: store.NoFailure, Operations: c.operations(), Observer: m})
 	if err != nil {

@@ -39,7 +39,7 @@ func TestOnlyAQuickRunIsLate(t *testing.T) {
 	}
 }
 
-// TestCloseTellsAllThatFailed, and removes the files all the same.
+// TestCloseReportsAllErrors, and removes the files all the same.
 func TestCloseReportsAllErrors(t *testing.T) {
 	t.Parallel()
 	l := open(t, true)

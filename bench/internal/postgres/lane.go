@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -30,8 +29,6 @@ func (a *Arena) Lane(ctx context.Context) (contest.Side, error) {
 	l := groupcommit.New(groupcommit.Config[store.ID, store.Change, store.SwapResult]{
 		Flush:    s.Swap,
 		Key:      func(c *store.Change) store.ID { return c.To.ID },
-		Compare:  func(a, b store.ID) int { return bytes.Compare(a[:], b[:]) },
-		Kind:     func(c *store.Change) int { return int(c.If.State) },
 		Flushers: can.ConcurrentSwaps, ParallelAt: 4, MaxBatch: can.MaxBatch, MaxWaiting: 1 << 20, Timeout: 30 * time.Second,
 	})
 	a.lab.Closing(func() error { return l.Wait(context.Background()) })

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -15,7 +16,9 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/examples/chat/chatdb"
+	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/semelhttp"
+	semelclient "github.com/semelgo/semel/semelhttp/client"
 	"github.com/semelgo/semel/store"
 )
 
@@ -70,54 +73,35 @@ type services struct {
 
 // member is a process that is killed and started again at the same address.
 type member struct {
-	*process
+	*realtest.Restartable
 
-	name  string
-	args  []string
-	addr  string
 	marks int // number of kills while a boost was running
+}
+
+func newMember(t *testing.T, name string, args ...string) *member {
+	t.Helper()
+	return &member{Restartable: realtest.StartRestartable(t, func(addr string) *exec.Cmd {
+		return child(t, name, append([]string{"-addr", addr}, args...)...)
+	})}
 }
 
 func startServices(t *testing.T, files files) *services {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "payment.db")
 	f := &services{told: make(map[string]string)}
-	f.payments = &member{name: "payment", addr: "127.0.0.1:0", args: []string{"-db", "sqlite:" + file, "-delay", "250ms"}}
-	f.payments.start(t)
-	f.chat = &member{name: "chat", addr: "127.0.0.1:0"}
-	f.chat.args = append(files.args(shortLease), "-payments", "http://chat@"+f.payments.addr)
-	f.chat.start(t)
+	f.payments = newMember(t, "payment", "-db", "sqlite:"+file, "-delay", "250ms")
+	f.chat = newMember(t, "chat", append(files.args(shortLease), "-payments", "http://chat@"+f.payments.Addr)...)
 	f.charges, f.domain, f.records = openFile(t, file), files.openDomain(t), files.engine(t)
 
 	base := &http.Transport{}
 	t.Cleanup(base.CloseIdleConnections)
-	f.client = &http.Client{Transport: &semelhttp.Transport{
+	f.client = &http.Client{Transport: &semelclient.Transport{
 		Base: base, Budget: patience, MinBackoff: 20 * time.Millisecond, MaxBackoff: 500 * time.Millisecond,
 	}}
-	c := newClient(t, "http://"+f.chat.addr)
+	c := newClient(t, "http://"+f.chat.Addr)
 	f.owner = c.signIn(t, "owner")
 	f.group = c.settled(t, creation(f.owner, "crew", "crew")).want(t, http.StatusCreated, "").value(t)["id"].(string)
 	return f
-}
-
-// start starts a member. From the second time on it uses the same port, which
-// another process may have taken for a moment; the start is then repeated.
-func (m *member) start(t *testing.T) {
-	t.Helper()
-	limit := time.Now().Add(patience)
-	for {
-		m.process = launch(t, m.name, append([]string{"-addr", m.addr}, m.args...)...)
-		line, ok := m.await(m.name + ": serving http://")
-		if ok {
-			if strings.HasSuffix(m.addr, ":0") { // callers read the address later
-				m.addr, _, _ = strings.Cut(strings.TrimPrefix(line, m.name+": serving http://"), " ")
-			}
-			return
-		}
-		if !strings.Contains(m.stderr.String(), "address already in use") || time.Now().After(limit) {
-			t.Fatalf("%s did not start: %s", m.name, m.stderr)
-		}
-	}
 }
 
 // round requests one boost from two callers, kills both processes, and requests
@@ -145,7 +129,7 @@ func (f *services) round(t *testing.T, key string) {
 // ask requests a boost until it has an answer.
 func (f *services) ask(t *testing.T, key string) answer {
 	q := boost(f.owner, key, f.group)
-	r, err := http.NewRequestWithContext(t.Context(), q.method, "http://"+f.chat.addr+q.path, strings.NewReader(q.body))
+	r, err := http.NewRequestWithContext(t.Context(), q.method, "http://"+f.chat.Addr+q.path, strings.NewReader(q.body))
 	if err != nil {
 		t.Error(err)
 		return answer{}
@@ -179,12 +163,12 @@ func (f *services) killBoth(t *testing.T, key string) {
 	overlap := rand.N(2) == 0
 	f.kill(t, one, key)
 	if !overlap {
-		one.start(t)
+		one.Start(t)
 	}
 	f.kill(t, other, key)
-	other.start(t)
+	other.Start(t)
 	if overlap {
-		one.start(t)
+		one.Start(t)
 	}
 }
 
@@ -197,8 +181,7 @@ func (f *services) kill(t *testing.T, m *member, key string) {
 	if f.record(t, key).State == store.InProgress {
 		m.marks++
 	}
-	m.kill()
-	m.killed(t)
+	m.Kill()
 }
 
 func (f *services) record(t *testing.T, key string) store.Record {

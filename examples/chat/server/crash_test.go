@@ -78,8 +78,7 @@ func (c *crash) round(t *testing.T, i int) {
 	if a, err := c.server.settle(t.Context(), asked); err == nil {
 		t.Fatalf("a server that was to be killed %s answered %d %s", c.point, a.Status, a.Body)
 	}
-	c.server.reached(t, c.point)
-	c.server.killed(t)
+	c.server.killedAt(t, c.point)
 	c.server = start(t, c.args(shortLease)...)
 
 	// Other keys must work as usual.

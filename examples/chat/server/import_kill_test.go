@@ -98,7 +98,7 @@ func (l *longImport) killServers(t *testing.T) {
 	for i := range rounds(2) {
 		l.s.arm(t, "kill", [...]string{importWritten, importCommitted}[i%2])
 		l.send(t, 10)
-		l.s.killed(t)
+		l.s.AwaitKilled(t)
 		l.start(t)
 		l.written(t)
 	}

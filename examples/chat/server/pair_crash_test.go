@@ -91,25 +91,29 @@ func (d *pairCrash) round(t *testing.T, i int) {
 // the server that took over if the leader has lost its lease.
 func (d *pairCrash) first(t *testing.T, servers []int) int {
 	t.Helper()
-	for limit := time.Now().Add(patience); time.Now().Before(limit); {
+	one, other := d.at(servers[0]), d.at(servers[1])
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	for {
+		changed := [2]<-chan struct{}{one.Changed(), other.Changed()}
 		for _, i := range servers {
-			if d.at(i).said("reached "+d.point, "") > 0 {
+			if d.at(i).Count("reached "+d.point, "") > 0 {
 				return i
 			}
 		}
-		if err := pause(t.Context(), 5*time.Millisecond); err != nil {
-			t.Fatal(err)
+		select {
+		case <-changed[0]:
+		case <-changed[1]:
+		case <-limit.C:
+			t.Fatalf("no server has reached the point %q", d.point)
 		}
 	}
-	t.Fatalf("nobody has been at the point %q", d.point)
-	return 0
 }
 
 // dies waits until a server has been killed at the point.
 func (d *pairCrash) dies(t *testing.T, i int) {
 	t.Helper()
-	d.at(i).reached(t, d.point)
-	d.at(i).killed(t)
+	d.at(i).killedAt(t, d.point)
 	d.kills++
 }
 

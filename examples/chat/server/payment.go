@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
-	"github.com/semelgo/semel/semelhttp"
+	"github.com/semelgo/semel/semelhttp/client"
 )
 
 const (
@@ -38,7 +38,7 @@ func newPayments(base *url.URL) *payments {
 	}
 	return &payments{
 		charges: base.JoinPath("v1", "charges").String(),
-		client:  &http.Client{Transport: &semelhttp.Transport{Budget: paymentBudget, TryTimeout: paymentTry}},
+		client:  &http.Client{Transport: &client.Transport{Budget: paymentBudget, TryTimeout: paymentTry}},
 	}
 }
 
@@ -59,7 +59,7 @@ func (p *payments) charge(ctx context.Context, n newCharge) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encode charge: %w", err)
 	}
-	ctx = semelhttp.WithChildKey(ctx, "charge")
+	ctx = client.WithChildKey(ctx, "charge")
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.charges, bytes.NewReader(body))
 	if err != nil {
 		return "", fmt.Errorf("make request for charge: %w", err)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/migrate"
 	"github.com/semelgo/semel/store/sqlite"
 )
@@ -46,9 +47,8 @@ func TestNoSweeper(t *testing.T) {
 		t.Run(test.policy+"/"+test.dies+" the effect", func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			child := launch(t, "attempt", test.policy, dir, "key", test.dies)
-			child.reached(t, test.dies)
-			child.killed(t)
+			p := &process{Process: realtest.StartProcess(t, child(t, "attempt", test.policy, dir, "key", test.dies))}
+			p.killedAt(t, test.dies)
 			r, err := openReceiver(dir, test.policy)
 			if err != nil {
 				t.Fatal(err)

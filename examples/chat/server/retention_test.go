@@ -45,7 +45,7 @@ func TestSweeperSettlesRecordsOfDeadServers(t *testing.T) {
 			owner := s.signIn(t, "owner")
 			s.arm(t, "kill", afterClaim)
 			_, _ = s.settle(t.Context(), creation(owner, "k", "crew"))
-			s.killed(t)
+			s.AwaitKilled(t)
 			start(t, append(f.args(shortLease), "-sweep", shortLease.String())...)
 			f.untilState(t, owner, "k", want)
 		})

@@ -18,7 +18,7 @@ func TestTenProcessesStartAtOnce(t *testing.T) {
 		}
 		servers := make([]*process, 10)
 		for i := range servers {
-			servers[i] = launch(t, "chat", append(f.args(time.Minute), "-addr", "127.0.0.1:0")...)
+			servers[i] = launch(t, f.args(time.Minute)...)
 		}
 		for _, s := range servers {
 			s.serving(t)

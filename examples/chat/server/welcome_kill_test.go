@@ -96,8 +96,7 @@ func killedWelcoming(t *testing.T, f files, point string) {
 		asked := creation(owner, fmt.Sprintf("key-%d", i), "crew", other.ID)
 		s.arm(t, "kill", point)
 		go func() { _, _ = s.settle(t.Context(), asked) }() // it may have an answer or not
-		s.reached(t, point)
-		s.killed(t)
+		s.killedAt(t, point)
 		s = start(t, f.args(shortLease)...)
 		group := s.settled(t, asked).want(t, http.StatusCreated, "").value(t)["id"].(string)
 		s.wantWelcomes(t, domain, owner, group, owner.ID, other.ID)

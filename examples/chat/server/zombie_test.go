@@ -81,15 +81,13 @@ func (h *zombiePair) round(t *testing.T, i int) {
 		}
 		late <- a
 	}()
-	zombie.reached(t, h.point)
+	zombie.Await(t, "reached "+h.point)
 	if h.mode == leased {
 		// A mismatch is detected even while the leader has its lease.
 		winner.send(t, creation(h.owner, asked.key, "other")).want(t, http.StatusUnprocessableEntity, "key_reused")
 	}
 	won := winner.settled(t, asked).want(t, http.StatusCreated, "")
-	if err := zombie.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	zombie.Signal(t, syscall.SIGCONT)
 	got := (<-late).want(t, http.StatusCreated, "")
 	if won.Replayed || !got.Replayed || got.Body != won.Body {
 		t.Fatalf("round %d: the winner told %q (replayed %v), the zombie %q (replayed %v)",
@@ -110,10 +108,10 @@ type zombieEvents struct{ Fenced, NotInForce, RolledBack, WinnersAnswer int }
 func see(zombie *process) zombieEvents {
 	const rolledBack = "transaction NotCommitted: "
 	return zombieEvents{
-		Fenced:        zombie.said("event fenced ", ""),
-		NotInForce:    zombie.said(rolledBack, store.ErrSuperseded.Error()),
-		RolledBack:    zombie.said(rolledBack, "") - zombie.said(rolledBack, "not run"),
-		WinnersAnswer: zombie.said("event replayed ", ""),
+		Fenced:        zombie.Count("event fenced ", ""),
+		NotInForce:    zombie.Count(rolledBack, store.ErrSuperseded.Error()),
+		RolledBack:    zombie.Count(rolledBack, "") - zombie.Count(rolledBack, "not run"),
+		WinnersAnswer: zombie.Count("event replayed ", ""),
 	}
 }
 

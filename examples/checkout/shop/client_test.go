@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel/semelhttp"
+	semelclient "github.com/semelgo/semel/semelhttp/client"
 )
 
 // answer is a response that was read.
@@ -27,7 +28,7 @@ func newClient(t *testing.T, shops ...*process) client {
 	t.Helper()
 	base := &http.Transport{}
 	t.Cleanup(base.CloseIdleConnections)
-	return client{&http.Client{Transport: &semelhttp.Transport{
+	return client{&http.Client{Transport: &semelclient.Transport{
 		Base: &inTurn{base: base, shops: shops}, Budget: patience,
 		MinBackoff: 20 * time.Millisecond, MaxBackoff: 500 * time.Millisecond,
 	}}}
@@ -42,7 +43,7 @@ type inTurn struct {
 
 func (b *inTurn) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	r.URL.Host = b.shops[b.next.Add(1)%uint64(len(b.shops))].addr
+	r.URL.Host = b.shops[b.next.Add(1)%uint64(len(b.shops))].Addr
 	return b.base.RoundTrip(r)
 }
 

@@ -50,8 +50,8 @@ func TestKilledAtRandom(t *testing.T) {
 		case <-time.After(rand.N(50 * time.Millisecond)):
 		case <-t.Context().Done():
 		}
-		victim.kill()
-		victim.start(t)
+		victim.Kill()
+		victim.Start(t)
 		all.Wait()
 	}
 	w.settled(t, len(orders))

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
-	"github.com/semelgo/semel/semelhttp"
+	"github.com/semelgo/semel/semelhttp/client"
 )
 
 // maxAnswer is the longest answer of a service that is read, in bytes.
@@ -31,7 +31,7 @@ func newService(at *url.URL, path ...string) service {
 		url: at.JoinPath(path...).String(),
 		// One attempt keeps trying for 20 seconds. Then the next attempt sends the
 		// same request.
-		client: &http.Client{Transport: &semelhttp.Transport{Budget: 20 * time.Second, TryTimeout: 5 * time.Second}},
+		client: &http.Client{Transport: &client.Transport{Budget: 20 * time.Second, TryTimeout: 5 * time.Second}},
 	}
 }
 
@@ -42,7 +42,7 @@ func (s service) post(ctx context.Context, name string, body any) (status int, a
 	if err != nil {
 		return 0, nil, fmt.Errorf("encode request: %w", err)
 	}
-	r, err := http.NewRequestWithContext(semelhttp.WithChildKey(ctx, name), http.MethodPost, s.url, bytes.NewReader(text))
+	r, err := http.NewRequestWithContext(client.WithChildKey(ctx, name), http.MethodPost, s.url, bytes.NewReader(text))
 	if err != nil {
 		return 0, nil, fmt.Errorf("make request: %w", err)
 	}

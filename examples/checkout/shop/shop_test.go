@@ -23,7 +23,7 @@ func TestCheckout(t *testing.T) {
 	}
 	w.settled(t, 1)
 	p.stop(t)
-	p.start(t)
+	p.Start(t)
 	if again := c.pay(t.Context(), t, "o-1", five); again.status != first.status || again.body != first.body || !again.replayed {
 		t.Errorf("repeated: got %d %s, replayed %v; want %s", again.status, again.body, again.replayed, first.body)
 	}

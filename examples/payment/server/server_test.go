@@ -40,6 +40,10 @@ func run(t *testing.T, file string) (url string, stop func()) {
 	return url, stop
 }
 
+// testClient has a transport of its own: httptest.Server.Close closes the idle
+// connections of http.DefaultTransport, also one that a parallel test is about to use.
+var testClient = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+
 // answer is a response that was read.
 type answer struct {
 	status   int
@@ -61,7 +65,7 @@ func ask(t *testing.T, url, target, merchant, key, body string) answer {
 	if key != "" {
 		r.Header.Set("Idempotency-Key", key)
 	}
-	resp, err := http.DefaultClient.Do(r)
+	resp, err := testClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}

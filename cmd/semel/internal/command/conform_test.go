@@ -131,6 +131,10 @@ func TestChatServerPasses(t *testing.T) {
 		"in the [chat server](../../examples/chat). The chat server does not implement the fixture contract.", report)
 }
 
+// testClient has a transport of its own: httptest.Server.Close closes the idle
+// connections of http.DefaultTransport, also one that a parallel test is about to use.
+var testClient = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+
 // newUser creates a user and returns the token.
 func newUser(t *testing.T, address, name string) string {
 	t.Helper()
@@ -139,7 +143,7 @@ func newUser(t *testing.T, address, name string) string {
 		t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(r)
+	resp, err := testClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,5 @@
 package conform
 
-import "slices"
-
 // Level is the importance of a case.
 type Level string
 
@@ -60,13 +58,4 @@ func (l Level) failed() Verdict {
 	default:
 		return Fail
 	}
-}
-
-// Cases returns the cases for the profile with that name, in order.
-func Cases(profile string) []Case {
-	all := slices.Concat(
-		syntaxCases(), keyCases(), scopeCases(), timeCases(), fingerprintCases(), repeatCases(), concurrencyCases(),
-		errorCases(), securityCases(), faultCases(), stripeCases(),
-	)
-	return slices.DeleteFunc(all, func(c Case) bool { return c.profile != "" && c.profile != profile })
 }

@@ -127,3 +127,11 @@ func errRefused(r *store.Record, why string) error {
 	}
 	return &exit.Error{Code: exit.Refused, Err: fmt.Errorf("record %s is %s, %s; nothing was changed", r.ID, r.State, why)}
 }
+
+// fieldFlag returns err with the flag in place of the engine's field name.
+func fieldFlag(err error) error {
+	if f, ok := errors.AsType[*semel.FieldError](err); ok && f.Field == "Retention" {
+		return exit.Usagef("--retention %s", f.Reason)
+	}
+	return err
+}

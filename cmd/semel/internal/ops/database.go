@@ -64,3 +64,10 @@ func engineOver[Tx any](s store.TxStore[Tx]) func(semel.Options) (*semel.Core, e
 		return e.Core, nil
 	}
 }
+
+// answers reports whether the database answers at all, after it gave no answer
+// for one record.
+func answers(ctx context.Context, db *database) bool {
+	_, err := db.records.Get(ctx, []store.ID{{}})
+	return err == nil
+}

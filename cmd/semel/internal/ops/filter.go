@@ -188,3 +188,25 @@ func (m *timeFlag) Set(text string) error {
 	m.at = time.Now().Add(-d)
 	return nil
 }
+
+// scan calls each for every record of q, until each returns false.
+func scan(ctx context.Context, s store.Store, q store.Query, each func(r *store.Record) (bool, error)) error {
+	for {
+		page, err := s.Scan(ctx, q)
+		if err != nil {
+			return fmt.Errorf("list records: %w", err)
+		}
+		for i := range page {
+			if more, err := each(&page[i]); err != nil || !more {
+				return err
+			}
+			q.After = page[i].ID
+		}
+		if q.Due { // ordered by Due, not by ID
+			q.Skip += len(page)
+		}
+		if len(page) < q.PageSize() {
+			return nil
+		}
+	}
+}

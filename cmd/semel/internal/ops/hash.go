@@ -1,11 +1,8 @@
 package ops
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
-
-	"github.com/spf13/cobra"
 )
 
 // salt is the random bytes that the database stores for its hashes of scopes
@@ -20,16 +17,4 @@ func (s salt) hash(value string) string {
 	h.Write(s)
 	h.Write([]byte(value))
 	return hex.EncodeToString(h.Sum(nil)[:6])
-}
-
-// withRecords is withDB for the commands that print records. It reads the salt
-// before fn changes anything; otherwise an error could be reported although the
-// change was made.
-func withRecords(c *cobra.Command, fn func(ctx context.Context, db *database) error) error {
-	return withDB(c, func(ctx context.Context, db *database) (err error) {
-		if db.salt, err = db.readSalt(ctx); err != nil {
-			return err
-		}
-		return fn(ctx, db)
-	})
 }

@@ -3,17 +3,7 @@
 package ops
 
 import (
-	"context"
-	"errors"
-	"os"
-	"strings"
-
 	"github.com/spf13/cobra"
-
-	"github.com/semelgo/semel"
-	"github.com/semelgo/semel/cmd/semel/internal/exit"
-	"github.com/semelgo/semel/store/postgres"
-	"github.com/semelgo/semel/store/sqlite"
 )
 
 // NewCommands returns the commands of this package, for the root command.
@@ -31,85 +21,4 @@ func NewCommands() []*cobra.Command {
 		newStatsCommand(),
 		newJournalCommand(),
 	}
-}
-
-const (
-	flagDB = "db"
-	envDB  = "SEMEL_DB"
-)
-
-// addDB adds the flag that names the database to c. The environment variable is
-// read when the command runs, so that help does not print its value.
-func addDB(c *cobra.Command) {
-	c.Flags().String(flagDB, "", "the database: sqlite:PATH or postgres://… (default $"+envDB+")")
-	complete(c, flagDB, []cobra.Completion{"sqlite:", "postgres://"}, cobra.ShellCompDirectiveNoSpace)
-}
-
-// dbOf returns the name of the database.
-func dbOf(c *cobra.Command) (string, error) {
-	name, err := c.Flags().GetString(flagDB)
-	if err != nil {
-		return "", err
-	}
-	if name == "" {
-		name = os.Getenv(envDB)
-	}
-	if name == "" {
-		return "", exit.Usagef("--%s is required, or $%s", flagDB, envDB)
-	}
-	return name, nil
-}
-
-// withDB runs fn with the database that c names. The database and its tables
-// must exist. An error of the database ends the program with exit.Unavailable.
-func withDB(c *cobra.Command, fn func(ctx context.Context, db *database) error) error {
-	name, err := dbOf(c)
-	if err != nil {
-		return err
-	}
-	db, err := open(c.Context(), name, mustExist)
-	if err != nil {
-		return err
-	}
-	defer db.close()
-	return withCode(fn(c.Context(), db))
-}
-
-// withCode adds an exit code to err, unless it has one.
-func withCode(err error) error {
-	if err == nil {
-		return nil
-	}
-	if _, ok := errors.AsType[*exit.Error](err); ok {
-		return err
-	}
-	code := exit.Unavailable
-	if _, refused := errors.AsType[*semel.FieldError](err); refused || errors.Is(err, context.Canceled) {
-		code = exit.Failed
-	}
-	if errors.Is(err, postgres.ErrNotDivided) {
-		return errNotDivided()
-	}
-	if errors.Is(err, sqlite.ErrNoSchema) || errors.Is(err, postgres.ErrNoSchema) {
-		return errNoTables()
-	}
-	return &exit.Error{Code: code, Err: singleLineError{err}}
-}
-
-// singleLineError prints an error on one line, even if it joins several errors.
-type singleLineError struct{ err error }
-
-func (e singleLineError) Error() string { return strings.Join(strings.Fields(e.err.Error()), " ") }
-func (e singleLineError) Unwrap() error { return e.err }
-
-func errNoTables() error {
-	return &exit.Error{Code: exit.Failed, Err: errors.New("the database lacks tables of Semel; semel migrate creates them")}
-}
-
-// group makes c a command that only contains other commands.
-func group(c *cobra.Command, below ...*cobra.Command) *cobra.Command {
-	c.Args = cobra.NoArgs
-	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
-	c.AddCommand(below...)
-	return c
 }

@@ -218,11 +218,3 @@ func checkFits(ctx context.Context, db *database, result any) error {
 	}
 	return nil
 }
-
-// fieldFlag returns err with the flag in place of the engine's field name.
-func fieldFlag(err error) error {
-	if f, ok := errors.AsType[*semel.FieldError](err); ok && f.Field == "Retention" {
-		return exit.Usagef("--retention %s", f.Reason)
-	}
-	return err
-}

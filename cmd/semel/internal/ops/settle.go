@@ -15,7 +15,6 @@ import (
 	"github.com/semelgo/semel/cmd/semel/internal/terminal"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/journal"
-	"github.com/semelgo/semel/store"
 )
 
 func newJournalSettleCommand() *cobra.Command {
@@ -150,13 +149,6 @@ func (s *settler) run(ctx context.Context, db *database) error {
 		return err
 	}
 	return &exit.Error{Code: exit.Failed, Err: fmt.Errorf("%d of %d entries are still in %s", kept, len(s.entries), s.path)}
-}
-
-// answers reports whether the database answers at all, after it gave no answer
-// for one record.
-func answers(ctx context.Context, db *database) bool {
-	_, err := db.records.Get(ctx, []store.ID{{}})
-	return err == nil
 }
 
 // journal opens the journal for dropping entries. It returns nil if the journal

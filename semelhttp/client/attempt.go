@@ -1,0 +1,148 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+var (
+	errNoResponse = errors.New("no response in time")
+	errNoBase     = errors.New("Transport.Base returned neither a response nor an error")
+)
+
+// try sends the request once more. A response that is short, or may be retried, is
+// read before it is accepted.
+func (s *clientCall) try() (*http.Response, error) {
+	body := s.body.first
+	if s.tries > 0 {
+		var err error
+		if body, err = s.body.reopen(); err != nil {
+			return nil, &sendError{fmt.Errorf("get request body: %w", err)}
+		}
+	}
+	ctx, cancel := context.WithCancelCause(s.r.Context())
+	timer := time.AfterFunc(min(s.t.TryTimeout, s.left()), func() { cancel(errNoResponse) })
+	resp, err := s.send(ctx, body)
+	if err == nil && s.reads(resp) {
+		err = hold(resp, s.t.MaxBody)
+	}
+	inTime := timer.Stop()
+	if err != nil {
+		return nil, endOf(ctx, cancel, err)
+	}
+	if _, all := resp.Body.(bufferedBody); all {
+		cancel(nil)
+		return resp, nil
+	}
+	if !inTime {
+		_ = resp.Body.Close()
+		return nil, endOf(ctx, cancel, errNoResponse)
+	}
+	resp.Body = tryBody{resp.Body, cancel}
+	return resp, nil
+}
+
+// endOf returns the error of a failed try. The reason for which it was ended is
+// better than what Base made of it.
+func endOf(ctx context.Context, cancel context.CancelCauseFunc, err error) error {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+		err = fmt.Errorf("%w: %w", cause, err)
+	}
+	cancel(nil)
+	return err
+}
+
+// reads reports whether resp is read before it is returned.
+func (s *clientCall) reads(resp *http.Response) bool {
+	short := resp.ContentLength >= 0 && resp.ContentLength <= s.t.MaxBody
+	return short || resp.StatusCode >= http.StatusBadRequest && mayRetry(resp.StatusCode, true)
+}
+
+// send gives a copy of the request to Base, and finds out whether the server may
+// have received it.
+func (s *clientCall) send(ctx context.Context, body io.ReadCloser) (*http.Response, error) {
+	var asked, connected atomic.Bool
+	ctx = context.WithValue(ctx, triesName{}, s.tries+1)
+	r := s.r.Clone(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { asked.Store(true) },
+		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
+	}))
+	r.Body, r.GetBody, r.ContentLength = body, s.body.reopen, s.body.length
+	if r.Header == nil {
+		r.Header = make(http.Header)
+	}
+	if s.line != "" {
+		r.Header.Set(s.t.Header, s.line)
+	}
+	s.tries++
+	if ctx.Err() != nil { // Base may not report that it noticed in time
+		if body != nil {
+			_ = body.Close()
+		}
+		return nil, context.Cause(ctx)
+	}
+	resp, err := roundTrip(s.t.Base, r)
+	_, traces := s.t.Base.(*http.Transport)
+	local := traces && !asked.Load() && !connected.Load() && refusesToSend(err)
+	s.sent = s.sent || connected.Load() || !asked.Load() && !local
+	if local {
+		return nil, &sendError{err}
+	}
+	return resp, err
+}
+
+// roundTrip calls base, and returns either a response or an error.
+func roundTrip(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+	resp, err := base.RoundTrip(r)
+	switch {
+	case err == nil && resp == nil:
+		return nil, errNoBase
+	case err != nil && resp != nil:
+		if resp.Body != nil {
+			_ = resp.Body.Close()
+		}
+		return nil, err
+	default:
+		return resp, err
+	}
+}
+
+// refusesToSend reports whether err is one of those that http.Transport returns
+// before it does anything. They have no names. A protocol that is registered with
+// http.Transport asks for no connection either, and its errors do not say what was
+// sent.
+func refusesToSend(err error) bool {
+	if err == nil {
+		return false
+	}
+	for _, text := range [...]string{
+		"http: nil Request.URL", "http: no Host in request URL", "unsupported protocol scheme",
+		"net/http: invalid header", "net/http: invalid trailer", "net/http: invalid method",
+	} {
+		if strings.HasPrefix(err.Error(), text) {
+			return true
+		}
+	}
+	return false
+}
+
+// tryBody is a response body that is read within the context of its try, which ends
+// with it.
+type tryBody struct {
+	io.ReadCloser
+
+	cancel context.CancelCauseFunc
+}
+
+func (l tryBody) Close() error {
+	err := l.ReadCloser.Close()
+	l.cancel(nil)
+	return err
+}

@@ -1,0 +1,108 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/semelgo/semel"
+)
+
+// requestBody is the body of a call.
+type requestBody struct {
+	first  io.ReadCloser                 // body of the first try
+	reopen func() (io.ReadCloser, error) // body of a later try; nil: there can be none
+	length int64                         // as Request.ContentLength
+}
+
+// bodyOf makes sure that the body of r can be sent again, within the remaining
+// time. After an error the body is closed.
+func (t *Transport) bodyOf(r *http.Request, left time.Duration) (requestBody, error) {
+	unknown := r.ContentLength <= 0
+	switch {
+	case r.Body == nil || r.Body == http.NoBody:
+		same := func() (io.ReadCloser, error) { return r.Body, nil }
+		return requestBody{r.Body, same, r.ContentLength}, nil
+	case r.GetBody != nil:
+		return requestBody{r.Body, r.GetBody, r.ContentLength}, nil
+	case t.StreamOnce && (unknown || r.ContentLength > t.MaxBody):
+		return requestBody{r.Body, nil, r.ContentLength}, nil
+	case r.ContentLength > t.MaxBody:
+		closeBody(r)
+		return requestBody{}, onlyOnce(t.MaxBody)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), left)
+	defer cancel()
+	text, err := readAll(ctx, r.Body, t.MaxBody)
+	switch {
+	case err != nil:
+		return requestBody{}, err
+	case !unknown && int64(len(text)) != r.ContentLength:
+		return requestBody{}, &semel.FieldError{
+			Field: "ContentLength", Reason: fmt.Sprintf("is %d, and the body has another length", r.ContentLength),
+		}
+	case int64(len(text)) > t.MaxBody:
+		return requestBody{}, onlyOnce(t.MaxBody)
+	}
+	again := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
+	first, err := again()
+	return requestBody{first, again, int64(len(text))}, err
+}
+
+func onlyOnce(most int64) error {
+	return &semel.FieldError{Field: "Body", Reason: fmt.Sprintf(
+		"can be sent only once: it has no GetBody and is not known to have at most %d bytes; set GetBody, or Transport.StreamOnce", most)}
+}
+
+// readAll reads body until it is longer than most bytes, and closes it. It also
+// closes it when ctx ends, so that a body without an end does not block longer.
+func readAll(ctx context.Context, body io.ReadCloser, most int64) ([]byte, error) {
+	stop := context.AfterFunc(ctx, func() { _ = body.Close() })
+	text, err := io.ReadAll(io.LimitReader(body, most+1))
+	if !stop() {
+		return nil, fmt.Errorf("read request body: %w", context.Cause(ctx))
+	}
+	_ = body.Close()
+	if err != nil {
+		return nil, fmt.Errorf("read request body: %w", err)
+	}
+	return text, nil
+}
+
+// hold reads the body of resp up to most bytes, so that it is read from memory; the
+// rest of a longer one is read from the connection.
+func hold(resp *http.Response, most int64) error {
+	text, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
+	if err != nil {
+		_ = resp.Body.Close()
+		return fmt.Errorf("read response body: %w", err)
+	}
+	if int64(len(text)) > most {
+		resp.Body = prefixedBody{io.MultiReader(bytes.NewReader(text), resp.Body), resp.Body}
+		return nil
+	}
+	_ = resp.Body.Close()
+	resp.Body = bufferedBody{bytes.NewReader(text)}
+	return nil
+}
+
+// bufferedBody is a body that was read.
+type bufferedBody struct{ *bytes.Reader }
+
+func (bufferedBody) Close() error { return nil }
+
+// rewind makes a body that was read readable from its start.
+func rewind(resp *http.Response) {
+	if h, ok := resp.Body.(bufferedBody); ok {
+		_, _ = h.Seek(0, io.SeekStart) // never fails
+	}
+}
+
+// prefixedBody is a body whose beginning was read.
+type prefixedBody struct {
+	io.Reader
+	io.Closer
+}

@@ -1,0 +1,197 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp/client"
+)
+
+// TestTransportSendsTheSameBytes whatever the body comes from.
+func TestTransportSendsTheSameBytes(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("\x00é\n", 200_000)
+	bodies := map[string]func(r *http.Request) *body{
+		"GetBody": func(r *http.Request) *body {
+			b := newBody(text)
+			r.Body, r.GetBody = b, func() (io.ReadCloser, error) { return newBody(text), nil }
+			r.ContentLength = int64(len(text))
+			return b
+		},
+		"GetBody, unknown length": func(r *http.Request) *body {
+			b := newBody(text)
+			r.Body, r.GetBody = b, func() (io.ReadCloser, error) { return newBody(text), nil }
+			r.ContentLength = -1
+			return b
+		},
+		"known length": func(r *http.Request) *body {
+			b := newBody(text)
+			r.Body, r.ContentLength = b, int64(len(text))
+			return b
+		},
+		"unknown length": func(r *http.Request) *body {
+			b := newBody(text)
+			r.Body, r.ContentLength = b, -1
+			return b
+		},
+		"length not said": func(r *http.Request) *body {
+			b := newBody(text)
+			r.Body = b
+			return b
+		},
+	}
+	for name, set := range bodies {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, url := plays(t, reset(""), status(http.StatusServiceUnavailable), status(http.StatusCreated))
+			r := post(t, url, nil)
+			b := set(r)
+			got := trip(t, new(client.Transport), r)
+			if got.status != http.StatusCreated {
+				t.Errorf("got %d", got.status)
+			}
+			s.wantSame(t, 3, text)
+			b.wantClosed(t)
+		})
+	}
+}
+
+// TestTransportLetsItsBaseRetry: what Base tries by itself has the same
+// bytes, and their number.
+func TestTransportLetsItsBaseRetry(t *testing.T) {
+	t.Parallel()
+	b := &tripper{answer: func(_ int, r *http.Request) (*http.Response, error) {
+		if r.GetBody == nil || r.ContentLength != 5 {
+			t.Errorf("the length is %d, and GetBody there: %v", r.ContentLength, r.GetBody != nil)
+			return respond(r, http.StatusOK), nil
+		}
+		for range 2 {
+			again, err := r.GetBody()
+			if err != nil {
+				return nil, err
+			}
+			if text, err := io.ReadAll(again); string(text) != "bytes" || err != nil {
+				t.Errorf("GetBody gave %q, %v", text, err)
+			}
+		}
+		return respond(r, http.StatusOK), nil
+	}}
+	trip(t, &client.Transport{Base: b}, post(t, "http://x", newBody("bytes")))
+}
+
+// TestTransportRefusesABodyForOneTry before anything is sent.
+func TestTransportRefusesABodyForOneTry(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		length int64
+		field  string
+	}{
+		"too long":                {11, "Body"},
+		"unknown and too long":    {-1, "Body"},
+		"not said and too long":   {0, "Body"},
+		"not as long as was said": {10, "ContentLength"},
+		"longer than was said":    {3, "ContentLength"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, url := plays(t, status(http.StatusOK))
+			b := newBody("0123456789a")
+			if name == "not as long as was said" {
+				b = newBody("012")
+			}
+			r := post(t, url, b)
+			r.ContentLength = row.length
+			_, err := quick(&client.Transport{MaxBody: 10}).RoundTrip(r)
+			wantFieldError(t, err, row.field)
+			b.wantClosed(t)
+			if n := len(s.arrived()); n != 0 {
+				t.Errorf("%d requests were sent", n)
+			}
+		})
+	}
+}
+
+// TestTransportStreamsOnce when it is asked to, with a key, and says what became
+// of it.
+func TestTransportStreamsOnce(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 100_000)
+	for name, row := range map[string]struct {
+		answer http.HandlerFunc
+		length int64
+		lost   bool
+	}{
+		"answered":          {status(http.StatusCreated), -1, false},
+		"answered, length":  {status(http.StatusCreated), 100_000, false},
+		"not to be retried": {status(http.StatusServiceUnavailable), -1, false},
+		"lost":              {reset(""), -1, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, url := plays(t, row.answer, status(http.StatusTeapot))
+			b := newBody(long)
+			r := post(t, url, b)
+			r.ContentLength = row.length
+			resp, err := quick(&client.Transport{MaxBody: 10, StreamOnce: true}).RoundTrip(r)
+			key := s.wantSame(t, 1, long)
+			b.wantClosed(t)
+			if !row.lost {
+				if err != nil || resp.Request.Header.Get(headerKey) != key || resp.StatusCode == http.StatusTeapot {
+					t.Errorf("RoundTrip = %v, %v", resp, err)
+				}
+				return
+			}
+			var unanswered *client.UnansweredError
+			if !errors.As(err, &unanswered) || !errors.Is(err, semel.ErrOutcomeUnknown) || unanswered.Key != key || unanswered.Tries != 1 {
+				t.Errorf("got the error %#v, want an unknown outcome under key %q", err, key)
+			}
+		})
+	}
+}
+
+// TestTransportReportsABodyThatCannotBeRead, and one that cannot be had again.
+func TestTransportReportsABodyThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	torn := errors.New("torn")
+	s, url := plays(t, status(http.StatusServiceUnavailable))
+	b := bodyOf(io.MultiReader(strings.NewReader("ab"), failing{torn}))
+	if _, err := quick(new(client.Transport)).RoundTrip(post(t, url, b)); !errors.Is(err, torn) {
+		t.Errorf("got the error %v, want the body's", err)
+	}
+	b.wantClosed(t)
+	s.none(t)
+
+	r := post(t, url, newBody("x"))
+	r.GetBody = func() (io.ReadCloser, error) { return nil, torn }
+	_, err := quick(new(client.Transport)).RoundTrip(r)
+	if !errors.Is(err, torn) || !errors.Is(err, semel.ErrOutcomeUnknown) {
+		t.Errorf("got the error %v, want GetBody's, and that the outcome is unknown", err)
+	}
+	s.wantSame(t, 1, "x")
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// TestTransportDoesNotWaitForABodyThatNeverEnds longer than its context lasts.
+func TestTransportDoesNotWaitForABodyThatNeverEnds(t *testing.T) {
+	t.Parallel()
+	s, url := plays(t, status(http.StatusOK))
+	reader, writer := io.Pipe()
+	defer writer.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		_, _ = writer.Write([]byte("x"))
+		cancel()
+	}()
+	if _, err := quick(new(client.Transport)).RoundTrip(post(t, url, reader).WithContext(ctx)); !errors.Is(err, context.Canceled) {
+		t.Errorf("got the error %v, want that the context was cancelled", err)
+	}
+	s.none(t)
+}

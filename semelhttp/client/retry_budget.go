@@ -1,0 +1,88 @@
+package client
+
+import (
+	"math"
+	"sync"
+
+	"github.com/semelgo/semel"
+)
+
+// RetryBudget limits the retries that all calls of one or several [Transport] make
+// together. Each call earns a part of a retry, and each retry costs one. If the
+// budget is used up, a call returns its last response or error instead of retrying.
+// The zero value allows ten retries at once, and later one for ten calls. Do not
+// change its fields or copy it while it is in use.
+type RetryBudget struct {
+	// PerCall is what a call earns, in retries: 0.2 lets one call in five be
+	// retried once. Zero: 0.1.
+	PerCall float64
+	// Burst is the largest number of saved retries, and the number at the start.
+	// Zero: 10.
+	Burst int
+
+	mu      sync.Mutex
+	used    bool
+	balance float64
+}
+
+const (
+	defaultPerCall = 0.1
+	defaultBurst   = 10
+)
+
+func (b *RetryBudget) valid() error {
+	switch {
+	case b == nil:
+		return nil
+	case !(b.PerCall >= 0) || math.IsInf(b.PerCall, 1): // neither negative nor NaN
+		return &semel.FieldError{Field: "RetryBudget.PerCall", Reason: "must be zero or above"}
+	case b.Burst < 0:
+		return &semel.FieldError{Field: "RetryBudget.Burst", Reason: "is negative"}
+	default:
+		return nil
+	}
+}
+
+func (b *RetryBudget) burst() float64 {
+	if b.Burst == 0 {
+		return defaultBurst
+	}
+	return float64(b.Burst)
+}
+
+// begin fills the budget before its first use. mu is locked.
+func (b *RetryBudget) begin() {
+	if !b.used {
+		b.used, b.balance = true, b.burst()
+	}
+}
+
+// earn adds what a call earns.
+func (b *RetryBudget) earn() {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.begin()
+	part := b.PerCall
+	if part == 0 {
+		part = defaultPerCall
+	}
+	b.balance = min(b.balance+part, b.burst())
+}
+
+// spend takes one retry, and reports whether there was one.
+func (b *RetryBudget) spend() bool {
+	if b == nil {
+		return true
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.begin()
+	if b.balance < 1 {
+		return false
+	}
+	b.balance--
+	return true
+}

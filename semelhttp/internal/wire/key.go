@@ -1,0 +1,65 @@
+package wire
+
+import (
+	"strings"
+
+	"github.com/dunglas/httpsfv"
+
+	"github.com/semelgo/semel/store"
+)
+
+// ParseKey returns the key of a header line in either form, as semelhttp.ParseKey
+// describes. If the line has no valid key, reason says why, without repeating it.
+func ParseKey(line string) (key, reason string) {
+	switch line = strings.Trim(line, blanks); {
+	case strings.HasPrefix(line, `"`):
+		return ParseString(line)
+	case strings.Contains(line, ","):
+		return "", "may be two lines that were joined; put a key that has a comma in quotes"
+	default:
+		return line, KeyReason(line)
+	}
+}
+
+// ParseString returns the key of a line that is one structured string.
+func ParseString(line string) (key, reason string) {
+	item, err := httpsfv.UnmarshalItem([]string{strings.Trim(line, blanks)})
+	if err != nil {
+		return "", `is not one structured string, as "abc" is`
+	}
+	key, ok := item.Value.(string)
+	if !ok {
+		return "", `is not a structured string, as "abc" is`
+	}
+	return key, KeyReason(key)
+}
+
+// ParseRaw returns the line itself.
+func ParseRaw(line string) (key, reason string) {
+	key = strings.Trim(line, blanks)
+	return key, KeyReason(key)
+}
+
+const blanks = " \t"
+
+// FormatKey returns a valid key as a structured string.
+func FormatKey(key string) (string, error) { return httpsfv.Marshal(httpsfv.NewItem(key)) }
+
+// KeyReason returns why a key is invalid, or an empty text.
+func KeyReason(key string) string {
+	if key == "" {
+		return "is empty"
+	}
+	if len(key) > store.MaxKey {
+		return "is longer than 255 characters"
+	}
+	for i := range len(key) {
+		if key[i] < ' ' || key[i] > '~' {
+			return "has a character that is not visible ASCII"
+		}
+	}
+	if key[0] == ' ' || key[len(key)-1] == ' ' {
+		return "begins or ends with a space inside its quotes"
+	}
+	return ""
+}

@@ -1,0 +1,176 @@
+package semelhttp_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp"
+	"github.com/semelgo/semel/store"
+)
+
+// protector protects handlers by the records of an engine.
+type protector = func(e *semel.Engine[semelTx]) (func(http.Handler) http.Handler, error)
+
+// runAgain protects an operation that runs again after its leader is lost.
+func runAgain(e *semel.Engine[semelTx]) (func(http.Handler) http.Handler, error) {
+	return semelhttp.Middleware(e, define("op", plain{Policy: semel.AtLeastOnce(), Lease: time.Hour}), options())
+}
+
+// overtaken serves h in two processes over one store. The first request runs in b's
+// process until its lease expires; the returned response is that of the other
+// process, which ran the operation again.
+func overtaken(t *testing.T, b *testEngine, protect protector, h http.HandlerFunc, entered <-chan struct{}, send func(zombie string)) (zombie string, first answer) {
+	t.Helper()
+	other, err := semel.New[semelTx](b.store, semel.Options{Survive: store.NoFailure})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bases []string
+	for _, e := range []*semel.Engine[semelTx]{b.Engine, other} {
+		once, err := protect(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bases = append(bases, serve(t, once(h)))
+	}
+	send(bases[0])
+	<-entered
+	b.ahead.Store(int64(2 * time.Hour))
+	return bases[0], testRequest{}.do(t, bases[1])
+}
+
+// sendLater sends the zero request in a goroutine.
+func sendLater(t *testing.T, late chan<- answer) func(base string) {
+	return func(base string) {
+		go func() {
+			got, err := testRequest{}.send(t, base)
+			if err != nil {
+				t.Error(err)
+			}
+			late <- got
+		}()
+	}
+}
+
+// TestInterruptedStreamIsNoResponse: a leader that lost its lease while it was
+// streaming closes its connection, so that its part is not taken for the whole.
+func TestInterruptedStreamIsNoResponse(t *testing.T) {
+	t.Parallel()
+	b, n, bar := newTestEngine(t, semel.Options{}), new(atomic.Int64), newBarrier()
+	h := func(w http.ResponseWriter, _ *http.Request) {
+		run := n.Add(1)
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, "run %d", run)
+		if run == 1 {
+			_ = http.NewResponseController(w).Flush()
+			bar.wait()
+		}
+	}
+	var resp *http.Response
+	zombie, first := overtaken(t, b, runAgain, h, bar.entered, func(zombie string) {
+		var err error
+		if resp, err = testClient.Do(testRequest{}.request(t, zombie)); err != nil {
+			t.Fatal(err)
+		}
+	})
+	defer resp.Body.Close()
+	wantFirst(t, first, http.StatusOK, "run 2")
+	close(bar.open)
+	body, err := io.ReadAll(resp.Body)
+	if err == nil {
+		t.Errorf("the zombie's client read %q to its end; it must not look complete", body)
+	}
+	wantReplay(t, testRequest{}.do(t, zombie), first)
+}
+
+// TestInterruptedStreamInHTTP10: a client that cannot distinguish a part from the
+// whole gets nothing before the outcome is stored; then it gets the current
+// response.
+func TestInterruptedStreamInHTTP10(t *testing.T) {
+	t.Parallel()
+	b, n, bar := newTestEngine(t, semel.Options{}), new(atomic.Int64), newBarrier()
+	h := func(w http.ResponseWriter, _ *http.Request) {
+		run := n.Add(1)
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, "run %d", run)
+		if run == 1 {
+			_ = http.NewResponseController(w).Flush()
+			bar.wait()
+		}
+	}
+	var conn net.Conn
+	_, first := overtaken(t, b, runAgain, h, bar.entered, func(zombie string) {
+		conn = sendHTTP10(t, zombie)
+	})
+	wantFirst(t, first, http.StatusOK, "run 2")
+	close(bar.open)
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	wantReplay(t, answer{resp.StatusCode, resp.Header, string(text)}, first)
+}
+
+// TestStreamInHTTP10: the stream is whole, has its length, and is stored.
+func TestStreamInHTTP10(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, serve serveFunc) {
+		b := newTestEngine(t, semel.Options{})
+		srv := serve(b, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Trailer", "X-Sum")
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, "a part")
+			_ = http.NewResponseController(w).Flush()
+			if _, _, err := http.NewResponseController(w).Hijack(); err == nil {
+				t.Error("the connection was handed over")
+			}
+			_, _ = io.WriteString(w, " and the rest")
+		})
+		resp, err := http.ReadResponse(bufio.NewReader(sendHTTP10(t, srv)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		const whole = "a part and the rest"
+		if string(text) != whole || resp.ContentLength != int64(len(whole)) || err != nil {
+			t.Errorf("got %q of %d bytes, %v", text, resp.ContentLength, err)
+		}
+		if again := (testRequest{}).do(t, srv); again.body != whole || !again.replayed() {
+			t.Errorf("the repeat got %d %q", again.status, again.body)
+		}
+	})
+}
+
+// sendHTTP10 sends the zero request as an HTTP/1.0 client does.
+func sendHTTP10(t *testing.T, base string) net.Conn {
+	t.Helper()
+	r := testRequest{}.request(t, base)
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", r.URL.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s %s HTTP/1.0\r\nHost: %s\r\nContent-Length: %d\r\n", r.Method, r.URL.RequestURI(), r.URL.Host, r.ContentLength)
+	_ = r.Header.Write(&text) // to memory
+	text.WriteString("\r\n")
+	_, _ = io.Copy(&text, r.Body)
+	if _, err := io.WriteString(conn, text.String()); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}

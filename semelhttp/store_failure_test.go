@@ -1,0 +1,195 @@
+package semelhttp_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp"
+	"github.com/semelgo/semel/store"
+)
+
+// TestStoreDown: requests fail closed, and nothing runs.
+func TestStoreDown(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, serve serveFunc) {
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
+		srv := serve(b, define("op", plain{}), options(), created(n))
+		b.store.down.Store(true)
+		got := testRequest{}.do(t, srv)
+		wantProblem(t, got, http.StatusServiceUnavailable, "unavailable")
+		if got.header.Get("Retry-After") == "" {
+			t.Error("no Retry-After")
+		}
+		wantProblem(t, testRequest{key: []string{`"a`}}.do(t, srv), http.StatusBadRequest, "key_malformed")
+		if n.Load() != 0 {
+			t.Error("the handler ran")
+		}
+		b.store.down.Store(false)
+		wantFirst(t, testRequest{}.do(t, srv), http.StatusCreated, "run 1")
+	})
+}
+
+// TestStoreDownAfterTheEffect: the operation has happened, so its response is sent,
+// and it does not run again; the record follows when the store is back.
+func TestStoreDownAfterTheEffect(t *testing.T) {
+	t.Parallel()
+	b, n := newTestEngine(t, semel.Options{RecordTimeout: 1 << 27}), new(atomic.Int64)
+	srv := b.leasedServer(t, define("op", plain{}), options(), func(w http.ResponseWriter, r *http.Request) {
+		b.store.down.Store(true)
+		created(n)(w, r)
+	})
+	first := testRequest{}.do(t, srv)
+	wantFirst(t, first, http.StatusCreated, "run 1")
+	if late := len(b.events.of(semel.EventLate)); late != 1 {
+		t.Errorf("%d late outcomes were observed, want one", late)
+	}
+	b.store.down.Store(false)
+	again := testRequest{}.do(t, srv)
+	for again.status == http.StatusConflict && again.problem(t).Code == "in_progress" {
+		again = testRequest{}.do(t, srv)
+	}
+	wantReplay(t, again, first)
+	if n.Load() != 1 {
+		t.Errorf("the handler ran %d times, want once", n.Load())
+	}
+}
+
+func TestClosedEngine(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, serve serveFunc) {
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
+		srv := serve(b, define("op", plain{}), options(), created(n))
+		if err := b.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wantProblem(t, testRequest{}.do(t, srv), http.StatusServiceUnavailable, "unavailable")
+	})
+}
+
+// TestUnknown: a handler that failed leaves the effect unknown. The leader and the
+// followers are told so, and an operator resolves the record.
+func TestUnknown(t *testing.T) {
+	t.Parallel()
+	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
+	srv := b.leasedServer(t, define("op", plain{OnError: semel.Keep}), options(), func(w http.ResponseWriter, _ *http.Request) {
+		n.Add(1)
+		w.Header().Set("Set-Cookie", "secret=1")
+		http.Error(w, "broken", http.StatusBadGateway)
+	})
+	got := testRequest{}.do(t, srv)
+	wantProblem(t, got, http.StatusServiceUnavailable, "outcome_unknown")
+	if got.header.Get("Set-Cookie") != "" || strings.Contains(got.body, "broken") {
+		t.Errorf("%v %s: the handler's own answer came through", got.header, got.body)
+	}
+	got = testRequest{}.do(t, srv)
+	wantProblem(t, got, http.StatusConflict, "outcome_unknown")
+	if after := got.header.Get("Retry-After"); after != "" {
+		t.Errorf("Retry-After = %q, want none: waiting settles nothing", after)
+	}
+	for _, other := range others() {
+		wantProblem(t, other.do(t, srv), http.StatusUnprocessableEntity, "key_reused")
+	}
+	if n.Load() != 1 {
+		t.Errorf("ran %d times, want once", n.Load())
+	}
+
+	stands := b.record(t, "op", "k1")
+	response := semelhttp.Response{Status: 201, Header: http.Header{"Location": {"/ops/7"}}, Body: []byte("found")}
+	_, err := b.Resolve(t.Context(), semel.Resolution{
+		ID: stands.ID, To: store.Succeeded, Result: response.Raw(), Actor: "eve", Reason: "it is there",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = testRequest{}.do(t, srv)
+	if got.status != 201 || got.body != "found" || got.header.Get("Location") != "/ops/7" || !got.replayed() {
+		t.Errorf("after Resolve: %d %q %v", got.status, got.body, got.header)
+	}
+}
+
+// TestResolvedByAnOperator: an operator's result need not be a response.
+func TestResolvedByAnOperator(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		to     semel.Resolution
+		status int
+		code   string
+	}{
+		"a value": {semel.Resolution{To: store.Succeeded, Result: map[string]int{"id": 7}}, http.StatusConflict, "result_unavailable"},
+		"failed": {
+			semel.Resolution{To: store.Failed, Failure: &semel.Failure{Code: "lost", Message: "the parcel is lost"}},
+			http.StatusUnprocessableEntity, "lost",
+		},
+	} {
+		b := newTestEngine(t, semel.Options{})
+		srv := b.leasedServer(t, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
+		_ = testRequest{}.do(t, srv)
+		c.to.ID, c.to.Actor, c.to.Reason = b.record(t, "op", "k1").ID, "eve", "looked"
+		if _, err := b.Resolve(t.Context(), c.to); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		got := testRequest{}.do(t, srv)
+		if p := got.problem(t); got.status != c.status || p.Code != c.code {
+			t.Errorf("%s: got %d %s, want %d %s", name, got.status, got.body, c.status, c.code)
+		}
+		if got.replayed() != (c.to.To == store.Failed) {
+			t.Errorf("%s: replayed = %v", name, got.replayed())
+		}
+	}
+}
+
+// TestHealedResponse: evidence replaces the response of a leader with an unknown
+// effect.
+func TestHealedResponse(t *testing.T) {
+	t.Parallel()
+	b := newTestEngine(t, semel.Options{})
+	found := semelhttp.Response{Status: 201, Header: http.Header{"Location": {"/ops/7"}, "Set-Cookie": {"s=1"}}, Body: []byte("healed")}
+	op := define("op", plain{Policy: semel.Heal(func(context.Context, semel.Scope, string) (any, bool, error) {
+		return found.Raw(), true, nil
+	})})
+	srv := b.leasedServer(t, op, options(), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
+	for i := range 3 {
+		got := testRequest{}.do(t, srv)
+		if got.status != 201 || got.body != "healed" || got.header.Get("Location") != "/ops/7" || got.header.Get("Set-Cookie") != "" {
+			t.Errorf("got %d %q %v", got.status, got.body, got.header)
+		}
+		if got.replayed() != (i > 0) {
+			t.Errorf("answer %d: replayed = %v", i+1, got.replayed())
+		}
+	}
+}
+
+// TestUnavailableIsNeverStored: a 503 is no final answer.
+func TestUnavailableIsNeverStored(t *testing.T) {
+	t.Parallel()
+	onEveryWay(t, func(t *testing.T, s *protectedSite) {
+		base := serve(t, s.protect(t, options(), s.handler(func(w http.ResponseWriter, r *http.Request) error {
+			if s.ran.Load() > 2 {
+				return s.creates(w, r)
+			}
+			if s.within {
+				return io.ErrUnexpectedEOF // rolled back, then 500
+			}
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return nil
+		})))
+		for range 2 {
+			if got := s.ask().do(t, base); got.status < 500 && got.status != http.StatusConflict || got.replayed() {
+				t.Errorf("got %d %s", got.status, got.body)
+			}
+		}
+		again := s.ask().do(t, base)
+		if s.outside { // the operation may have happened: the problem says so, and the handler's response is not sent
+			wantProblem(t, again, http.StatusConflict, "outcome_unknown")
+			s.wantHad(t, 1, 0)
+			return
+		}
+		wantFirst(t, again, http.StatusCreated, "made")
+		s.wantHad(t, 3, 1)
+	})
+}
