@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
@@ -42,11 +43,38 @@ func onEach(t *testing.T, n int, test func(t *testing.T, db chatdb.DB)) {
 
 func openSQLite(t *testing.T) chatdb.DB {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "chat.db")+"?_txlock=immediate")
+	return openSQLiteFile(t, filepath.Join(t.TempDir(), "chat.db"))
+}
+
+func openSQLiteFile(t *testing.T, name string) chatdb.DB {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+name+"?_txlock=immediate&_pragma=busy_timeout(10)")
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = db.Close() })
 	return chatdb.SQLite(db)
+}
+
+// TestBeginWaitsForOtherConnections holds the write lock in another connection for
+// longer than the database's busy_timeout.
+func TestBeginWaitsForOtherConnections(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "chat.db")
+	one, other := openSQLiteFile(t, name), openSQLiteFile(t, name)
+	held, err := other.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := one.Begin(short); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Begin of a locked database: %v, want the end of its context", err)
+	}
+	if err := held.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	inTx(t, one, chatdb.MigrateTx)
 }
 
 func openPostgres(t *testing.T) chatdb.DB {

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"strings"
 	"sync"
+
+	"github.com/semelgo/semel/store/sqlite"
 )
 
 //go:embed schema_sqlite.sql
@@ -20,13 +22,14 @@ type sqliteDB struct {
 	turn chan struct{}
 }
 
-// SQLite wraps db, which must be opened with _txlock=immediate.
+// SQLite wraps db, which must be opened with _txlock=immediate and a busy_timeout,
+// as sqlite.Open does.
 func SQLite(db *sql.DB) DB {
 	return &sqliteDB{sqliteQuerier{db}, db, make(chan struct{}, 1)}
 }
 
-// Begin waits for the transactions before it. SQLite has one write lock, and a
-// caller that waits here uses no connection.
+// Begin waits for the transactions before it, which use no connection meanwhile, and
+// then for the write lock of other connections and processes, until ctx ends.
 func (d *sqliteDB) Begin(ctx context.Context) (OwnTx, error) {
 	select {
 	case d.turn <- struct{}{}:
@@ -34,12 +37,19 @@ func (d *sqliteDB) Begin(ctx context.Context) (OwnTx, error) {
 		return nil, context.Cause(ctx)
 	}
 	next := sync.OnceFunc(func() { <-d.turn })
-	tx, err := d.db.BeginTx(context.WithoutCancel(ctx), nil)
-	if err != nil {
+	for {
+		tx, err := d.db.BeginTx(context.WithoutCancel(ctx), nil)
+		switch {
+		case err == nil:
+			return sqliteLocalTx{sqliteTx{sqliteQuerier{tx}, tx}, next}, nil
+		case ctx.Err() != nil:
+			err = errors.Join(context.Cause(ctx), err)
+		case sqlite.IsBusy(err):
+			continue // it has waited for the database's busy_timeout
+		}
 		next()
 		return nil, err
 	}
-	return sqliteLocalTx{sqliteTx{sqliteQuerier{tx}, tx}, next}, nil
 }
 
 func (d *sqliteDB) Ping(ctx context.Context) error {

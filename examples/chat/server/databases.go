@@ -78,12 +78,7 @@ const startBound = 30 * time.Second
 func makeTables(ctx context.Context, db chatdb.DB) error {
 	ctx, cancel := context.WithTimeout(ctx, startBound)
 	defer cancel()
-	for {
-		err := transaction(db)(ctx, chatdb.MigrateTx)
-		if err == nil || !isBusy(err) || ctx.Err() != nil {
-			return err
-		}
-	}
+	return transaction(db)(ctx, chatdb.MigrateTx)
 }
 
 func (s *app) closeDatabases() {

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 
 	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/migrate"
@@ -20,14 +19,4 @@ func openSQLite(path string, _ config) (*database, error) {
 		store:   records(sqlite.New(db), chatdb.OnSQLite),
 		migrate: func(ctx context.Context) error { return migrate.SQLite(ctx, db) },
 	}, nil
-}
-
-// isBusy reports whether SQLite gave up waiting for another connection's lock.
-func isBusy(err error) bool {
-	const busy, primary = 5, 0xff
-	e, ok := errors.AsType[interface {
-		error
-		Code() int
-	}](err)
-	return ok && e.Code()&primary == busy
 }
