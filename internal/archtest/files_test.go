@@ -17,7 +17,7 @@ const maxFileLines = 350
 const maxLinesToSplit = 600
 
 // toSplit are these files, and the directories of packages that are being rebuilt.
-var toSplit = []string{"store/postgres/", "internal/protocol/next.go"}
+var toSplit = []string{"store/postgres/"}
 
 // goFile is a parsed source file.
 type goFile struct {

@@ -26,7 +26,7 @@ func knownMutants() []mutant {
 		},
 		{
 			name: "complete without fence", plan: "atleastonce/faults", watch: "I7",
-			edits: []edit{{"internal/protocol/next.go", "if current.Token != e.Token && !settles {", "if current.Token != e.Token && !settles && e.Step != StepSucceed {"}},
+			edits: []edit{{"internal/protocol/end.go", "if current.Token != e.Token && !settles {", "if current.Token != e.Token && !settles && e.Step != StepSucceed {"}},
 		},
 		{
 			name: "takeover without compare-and-swap", plan: "leased/faults", watch: "I9",
@@ -34,11 +34,11 @@ func knownMutants() []mutant {
 		},
 		{
 			name: "release by a zombie", plan: "leased/faults", watch: "I7",
-			edits: []edit{{"internal/protocol/next.go", "if current.Token != e.Token && !settles {", "if current.Token != e.Token && !settles && e.Step != StepRelease {"}},
+			edits: []edit{{"internal/protocol/end.go", "if current.Token != e.Token && !settles {", "if current.Token != e.Token && !settles && e.Step != StepRelease {"}},
 		},
 		{
 			name: "look, then run", plan: "heal/faults", watch: "I1",
-			edits: []edit{{"internal/protocol/next.go", "	case e.Policy.runsAgain():\n		return true", "	case e.Policy.runsAgain() || e.Probed:\n		return true"}},
+			edits: []edit{{"internal/protocol/start.go", "	case e.Policy.runsAgain():\n		return true", "	case e.Policy.runsAgain() || e.Probed:\n		return true"}},
 		},
 		{
 			name: "follower deletes", plan: "hold/faults", watch: "I1",
@@ -80,14 +80,14 @@ func furtherMutants() []mutant {
 		{
 			name: "takeover of a running lease", plan: "intx/faults", watch: "I9",
 			edits: []edit{
-				{"internal/protocol/next.go", "	case current.Due > 0:\n", "	case current.Due > 0 && e.Step != StepClaim:\n"},
+				{"internal/protocol/start.go", "	case current.Due > 0:\n", "	case current.Due > 0 && e.Step != StepClaim:\n"},
 				{"internal/protocol/next.go", "d.Change.IfDue = name, current.Token, due", "d.Change.IfDue = name, current.Token, due && name != StepTakeover"},
 			},
 		},
 		{
 			name: "taint forgotten", plan: "atleastonce/replies", watch: "I2",
 			edits: []edit{
-				{"internal/protocol/next.go", "if current.Tainted && !e.Policy.speaksForAll() {", "if current.Tainted && e.Policy == Unset {"},
+				{"internal/protocol/end.go", "if current.Tainted && !e.Policy.speaksForAll() {", "if current.Tainted && e.Policy == Unset {"},
 				{"internal/protocol/conclude.go", "Verdict(proven, e.Tainted,", "Verdict(proven, false,"},
 			},
 		},
@@ -98,15 +98,15 @@ func furtherMutants() []mutant {
 		{
 			name: "attempt not counted", plan: "leased/faults", watch: "I5",
 			edits: []edit{{
-				"internal/protocol/next.go", "store.Token{State: store.InProgress, Attempt: current.Attempt + 1, Owner: e.Owner}",
+				"internal/protocol/start.go", "store.Token{State: store.InProgress, Attempt: current.Attempt + 1, Owner: e.Owner}",
 				"store.Token{State: store.InProgress, Attempt: max(current.Attempt, 1), Owner: e.Owner}",
 			}},
 		},
 		{
 			name: "healing what is final", plan: "heal/faults", watch: "I6",
 			edits: []edit{
-				{"internal/protocol/next.go", "	case current.State.Final():\n		d.Answer = Replay", "	case current.State == store.Absent:\n		d.Answer = Replay"},
-				{"internal/protocol/next.go", "	case !current.State.Unfinished():\n", "	case current.State == store.Pending:\n"},
+				{"internal/protocol/recover.go", "	case current.State.Final():\n		d.Answer = Replay", "	case current.State == store.Absent:\n		d.Answer = Replay"},
+				{"internal/protocol/recover.go", "	case !current.State.Unfinished():\n", "	case current.State == store.Pending:\n"},
 			},
 		},
 		{
@@ -123,7 +123,7 @@ func furtherMutants() []mutant {
 		},
 		{
 			name: "request not compared", plan: "leased/requests", watch: "I8",
-			edits: []edit{{"internal/protocol/next.go", "	if current.State != store.Absent && d.isMismatch(current, e) {\n		return false", "	if current.State > store.Failed && d.isMismatch(current, e) {\n		return false"}},
+			edits: []edit{{"internal/protocol/start.go", "	if current.State != store.Absent && d.isMismatch(current, e) {\n		return false", "	if current.State > store.Failed && d.isMismatch(current, e) {\n		return false"}},
 		},
 	}
 }
@@ -159,7 +159,7 @@ func lastMutants() []mutant {
 		},
 		{
 			name: "nobody takes over", plan: "keyed/faults", watch: "I12",
-			edits: []edit{{"internal/protocol/next.go", "	case e.Policy.runsAgain():\n		return true", "	case e.Policy == Unset:\n		return true"}},
+			edits: []edit{{"internal/protocol/start.go", "	case e.Policy.runsAgain():\n		return true", "	case e.Policy == Unset:\n		return true"}},
 		},
 	}
 }

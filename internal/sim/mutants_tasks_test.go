@@ -32,21 +32,21 @@ func taskMutants() []mutant {
 		{
 			name: "requeue without fence", plan: "task-do/workers", watch: "I5",
 			edits: []edit{
-				{"internal/protocol/next.go", "d.moveTo(StepRequeue, current, store.Token{State: store.Pending, Attempt: current.Attempt, Owner: e.Owner}", "d.moveTo(StepRequeue, current, store.Token{State: store.Pending, Attempt: current.Attempt, Owner: current.Owner}"},
+				{"internal/protocol/recover.go", "d.moveTo(StepRequeue, current, store.Token{State: store.Pending, Attempt: current.Attempt, Owner: e.Owner}", "d.moveTo(StepRequeue, current, store.Token{State: store.Pending, Attempt: current.Attempt, Owner: current.Owner}"},
 				{"store/dequeue.go", "Attempt: waits.Attempt + 1, Owner: d.Owner}", "Attempt: max(waits.Attempt, 1), Owner: d.Owner}\n	if waits.Attempt > 0 {\n		to.Token.Owner = waits.Owner\n	}"},
 			},
 		},
 		{
 			name: "redrive of a caller's key", plan: "leased-keep/redriver", watch: "I6",
-			edits: []edit{{"internal/protocol/next.go", "current.State == store.Failed && e.Owned:", "current.State == store.Failed:"}},
+			edits: []edit{{"internal/protocol/queue.go", "current.State == store.Failed && e.Owned:", "current.State == store.Failed:"}},
 		},
 		{
 			name: "redrive under a policy that allows no other attempt", plan: "task-hold/crashes", watch: "I6",
-			edits: []edit{{"internal/protocol/next.go", "current.State == store.InDoubt && e.Owned && e.Policy.runsAgain():", "current.State == store.InDoubt && e.Owned:"}},
+			edits: []edit{{"internal/protocol/queue.go", "current.State == store.InDoubt && e.Owned && e.Policy.runsAgain():", "current.State == store.InDoubt && e.Owned:"}},
 		},
 		{
 			name: "redrive forgets the taint", plan: "task-do/crashes", watch: "I2",
-			edits: []edit{{"internal/protocol/next.go", "d.Change.To.Tainted = true // its", "d.Change.To.Tainted = current.Tainted && e.Step != StepRedrive // its"}},
+			edits: []edit{{"internal/protocol/queue.go", "d.Change.To.Tainted = true // its", "d.Change.To.Tainted = current.Tainted && e.Step != StepRedrive // its"}},
 		},
 		{
 			name: "batch neighbours mixed up", plan: "task-do/batch", watch: "I4",
@@ -77,13 +77,13 @@ func triedMutants() []mutant {
 		{
 			name: "delay ignored", plan: "task-tx/caller", watch: "I9",
 			edits: []edit{
-				{"internal/protocol/next.go", "		if current.Due > 0 {\n", "		if current.Due > 0 && current.State != store.Pending {\n"},
+				{"internal/protocol/start.go", "		if current.Due > 0 {\n", "		if current.Due > 0 && current.State != store.Pending {\n"},
 				{"internal/protocol/next.go", "d.Change.IfDue = name, current.Token, due", "d.Change.IfDue = name, current.Token, due && current.State != store.Pending"},
 			},
 		},
 		{
 			name: "cancelled as if nothing had happened", plan: "task-do/cancel", watch: "I2",
-			edits: []edit{{"internal/protocol/next.go", "case e.Step == StepCancel && current.Tainted:\n", "case e.Step == StepCancel && current.Tainted && e.Owned:\n"}},
+			edits: []edit{{"internal/protocol/queue.go", "case e.Step == StepCancel && current.Tainted:\n", "case e.Step == StepCancel && current.Tainted && e.Owned:\n"}},
 		},
 		{
 			name: "given up as if nothing had happened", plan: "task-do/unknown", watch: "I2",
