@@ -3,6 +3,7 @@ package semel
 import (
 	"context"
 
+	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -40,7 +41,7 @@ func (q *claimer) releaseClaim(ctx context.Context, claim store.Change, before s
 func (q *claimer) releaseEvent(claim store.Change, before store.Record) protocol.Event {
 	return protocol.Event{
 		Step: protocol.StepRelease, Token: claim.To.Token, Policy: q.attempt.policy, Proven: true, Expire: q.attempt.times.retention,
-		Outcome: q.c.interruption(q.call.op, before, claim.To.Attempt, ErrUnavailable),
+		Outcome: q.c.interruption(q.call.op, before, claim.To.Attempt, callerr.ErrUnavailable),
 	}
 }
 
@@ -54,5 +55,5 @@ func (q *claimer) voidClaim(ctx context.Context, claim store.Change, before stor
 	}
 	q.c.keepUnrecorded(ctx, pendingEnd{
 		record: recordAfter(claim, before), silent: true, event: release, void: void, from: claim.If,
-	}, ErrUnavailable)
+	}, callerr.ErrUnavailable)
 }

@@ -3,10 +3,11 @@ package semel
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/internal/callerr"
+	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -17,12 +18,12 @@ import (
 // operations if their keys are UUIDv7 or ULIDs.
 func (c *Core) Get(ctx context.Context, operation string, scope Scope, key string) (store.Record, bool, error) {
 	if err := scope.valid(); err != nil {
-		return store.Record{}, false, seal(err)
+		return store.Record{}, false, callerr.Seal(err)
 	}
 	for _, id := range c.recordIDs(operation, scope, key) {
 		r, err := c.reader.get(ctx, id)
 		if err != nil {
-			return r, false, seal(fmt.Errorf("%w: get the record: %w", ErrUnavailable, err))
+			return r, false, callerr.Seal(fmt.Errorf("%w: get the record: %w", callerr.ErrUnavailable, err))
 		}
 		if r.Operation == operation && r.Scope == scope.text && r.Key == key {
 			r, _ = publicRecord(r, nil)
@@ -36,7 +37,7 @@ func (c *Core) Get(ctx context.Context, operation string, scope Scope, key strin
 // the caller may change them. It also seals the error.
 func publicRecord(r store.Record, err error) (store.Record, error) {
 	r.Input, r.Outcome = bytes.Clone(r.Input), bytes.Clone(r.Outcome)
-	return r, seal(err)
+	return r, callerr.Seal(err)
 }
 
 // List returns one page of records, for consoles and reports. If other callers
@@ -44,7 +45,7 @@ func publicRecord(r store.Record, err error) (store.Record, error) {
 func (c *Core) List(ctx context.Context, q store.Query) ([]store.Record, error) {
 	records, err := c.store.Scan(ctx, q)
 	if err != nil {
-		return nil, seal(fmt.Errorf("%w: list records: %w", ErrUnavailable, err))
+		return nil, callerr.Seal(fmt.Errorf("%w: list records: %w", callerr.ErrUnavailable, err))
 	}
 	return records, nil
 }
@@ -60,15 +61,11 @@ type Resolution struct {
 	// Nil means that the result is not known: retries get ErrResultUnavailable.
 	Result any
 	// Failure is, for Failed, the failure that retries receive.
-	Failure *Failure
+	Failure *callerr.Failure
 	// Actor and Reason are the operator and the reason. Both are required, and kept
 	// if the store keeps notes.
 	Actor, Reason string
 }
-
-// ErrNotInDoubt means that a record to resolve is not in doubt: it is absent,
-// Pending, running or final.
-var ErrNotInDoubt = errors.New("semel: not in doubt")
 
 // Resolve resolves a record in doubt and returns the current record.
 func (c *Core) Resolve(ctx context.Context, r Resolution) (store.Record, error) {
@@ -78,24 +75,24 @@ func (c *Core) Resolve(ctx context.Context, r Resolution) (store.Record, error) 
 func (c *Core) resolve(ctx context.Context, r Resolution) (store.Record, error) {
 	switch {
 	case r.Actor == "":
-		return store.Record{}, invalid("Actor", "is required")
+		return store.Record{}, callerr.Invalid("Actor", "is required")
 	case r.Reason == "":
-		return store.Record{}, invalid("Reason", "is required")
+		return store.Record{}, callerr.Invalid("Reason", "is required")
 	case !protocol.CanResolve(r.To):
-		return store.Record{}, invalid("To", "must be Succeeded, Failed or Pending")
+		return store.Record{}, callerr.Invalid("To", "must be Succeeded, Failed or Pending")
 	}
 	if err := c.notWithinTx(ctx, false); err != nil {
 		return store.Record{}, err
 	}
 	current, err := c.reader.get(ctx, r.ID)
 	if err != nil {
-		return current, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
+		return current, fmt.Errorf("%w: read the record: %w", callerr.ErrUnavailable, err)
 	}
 	d := protocol.Next(current, protocol.Event{
 		Step: protocol.StepResolve, To: r.To, Owner: newOwner(), Outcome: c.resolvedOutcome(r, current), Expire: c.retention(current),
 	})
 	if d.Answer != protocol.Apply {
-		return current, ErrNotInDoubt
+		return current, callerr.ErrNotInDoubt
 	}
 	if r.To == store.Pending {
 		if err := c.withdrawCancel(ctx, current); err != nil {
@@ -105,11 +102,11 @@ func (c *Core) resolve(ctx context.Context, r Resolution) (store.Record, error) 
 	answer, err := c.writer.swapNoted(ctx, d.Change, store.Note{ID: r.ID, From: d.Change.If, To: d.Change.To.Token, Actor: r.Actor, Reason: r.Reason})
 	switch {
 	case err != nil:
-		return current, fmt.Errorf("%w: resolve: %w", ErrUnavailable, err)
+		return current, fmt.Errorf("%w: resolve: %w", callerr.ErrUnavailable, err)
 	case answer.Busy:
-		return current, ErrInProgress
+		return current, callerr.ErrInProgress
 	case !answer.Applied(d.Change):
-		return recordOf(answer), ErrNotInDoubt
+		return recordOf(answer), callerr.ErrNotInDoubt
 	}
 	now := recordAfter(d.Change, current)
 	c.emit(ctx, EventResolved, now, nil)
@@ -122,25 +119,25 @@ func (c *Core) retention(r store.Record) time.Duration {
 	if op := c.operationNamed(r.Operation); op != nil {
 		return c.options.timesOf(op, r.ID).retention
 	}
-	p, _ := ProgressOf(r)
+	p, _ := codec.ProgressOf(r)
 	return either(p.Retention, c.options.Retention)
 }
 
 // resolvedOutcome returns the outcome that the operator gives, or nil for none.
 func (c *Core) resolvedOutcome(r Resolution, current store.Record) []byte {
-	p, tried := ProgressOf(current)
+	p, tried := codec.ProgressOf(current)
 	switch {
 	case r.To == store.Pending && (tried || c.ownsKey(current)):
-		return p.reset(current).encode(c.caps.MaxOutcome)
+		return p.Reset(current).Encode(c.caps.MaxOutcome)
 	case r.To == store.Failed && r.Failure == nil:
-		return encodeFailure(&Failure{Message: "resolved as failed"}, c.caps.MaxOutcome)
+		return codec.EncodeFailure(&callerr.Failure{Message: "resolved as failed"}, c.caps.MaxOutcome)
 	case r.To == store.Failed:
-		return encodeFailure(r.Failure, c.caps.MaxOutcome)
+		return codec.EncodeFailure(r.Failure, c.caps.MaxOutcome)
 	case r.To == store.Succeeded && r.Result == nil:
-		return encodeTombstone("resolved as succeeded, without a result")
+		return codec.EncodeTombstone("resolved as succeeded, without a result")
 	case r.To == store.Succeeded:
 		e, _ := c.outcome(r.Result)
-		return e.outcome
+		return e.Outcome
 	default:
 		return nil
 	}
@@ -155,7 +152,7 @@ func (c *Core) Notes(ctx context.Context, id store.ID) ([]store.Note, error) {
 	}
 	notes, err := auditor.Notes(ctx, id)
 	if err != nil {
-		return nil, seal(fmt.Errorf("%w: read notes: %w", ErrUnavailable, err))
+		return nil, callerr.Seal(fmt.Errorf("%w: read notes: %w", callerr.ErrUnavailable, err))
 	}
 	return notes, nil
 }
@@ -168,7 +165,7 @@ func (c *Core) Purge(ctx context.Context, limit int) (int, error) {
 		c.cache.Clear() // the store does not say which records it removed
 	}
 	if err != nil {
-		return n, seal(fmt.Errorf("%w: purge: %w", ErrUnavailable, err))
+		return n, callerr.Seal(fmt.Errorf("%w: purge: %w", callerr.ErrUnavailable, err))
 	}
 	return n, nil
 }

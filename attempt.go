@@ -2,12 +2,13 @@ package semel
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/clock"
+	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/lazyctx"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
@@ -58,7 +59,18 @@ type Outcome struct {
 // Decode decodes the stored result into a pointer of the type that the operation
 // returned. The error is [ErrResultUnavailable] if the operation succeeded but its
 // result is not available.
-func (o *Outcome) Decode(into any) error { return seal(decodeResult(o.Record.Outcome, into)) }
+func (o *Outcome) Decode(into any) error {
+	return callerr.Seal(codec.DecodeResult(o.Record.Outcome, into))
+}
+
+// Failure returns the stored failure of a Failed record, as callers receive it, or
+// nil for any other record.
+func (o *Outcome) Failure() *callerr.Failure {
+	if o.Record.State != store.Failed {
+		return nil
+	}
+	return codec.DecodeFailure(o.Record.Outcome)
+}
 
 // start starts the attempt's context and the renewal of its lease. If alone is not
 // set, RenewLeases renews the lease together with others.
@@ -189,7 +201,7 @@ func (a *Attempt) AdaptWith(with Adapter) { a.adapter = with }
 // Observer receives EventLate, and recording is retried with the same token.
 func (a *Attempt) End(v any, err error) (*Outcome, error) {
 	out, err := a.end(v, err, true)
-	return out, seal(err)
+	return out, callerr.Seal(err)
 }
 
 // EndQuiet is End for adapters that keep the value that they pass as v, or gave to
@@ -199,14 +211,14 @@ func (a *Attempt) End(v any, err error) (*Outcome, error) {
 // has changed ([EventAltered]). An error is the same as End's.
 func (a *Attempt) EndQuiet(v any, err error) (*Outcome, error) {
 	out, err := a.end(v, err, err != nil && a.txOutcome.Load() == nil)
-	return out, seal(err)
+	return out, callerr.Seal(err)
 }
 
 // end implements End. It returns the attempt's own outcome only if own is set, or
 // if decoding it does not give the function's value.
 func (a *Attempt) end(v any, err error, own bool) (out *Outcome, told error) {
 	if !a.markEnded() {
-		return nil, invalid("Attempt", "has ended already")
+		return nil, callerr.Invalid("Attempt", "has ended already")
 	}
 	var current store.Record
 	a.loadClaimed(&current)
@@ -235,20 +247,11 @@ func (a *Attempt) end(v any, err error, own bool) (out *Outcome, told error) {
 // deferred.
 func (a *Attempt) Abandon() {
 	if !a.ended.Load() {
-		_, _ = a.End(nil, errAbandoned)
+		_, _ = a.End(nil, callerr.ErrAbandoned)
 	}
 }
 
-var errAbandoned = errors.New("semel: the function did not return")
-
 func (a *Attempt) markEnded() bool { return a.ended.CompareAndSwap(false, true) }
-
-// fenceError is an error of raising the fence or of the look-up after it. No mark
-// in it says anything about an earlier attempt.
-type fenceError struct{ err error }
-
-func (e *fenceError) Error() string { return "fence: " + e.err.Error() }
-func (e *fenceError) Unwrap() error { return e.err }
 
 // fence implements policy Fenced for an attempt that follows one with an unknown
 // effect: it raises the fence, then looks the effect up. It returns nothing if the
@@ -265,11 +268,11 @@ func (a *Attempt) fence() (*Outcome, error) {
 	}()
 	p := a.call.op.policy
 	if err := p.raise(a.ctx, a.call.scope, a.call.key, a.token.Attempt); err != nil {
-		return a.End(nil, &fenceError{err})
+		return a.End(nil, &callerr.FenceError{Err: err})
 	}
 	result, found, err := p.probe(a.ctx, a.call.scope, a.call.key)
 	if err != nil {
-		return a.End(nil, &fenceError{err})
+		return a.End(nil, &callerr.FenceError{Err: err})
 	}
 	if !found {
 		acts = true

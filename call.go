@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/semelgo/semel/internal/callerr"
+	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -49,21 +51,16 @@ func (o *Operation[In]) Call(scope Scope, key string, in In) (c Call) {
 // the call or its attempt is in use. It is for adapters that store the input
 // anyway.
 func (o *Operation[In]) CallAt(scope Scope, key string, in *In) (c Call) {
-	if err := o.fill(&c, scope, key, valueRef[In]{in}); err != nil {
+	if err := o.fill(&c, scope, key, codec.ValueRef[In]{Ptr: in}); err != nil {
 		c.extras = &callExtras{err: err}
 	}
 	return c
 }
 
-// valueRef is an input or a result that is passed by reference.
-type valueRef[In any] struct{ ptr *In }
-
-func (p valueRef[In]) pointer() any { return p.ptr }
-
 // value returns the input of a call, which may be a valueRef.
 func (o *Operation[In]) value(input any) (in In, ok bool) {
-	if there, is := input.(valueRef[In]); is {
-		return *there.ptr, true
+	if there, is := input.(codec.ValueRef[In]); is {
+		return *there.Ptr, true
 	}
 	in, ok = input.(In)
 	return in, ok
@@ -79,7 +76,7 @@ func (o *Operation[In]) fill(c *Call, scope Scope, key string, input any) (err e
 	case err != nil:
 		return err
 	case key == "", len(key) > store.MaxKey:
-		return invalid("Key", "must be 1 to "+strconv.Itoa(store.MaxKey)+" bytes, got "+strconv.Itoa(len(key)))
+		return callerr.Invalid("Key", "must be 1 to "+strconv.Itoa(store.MaxKey)+" bytes, got "+strconv.Itoa(len(key)))
 	}
 	c.input = input
 	c.id = store.NewID(o.def.name, scope.text, key)
@@ -101,7 +98,7 @@ func (c *Call) readTime() error {
 	made, ok := c.op.timeIn(c.key)
 	switch {
 	case !ok:
-		return invalid("Key", "carries no time, which this operation requires")
+		return callerr.Invalid("Key", "carries no time, which this operation requires")
 	case !made.IsZero():
 		c.extras, c.id = &callExtras{keyTime: made}, store.NewTimedID(c.op.name, c.scope.text, c.key, made)
 	}
@@ -137,7 +134,7 @@ func (c Call) ID() store.ID { return c.id }
 // valid returns what is wrong with the call.
 func (c *Call) valid() error {
 	if c.op == nil {
-		return invalid("Call", "is empty; make it with Operation.Call")
+		return callerr.Invalid("Call", "is empty; make it with Operation.Call")
 	}
 	if c.extras == nil {
 		return nil

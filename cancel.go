@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/clock"
+	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -32,7 +34,7 @@ func (c *Core) Cancel(ctx context.Context, id store.ID, reason string) (store.Re
 
 func (c *Core) cancel(ctx context.Context, id store.ID, reason string) (store.Record, error) {
 	if reason == "" {
-		return store.Record{}, invalid("Reason", "is required")
+		return store.Record{}, callerr.Invalid("Reason", "is required")
 	}
 	if err := c.notWithinTx(ctx, false); err != nil {
 		return store.Record{}, err
@@ -41,7 +43,7 @@ func (c *Core) cancel(ctx context.Context, id store.ID, reason string) (store.Re
 		begun := c.clock.Now()
 		current, err := c.reader.get(ctx, id)
 		if err != nil {
-			return current, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
+			return current, fmt.Errorf("%w: read the record: %w", callerr.ErrUnavailable, err)
 		}
 		d := protocol.Next(current, protocol.Event{Step: protocol.StepCancel, Owner: newOwner(), Expire: c.retention(current)})
 		switch d.Answer {
@@ -55,7 +57,7 @@ func (c *Core) cancel(ctx context.Context, id store.ID, reason string) (store.Re
 			return current, nil
 		}
 	}
-	return store.Record{}, &waitError{after: time.Second}
+	return store.Record{}, &callerr.WaitError{After: time.Second}
 }
 
 // cancelWaiting ends a Pending record. It returns false if the record has changed
@@ -65,9 +67,9 @@ func (c *Core) cancelWaiting(ctx context.Context, current store.Record, change s
 	answer, err := c.writer.swap(ctx, &change, swapTries)
 	switch {
 	case err != nil:
-		return current, false, fmt.Errorf("%w: cancel: %w", ErrUnavailable, err)
+		return current, false, fmt.Errorf("%w: cancel: %w", callerr.ErrUnavailable, err)
 	case answer.Busy:
-		return current, false, &waitError{after: protocol.RetryAfter(current)}
+		return current, false, &callerr.WaitError{After: protocol.RetryAfter(current)}
 	case !answer.Applied(change):
 		return current, false, nil
 	}
@@ -75,7 +77,7 @@ func (c *Core) cancelWaiting(ctx context.Context, current store.Record, change s
 	if now.State == store.Failed {
 		c.emit(ctx, EventCancelled, now, nil)
 	} else {
-		c.emit(ctx, EventInDoubt, now, ErrCancelled)
+		c.emit(ctx, EventInDoubt, now, callerr.ErrCancelled)
 	}
 	return now, true, nil
 }
@@ -83,20 +85,20 @@ func (c *Core) cancelWaiting(ctx context.Context, current store.Record, change s
 // cancelled returns the outcome of a cancelled record: the failure, or the progress
 // of a record in doubt.
 func (c *Core) cancelled(current store.Record, to store.State, reason string) []byte {
-	p, _ := ProgressOf(current)
+	p, _ := codec.ProgressOf(current)
 	if to == store.Failed {
-		return encodeFailure(p.failure(codeCancelled, reason), c.caps.MaxOutcome)
+		return codec.EncodeFailure(p.Failure(codec.CodeCancelled, reason), c.caps.MaxOutcome)
 	}
-	p = p.add(current.Attempt, TryInterrupted, &cancelledError{reason: reason})
+	p = p.Add(current.Attempt, codec.TryInterrupted, &callerr.CancelledError{Reason: reason})
 	p.Retention = c.retention(current)
-	return p.encode(c.caps.MaxOutcome)
+	return p.Encode(c.caps.MaxOutcome)
 }
 
 // requestCancel writes a request for the record's leader. The record was read after
 // begun.
 func (c *Core) requestCancel(ctx context.Context, current store.Record, begun clock.Instant, reason string) error {
 	asking := cancelRecord(current.ID)
-	asking.Outcome = encodeFailure(&Failure{Code: codeCancelled, Message: reason}, c.caps.MaxOutcome)
+	asking.Outcome = codec.EncodeFailure(&callerr.Failure{Code: codec.CodeCancelled, Message: reason}, c.caps.MaxOutcome)
 	e := protocol.Event{
 		Step: protocol.StepCreate, Owner: newOwner(), Identity: asking, Delay: c.retention(current), Expire: c.retention(current),
 	}
@@ -116,7 +118,7 @@ func (c *Core) requestCancel(ctx context.Context, current store.Record, begun cl
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("%w: request cancellation: %w", ErrUnavailable, err)
+		return fmt.Errorf("%w: request cancellation: %w", callerr.ErrUnavailable, err)
 	}
 	return nil
 }
@@ -128,7 +130,7 @@ func (c *Core) withdrawCancel(ctx context.Context, current store.Record) error {
 		_, _, err = c.writer.settle(ctx, asked, protocol.Event{Step: protocol.StepCancel, Owner: newOwner(), Expire: c.retention(current)})
 	}
 	if err != nil {
-		return fmt.Errorf("%w: withdraw the cancellation: %w", ErrUnavailable, err)
+		return fmt.Errorf("%w: withdraw the cancellation: %w", callerr.ErrUnavailable, err)
 	}
 	return nil
 }
@@ -154,7 +156,7 @@ func (c *Core) checkCancelRequests(ctx context.Context, attempts []*Attempt) {
 	}
 	for i, a := range attempts {
 		if r := recordOf(asked[i]); r.State == store.Pending && r.Expire >= 0 && a.isCancelRequest(r) {
-			a.cancel(&cancelledError{of: a, reason: decodeFailure(r.Outcome).Message})
+			a.cancel(&callerr.CancelledError{Of: a, Reason: codec.DecodeFailure(r.Outcome).Message})
 		}
 	}
 }

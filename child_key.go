@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+
+	"github.com/semelgo/semel/internal/callerr"
 )
 
 // ChildKey returns the key for a downstream call of the operation: the same in
@@ -37,5 +39,5 @@ func ChildKey(ctx context.Context, name string) (string, error) {
 	if c, ok := ctx.Value(callKey{}).(Call); ok {
 		return c.childKey(name), nil
 	}
-	return "", invalid("ctx", "does not belong to an operation")
+	return "", callerr.Invalid("ctx", "does not belong to an operation")
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
@@ -113,7 +114,7 @@ func (q *claimer) claim(ctx context.Context) (*Attempt, *Outcome, error) {
 	a, landed := &q.attempt, false
 	defer func() {
 		if !landed && a.inflight != nil { // a panic in a probe
-			q.c.inflight.finish(a.call.id, a.inflight, &store.Record{}, errAbandoned)
+			q.c.inflight.finish(a.call.id, a.inflight, &store.Record{}, callerr.ErrAbandoned)
 		}
 	}()
 	var current store.Record
@@ -151,17 +152,17 @@ func (q *claimer) decide(ctx context.Context, current *store.Record) (claimed bo
 		err := q.c.writer.claim(ctx, current, &e, &d)
 		switch {
 		case err == nil:
-		case errors.Is(err, errBusy):
+		case errors.Is(err, callerr.ErrBusy):
 			d.Answer = protocol.Wait
 		case errors.Is(err, store.ErrNoPartition):
 			return false, q.c.noPartitionError(q.call, err)
-		case isNotSent(err), errors.Is(err, errRefused) && !errors.Is(err, errAfterLost):
-			return false, fmt.Errorf("%w: claim: %w", ErrUnavailable, err)
+		case isNotSent(err), errors.Is(err, callerr.ErrRefused) && !errors.Is(err, callerr.ErrAfterLost):
+			return false, fmt.Errorf("%w: claim: %w", callerr.ErrUnavailable, err)
 		default:
 			if d.Starts() {
 				q.abandonClaim(ctx, d.Change, *current, err)
 			}
-			return false, fmt.Errorf("%w: claim: %w", ErrUnavailable, err)
+			return false, fmt.Errorf("%w: claim: %w", callerr.ErrUnavailable, err)
 		}
 		switch d.Answer {
 		case protocol.Apply:
@@ -194,8 +195,8 @@ const swapTries = 3
 // errForFollowers returns the error that the followers of a first caller receive.
 // If that caller hung up, its error says nothing about the store.
 func errForFollowers(ctx context.Context, err error) error {
-	if callerGone(ctx) != nil && errors.Is(err, ErrUnavailable) {
-		return errAbandoned
+	if callerGone(ctx) != nil && errors.Is(err, callerr.ErrUnavailable) {
+		return callerr.ErrAbandoned
 	}
 	return err
 }
@@ -244,7 +245,7 @@ func (q *claimer) applied(ctx context.Context, s protocol.Step, now *store.Recor
 		return true, nil
 	default:
 		q.c.emit(ctx, EventInDoubt, *now, nil)
-		return false, ErrInDoubt
+		return false, callerr.ErrInDoubt
 	}
 }
 
@@ -253,18 +254,18 @@ func (c *Core) refusal(ctx context.Context, s protocol.Answer, current store.Rec
 	switch s {
 	case protocol.Mismatch:
 		c.emit(ctx, EventMismatch, current, nil)
-		return ErrMismatch
+		return callerr.ErrMismatch
 	case protocol.Newer:
 		return errNewer
 	case protocol.InDoubt:
-		return ErrInDoubt
+		return callerr.ErrInDoubt
 	default:
-		return fmt.Errorf("%w: the record's state %v is not known to this program", ErrUnavailable, current.State)
+		return fmt.Errorf("%w: the record's state %v is not known to this program", callerr.ErrUnavailable, current.State)
 	}
 }
 
 // errNewer is temporary: a process of the newer version can answer the call.
-var errNewer = fmt.Errorf("%w: a newer version of the program made the record, and this one cannot compare the request with it", ErrUnavailable)
+var errNewer = fmt.Errorf("%w: a newer version of the program made the record, and this one cannot compare the request with it", callerr.ErrUnavailable)
 
 // readFirst reads the record before the claim, if that is worth a round trip: the
 // time in the key says that the record may be gone, recent calls met final records,
@@ -279,9 +280,9 @@ func (q *claimer) readFirst(ctx context.Context, current *store.Record) (err err
 	q.restartClock()
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
+		return fmt.Errorf("%w: read the record: %w", callerr.ErrUnavailable, err)
 	case expired && protocol.AnswerTo(current, protocol.SameRequest) == protocol.Lost:
-		return ErrKeyExpired
+		return callerr.ErrKeyExpired
 	default:
 		return nil
 	}

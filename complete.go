@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/semelgo/semel/internal/callerr"
+	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -110,29 +112,29 @@ func (a *Attempt) result(ctx context.Context, v any, err error) []byte {
 		return nil
 	}
 	e, why := a.c.outcome(v)
-	a.lossless = e.lossless || why != nil // a tombstone cannot be decoded, so the caller keeps its own value
+	a.lossless = e.Lossless || why != nil // a tombstone cannot be decoded, so the caller keeps its own value
 	switch {
 	case why != nil:
 		a.emit(ctx, EventTombstone, a.Record(), why)
-	case e.altered != nil:
-		a.emit(ctx, EventAltered, a.Record(), e.altered)
+	case e.Altered != nil:
+		a.emit(ctx, EventAltered, a.Record(), e.Altered)
 	}
-	return e.outcome
+	return e.Outcome
 }
 
 // outcome encodes a result. If the outcome is a tombstone, why says what is wrong
 // with the result.
-func (c *Core) outcome(v any) (e encoded, why error) {
-	v = resultOf(v)
-	if t, ok := v.(Tombstone); ok {
-		return encoded{outcome: encodeTombstone(cut(string(t), 200))}, errTombstone
+func (c *Core) outcome(v any) (e codec.Encoded, why error) {
+	v = codec.ResultOf(v)
+	if t, ok := v.(codec.Tombstone); ok {
+		return codec.Encoded{Outcome: codec.EncodeTombstone(codec.Cut(string(t), 200))}, errTombstone
 	}
-	e, why = encodeResult(v)
+	e, why = codec.EncodeResult(v)
 	switch {
 	case why != nil:
-		return encoded{outcome: encodeTombstone("the result cannot be stored: " + cut(why.Error(), 200))}, why
-	case len(e.outcome) > c.caps.MaxOutcome:
-		return encoded{outcome: encodeTombstone("the result is larger than the store keeps")}, errTooLarge
+		return codec.Encoded{Outcome: codec.EncodeTombstone("the result cannot be stored: " + codec.Cut(why.Error(), 200))}, why
+	case len(e.Outcome) > c.caps.MaxOutcome:
+		return codec.Encoded{Outcome: codec.EncodeTombstone("the result is larger than the store keeps")}, errTooLarge
 	default:
 		return e, nil
 	}
@@ -142,11 +144,6 @@ var (
 	errTooLarge  = errors.New("semel: the result is larger than the store keeps")
 	errTombstone = errors.New("semel: the adapter cannot return the result again")
 )
-
-// Tombstone is the result of an operation that succeeded and whose result cannot be
-// returned again, because it was streamed for instance. Its text is the reason.
-// Retries get [ErrResultUnavailable].
-type Tombstone string
 
 // keepUnrecorded handles an end that the store has not confirmed in time. The
 // caller of a finished effect receives success; after any other end the outcome is
@@ -175,11 +172,11 @@ func (a *Attempt) fenced(ctx context.Context, now store.Record, end protocol.Ste
 func (c *Core) answer(ctx context.Context, call *Call, now store.Record) (*Outcome, error) {
 	switch answer := protocol.AnswerTo(&now, call.Compare(now)); answer {
 	case protocol.Lost:
-		return nil, ErrOutcomeUnknown
+		return nil, callerr.ErrOutcomeUnknown
 	case protocol.Replay:
 		return c.replay(ctx, now)
 	case protocol.Wait:
-		return nil, &waitError{after: protocol.RetryAfter(now)}
+		return nil, &callerr.WaitError{After: protocol.RetryAfter(now)}
 	default:
 		return nil, c.refusal(ctx, answer, now)
 	}
@@ -193,7 +190,7 @@ func (a *Attempt) endError(proven bool, now *store.Record, err error) error {
 	case store.Succeeded:
 		return nil
 	case store.Failed:
-		return decodeFailure(now.Outcome)
+		return codec.DecodeFailure(now.Outcome)
 	case store.Pending:
 		told := a.attemptError(protocol.Verdict(proven, now.Tainted, a.policy, isAnswered(err)), store.Pending, err)
 		told.After = max(now.Due, 0)
@@ -209,8 +206,8 @@ func (a *Attempt) rollbackVerdict() store.Verdict {
 	return protocol.Verdict(true, a.right.ending().Tainted, a.policy, false)
 }
 
-func (a *Attempt) attemptError(v store.Verdict, s store.State, err error) *AttemptError {
-	return attemptError(a.call.op.name, v, s, err)
+func (a *Attempt) attemptError(v store.Verdict, s store.State, err error) *callerr.AttemptError {
+	return callerr.NewAttemptError(a.call.op.name, v, s, err)
 }
 
 func (a *Attempt) emitEnd(ctx context.Context, s protocol.Step, at *store.Record, err error) {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/semelgo/semel/internal/callerr"
+	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -16,10 +18,10 @@ type attemptEnd struct {
 	op *operation
 	id store.ID
 
-	progress Progress      // after the attempt
-	failure  error         // of a failure or a dead letter
-	delay    time.Duration // of the next attempt
-	result   []byte        // encoded
+	progress codec.Progress // after the attempt
+	failure  error          // of a failure or a dead letter
+	delay    time.Duration  // of the next attempt
+	result   []byte         // encoded
 }
 
 // endEvent makes e the event that ends the attempt after its
@@ -49,7 +51,7 @@ func (a *Attempt) endingOf(err error) (e attemptEnd) {
 	e.Cause, e.failure = protocol.ByError, err
 	e.Proven, e.Final = op.proof(err, a.right.rolledBack())
 	e.Answered = isAnswered(err)
-	if _, crashed := errors.AsType[*exhaustedError](err); crashed {
+	if _, crashed := errors.AsType[*callerr.ExhaustedError](err); crashed {
 		e.Cause = protocol.ByCrashes
 	}
 	a.addRetry(&e, &before, err)
@@ -63,13 +65,13 @@ func (a *Attempt) endingOf(err error) (e attemptEnd) {
 
 // addRetry adds what the operation's [Retry] makes of err, and the progress.
 func (a *Attempt) addRetry(e *attemptEnd, before *store.Record, err error) {
-	p, _ := ProgressOf(*before)
+	p, _ := codec.ProgressOf(*before)
 	retry := a.call.op.retry
 	if retry == nil {
-		e.progress = p.countEnd()
+		e.progress = p.CountEnd()
 		return
 	}
-	var exhausted *Failure
+	var exhausted *callerr.Failure
 	e.Retry, e.Redelivered = protocol.RetryLater, retry.Redelivered
 	if e.progress, exhausted, e.delay = retry.decide(a.ctx, p, a.token.Attempt, err); exhausted != nil {
 		e.Retry = protocol.RetriesExhausted
@@ -81,10 +83,10 @@ func (a *Attempt) addRetry(e *attemptEnd, before *store.Record, err error) {
 
 // cancel makes e the ending of an attempt whose key was cancelled and whose function
 // returned an error, which does not matter any more.
-func (e *attemptEnd) cancel(before *store.Record, n uint32, why *cancelledError) {
-	p, _ := ProgressOf(*before)
-	e.Cause, e.progress = protocol.ByCancellation, p.with(n, TryInterrupted, why)
-	e.failure = e.progress.failure(codeCancelled, why.reason)
+func (e *attemptEnd) cancel(before *store.Record, n uint32, why *callerr.CancelledError) {
+	p, _ := codec.ProgressOf(*before)
+	e.Cause, e.progress = protocol.ByCancellation, p.With(n, codec.TryInterrupted, why)
+	e.failure = e.progress.Failure(codec.CodeCancelled, why.Reason)
 }
 
 // conclude sets the step and the outcome of to, as the protocol concludes from e. It
@@ -97,9 +99,9 @@ func (c *Core) conclude(e *attemptEnd, to *protocol.Event) bool {
 	case protocol.Result:
 		to.Outcome = e.result
 	case protocol.Failure:
-		to.Outcome = encodeFailure(e.failure, c.caps.MaxOutcome)
+		to.Outcome = codec.EncodeFailure(e.failure, c.caps.MaxOutcome)
 	case protocol.DeadLetter:
-		to.Outcome, to.Expire = encodeDeadLetter(e.failure, c.caps.MaxOutcome), e.op.retry.DeadLetterRetention
+		to.Outcome, to.Expire = codec.EncodeDeadLetter(e.failure, c.caps.MaxOutcome), e.op.retry.DeadLetterRetention
 	case protocol.Progress:
 		to.Outcome = c.progress(e.progress, e.op, e.id)
 	case protocol.NoPayload:
@@ -110,17 +112,17 @@ func (c *Core) conclude(e *attemptEnd, to *protocol.Event) bool {
 // proof reports whether err proves that the attempt had no effect, and whether the
 // failure is then stored.
 func (o *operation) proof(err error, rolledBack bool) (proven, final bool) {
-	_, fence := errors.AsType[*fenceError](err)
-	_, crashed := errors.AsType[*exhaustedError](err)
-	if fence || crashed || errors.Is(err, errAbandoned) || err == errNotCommitted { //nolint:errorlint // the last is never wrapped
+	_, fence := errors.AsType[*callerr.FenceError](err)
+	_, crashed := errors.AsType[*callerr.ExhaustedError](err)
+	if fence || crashed || errors.Is(err, callerr.ErrAbandoned) || err == errNotCommitted { //nolint:errorlint // the last is never wrapped
 		return rolledBack, false // the operation itself has not answered
 	}
-	mark, marked := errors.AsType[*markedError](err)
+	mark, marked := errors.AsType[*callerr.MarkedError](err)
 	proven = marked || rolledBack
 	if !proven && o.classify != nil {
 		proven = o.classify(err) == store.NotCommitted
 	}
-	if marked && mark.keep {
+	if marked && mark.Keep {
 		return true, true
 	}
 	return proven, proven && o.onError == Keep && !isTransient(err)
@@ -130,18 +132,18 @@ func (o *operation) proof(err error, rolledBack bool) (proven, final bool) {
 // as a lost lease or a cancelled context. Such an error is not the operation's
 // answer and is never stored.
 func isTransient(err error) bool {
-	_, infrastructure := errors.AsType[*txError](err)
-	_, snoozed := errors.AsType[*snoozeError](err)
-	return infrastructure || snoozed || isOwn(err, ErrLeaseLost) ||
+	_, infrastructure := errors.AsType[*callerr.TxError](err)
+	_, snoozed := errors.AsType[*callerr.SnoozeError](err)
+	return infrastructure || snoozed || callerr.IsOwn(err, callerr.ErrLeaseLost) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // isAnswered reports whether err can be an answer of the receiver of the effect. An
 // attempt that did not send its request has none.
 func isAnswered(err error) bool {
-	_, snoozed := errors.AsType[*snoozeError](err)
-	_, cancelled := errors.AsType[*cancelledError](err)
-	_, crashed := errors.AsType[*exhaustedError](err)
-	_, unread := errors.AsType[*inputError](err)
+	_, snoozed := errors.AsType[*callerr.SnoozeError](err)
+	_, cancelled := errors.AsType[*callerr.CancelledError](err)
+	_, crashed := errors.AsType[*callerr.ExhaustedError](err)
+	_, unread := errors.AsType[*callerr.InputError](err)
 	return !snoozed && !cancelled && !crashed && !unread
 }

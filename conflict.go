@@ -2,7 +2,6 @@ package semel
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/semelgo/semel/internal/protocol"
@@ -38,22 +37,3 @@ func conflictEvent(result protocol.TxResult) EventKind {
 	}
 	return EventRetried
 }
-
-// unmarkedError is the error of a transaction that ended because of its circumstances.
-// It hides the marks of the function's error, which was based on data that is no
-// longer true.
-type unmarkedError struct{ err error }
-
-func (e *unmarkedError) Error() string        { return e.err.Error() }
-func (e *unmarkedError) Is(target error) bool { return errors.Is(e.err, target) }
-
-func (e *unmarkedError) As(target any) bool {
-	if _, mark := target.(**markedError); mark {
-		return false
-	}
-	return errors.As(e.err, target)
-}
-
-// infraError returns the error of such a transaction. ran says whether its function
-// ran.
-func infraError(err error, ran bool) error { return &txError{err: &unmarkedError{err}, ran: ran} }

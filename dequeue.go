@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
@@ -29,7 +30,7 @@ import (
 // if that is more) that it reads.
 func (c *Core) Dequeue(ctx context.Context, op Declared, limit int) ([]*Attempt, error) {
 	attempts, err := c.dequeue(ctx, op.declared(), limit)
-	return attempts, seal(err)
+	return attempts, callerr.Seal(err)
 }
 
 func (c *Core) dequeue(ctx context.Context, d *operation, limit int) ([]*Attempt, error) {
@@ -49,7 +50,7 @@ func (c *Core) dequeue(ctx context.Context, d *operation, limit int) ([]*Attempt
 	q := &dequeueCall{c: c, op: d, times: c.options.times(d), policy: d.policy.kind.OrDefault()}
 	claimed, err := q.claim(ctx, min(limit, c.caps.MaxBatch))
 	if err != nil {
-		return nil, fmt.Errorf("%w: dequeue %s: %w", ErrUnavailable, d.name, err)
+		return nil, fmt.Errorf("%w: dequeue %s: %w", callerr.ErrUnavailable, d.name, err)
 	}
 	return q.attempts(ctx, claimed)
 }
@@ -211,22 +212,13 @@ func callOf(op *operation, r store.Record) Call {
 func (o *Operation[In]) Input(a *Attempt) (In, error) {
 	var in In
 	if a.call.op != &o.def {
-		return in, invalid("Attempt", "is of operation "+a.call.op.name+", not of this "+o.def.name)
+		return in, callerr.Invalid("Attempt", "is of operation "+a.call.op.name+", not of this "+o.def.name)
 	}
 	if in, ok := o.value(a.call.input); ok {
 		return in, nil
 	}
 	if err := json.Unmarshal(a.Record().Input, &in); err != nil {
-		return in, &inputError{operation: o.def.name, err: err}
+		return in, &callerr.InputError{Operation: o.def.name, Err: err}
 	}
 	return in, nil
 }
-
-// inputError means that a stored input cannot be decoded.
-type inputError struct {
-	operation string
-	err       error
-}
-
-func (e *inputError) Error() string { return "read the input of " + e.operation + ": " + e.err.Error() }
-func (e *inputError) Unwrap() error { return e.err }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/semelgo/semel/internal/callerr"
+	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/protocol"
 )
 
@@ -38,11 +40,11 @@ func Do[T any](ctx context.Context, e Runner, c Call, fn func(ctx context.Contex
 	defer a.Abandon()
 	own, fnErr := fn(a.ctx)
 	stored := a.txOutcome.Load() != nil || fnErr != nil // the outcome comes from InTx or a probe, and not from fn's value
-	out, err = a.end(valueRef[T]{&own}, fnErr, stored)
+	out, err = a.end(codec.ValueRef[T]{Ptr: &own}, fnErr, stored)
 	switch {
 	case err != nil:
 		var none T
-		return none, false, seal(err)
+		return none, false, callerr.Seal(err)
 	case out == nil:
 		return own, false, nil
 	case fnErr != nil:
@@ -57,7 +59,7 @@ func Do[T any](ctx context.Context, e Runner, c Call, fn func(ctx context.Contex
 // decoded, as for every other caller. A tombstone cannot be decoded, so only this
 // caller has the value.
 func firstResult[T any](out *Outcome, v T) (T, bool, error) {
-	if !out.Replayed && (out.lossless || isTombstone(out.Record.Outcome)) {
+	if !out.Replayed && (out.lossless || codec.IsTombstone(out.Record.Outcome)) {
 		return v, false, nil
 	}
 	return replayedResult[T](out)
@@ -83,12 +85,12 @@ func firstResult[T any](out *Outcome, v T) (T, bool, error) {
 // all.
 func DoTx[T, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(ctx context.Context, tx Tx) (T, error)) (v T, replayed bool, err error) {
 	if err := c.valid(); err != nil {
-		return v, false, seal(err)
+		return v, false, callerr.Seal(err)
 	}
 	run := func(ctx context.Context, tx any) (any, error) {
 		var err error
 		v, err = fn(ctx, tx.(Tx))
-		return valueRef[T]{&v}, err
+		return codec.ValueRef[T]{Ptr: &v}, err
 	}
 	var out *Outcome
 	switch {
@@ -97,11 +99,11 @@ func DoTx[T, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(ctx con
 	case c.op.policy.kind.Transactional():
 		out, err = e.runLeased(ctx, c, run)
 	default:
-		return v, false, seal(invalid("Policy", "must be Atomic or unset for DoTx: record and effect commit together"))
+		return v, false, callerr.Seal(callerr.Invalid("Policy", "must be Atomic or unset for DoTx: record and effect commit together"))
 	}
 	if err != nil {
 		var none T
-		return none, false, seal(err)
+		return none, false, callerr.Seal(err)
 	}
 	return firstResult(out, v)
 }
@@ -122,7 +124,7 @@ func (c *Core) runLeased(ctx context.Context, call Call, fn func(context.Context
 // must run and end the attempt; the outcome is a replay.
 func Begin(ctx context.Context, e Runner, c Call) (*Attempt, *Outcome, error) {
 	a, out, err := begin(ctx, e.core(), &c)
-	return a, out, seal(err)
+	return a, out, callerr.Seal(err)
 }
 
 func begin(ctx context.Context, core *Core, c *Call) (*Attempt, *Outcome, error) {
@@ -139,7 +141,7 @@ func begin(ctx context.Context, core *Core, c *Call) (*Attempt, *Outcome, error)
 // an error, and still a replay.
 func replayedResult[T any](out *Outcome) (v T, replayed bool, err error) {
 	err = out.Decode(&v)
-	if err != nil && !errors.Is(err, ErrResultUnavailable) {
+	if err != nil && !errors.Is(err, callerr.ErrResultUnavailable) {
 		return v, false, err
 	}
 	return v, out.Replayed, err

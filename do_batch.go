@@ -6,7 +6,9 @@ import (
 	"errors"
 	"reflect"
 
+	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/canonical"
+	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/lazyctx"
 	"github.com/semelgo/semel/store"
 )
@@ -33,23 +35,23 @@ import (
 // other is ErrInvalid.
 func DoBatch[T, B, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(ctx context.Context) (T, B, error)) (v T, replayed bool, err error) {
 	if err := c.valid(); err != nil {
-		return v, false, seal(err)
+		return v, false, callerr.Seal(err)
 	}
 	switch {
 	case !c.op.inline():
-		return v, false, seal(invalid("Policy", "must be Atomic without a Lease or unset for DoBatch: all of it is one transaction"))
+		return v, false, callerr.Seal(callerr.Invalid("Policy", "must be Atomic without a Lease or unset for DoBatch: all of it is one transaction"))
 	case c.op.generation > 0:
-		return v, false, seal(invalid("Generation", "is for DoTx: a batch writes one record"))
+		return v, false, callerr.Seal(callerr.Invalid("Generation", "is for DoTx: a batch writes one record"))
 	}
 	batcher, ok := e.store.(store.Batcher[B])
 	if !ok {
-		return v, false, seal(invalid("fn", "returns statements of a type that this store does not support"))
+		return v, false, callerr.Seal(callerr.Invalid("fn", "returns statements of a type that this store does not support"))
 	}
 	run := func(ctx context.Context) (any, sendFunc, error) {
 		var batch B
 		var err error
 		v, batch, err = fn(ctx)
-		return valueRef[T]{&v}, func(ctx context.Context, change store.Change, hold bool) (store.SwapResult, store.Verdict, error) {
+		return codec.ValueRef[T]{Ptr: &v}, func(ctx context.Context, change store.Change, hold bool) (store.SwapResult, store.Verdict, error) {
 			ctx, wait := lazyctx.WithTimeout(ctx, e.options.RecordTimeout) // limits the wait for a connection
 			defer wait.End()
 			return batcher.AtomicBatch(ctx, change, hold, batch)
@@ -58,10 +60,10 @@ func DoBatch[T, B, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(c
 	out, err := e.runBatch(ctx, c, run)
 	if err != nil {
 		var none T
-		return none, false, seal(err)
+		return none, false, callerr.Seal(err)
 	}
 	if !out.Replayed {
-		e.afterBatch(ctx, out, valueRef[T]{&v})
+		e.afterBatch(ctx, out, codec.ValueRef[T]{Ptr: &v})
 	}
 	return firstResult(out, v)
 }
@@ -70,11 +72,11 @@ func DoBatch[T, B, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(c
 // by a callback that scans a statement's result into it. The stored result is the
 // outcome.
 func (c *Core) afterBatch(ctx context.Context, out *Outcome, v any) {
-	if !out.lossless || !mayChange(resultOf(v)) {
+	if !out.lossless || !mayChange(codec.ResultOf(v)) {
 		return
 	}
-	now, err := encodeResult(resultOf(v))
-	if out.lossless = err == nil && bytes.Equal(now.outcome, out.Record.Outcome); !out.lossless {
+	now, err := codec.EncodeResult(codec.ResultOf(v))
+	if out.lossless = err == nil && bytes.Equal(now.Outcome, out.Record.Outcome); !out.lossless {
 		c.emit(ctx, EventAltered, out.Record, errChangedInBatch)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel/internal/cache"
+	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/groupcommit"
 	"github.com/semelgo/semel/internal/lazyctx"
@@ -85,10 +86,10 @@ func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 	defer cancel()
 	caps, err := s.Capabilities(ctx)
 	if err != nil {
-		return nil, seal(fmt.Errorf("%w: read the store's capabilities: %w", ErrUnavailable, err))
+		return nil, callerr.Seal(fmt.Errorf("%w: read the store's capabilities: %w", callerr.ErrUnavailable, err))
 	}
 	if !caps.Linearizable {
-		return nil, invalid("store", "is not linearizable: two callers could both claim one attempt")
+		return nil, callerr.Invalid("store", "is not linearizable: two callers could both claim one attempt")
 	}
 	if err := checkSurvives(o.Survive, &caps); err != nil {
 		return nil, err
@@ -157,7 +158,7 @@ func (a *attempts) enter() error {
 	a.open.Add(1)
 	if a.closed.Load() {
 		a.leave()
-		return ErrClosed
+		return callerr.ErrClosed
 	}
 	return nil
 }

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/clock"
+	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -42,7 +44,7 @@ type EnqueueOptions struct {
 // operation may enqueue.
 func EnqueueTx[Tx any](ctx context.Context, e *Engine[Tx], tx Tx, c Call, o EnqueueOptions) (added bool, err error) {
 	added, err = enqueueTx(ctx, e.Core, tx, &c, o)
-	return added, seal(err)
+	return added, callerr.Seal(err)
 }
 
 func enqueueTx(ctx context.Context, core *Core, tx any, c *Call, o EnqueueOptions) (added bool, err error) {
@@ -52,7 +54,7 @@ func enqueueTx(ctx context.Context, core *Core, tx any, c *Call, o EnqueueOption
 	}
 	answers, err := core.swapTx(ctx, tx, []store.Change{q.change})
 	if err != nil {
-		return false, fmt.Errorf("%w: enqueue %s: %w", ErrUnavailable, c.op.name, err)
+		return false, fmt.Errorf("%w: enqueue %s: %w", callerr.ErrUnavailable, c.op.name, err)
 	}
 	return q.added(answers[0])
 }
@@ -63,7 +65,7 @@ func enqueueTx(ctx context.Context, core *Core, tx any, c *Call, o EnqueueOption
 // it is ErrInvalid.
 func Enqueue(ctx context.Context, e Runner, c Call, o EnqueueOptions) (added bool, err error) {
 	added, err = enqueue(ctx, e.core(), &c, o)
-	return added, seal(err)
+	return added, callerr.Seal(err)
 }
 
 func enqueue(ctx context.Context, core *Core, c *Call, o EnqueueOptions) (added bool, err error) {
@@ -82,10 +84,10 @@ func enqueue(ctx context.Context, core *Core, c *Call, o EnqueueOptions) (added 
 	switch {
 	case errors.Is(err, store.ErrNoPartition):
 		return false, q.c.noPartitionError(q.call, err)
-	case errors.Is(err, errRefused):
+	case errors.Is(err, callerr.ErrRefused):
 		return false, fmt.Errorf("enqueue %s: %w", c.op.name, err)
 	case err != nil:
-		return false, fmt.Errorf("%w: enqueue %s: %w", ErrUnavailable, c.op.name, err)
+		return false, fmt.Errorf("%w: enqueue %s: %w", callerr.ErrUnavailable, c.op.name, err)
 	}
 	return q.added(answer)
 }
@@ -111,9 +113,9 @@ func (c *Core) prepareEnqueue(ctx context.Context, q *enqueueCall, call *Call, o
 	}
 	switch retry := call.op.retry; {
 	case retry == nil:
-		return invalid("Retry", "is not set for "+call.op.name+": no worker runs enqueued calls")
+		return callerr.Invalid("Retry", "is not set for "+call.op.name+": no worker runs enqueued calls")
 	case retry.Redelivered:
-		return invalid("Redelivered", "is set for "+call.op.name+": no worker runs enqueued calls")
+		return callerr.Invalid("Redelivered", "is set for "+call.op.name+": no worker runs enqueued calls")
 	}
 	delay, err := o.delay()
 	if err != nil {
@@ -124,7 +126,7 @@ func (c *Core) prepareEnqueue(ctx context.Context, q *enqueueCall, call *Call, o
 	identity := &q.event.Identity
 	identity.Priority = int8(o.Priority)
 	if c.options.timesOf(call.op, call.id).retention != defaultRetention {
-		identity.Outcome = c.progress(Progress{}, call.op, call.id)
+		identity.Outcome = c.progress(codec.Progress{}, call.op, call.id)
 	}
 	if err := c.checkKeyAge(ctx, call); err != nil {
 		return err
@@ -139,11 +141,11 @@ func (c *Core) prepareEnqueue(ctx context.Context, q *enqueueCall, call *Call, o
 func (o EnqueueOptions) delay() (time.Duration, error) {
 	switch {
 	case o.Delay < 0:
-		return 0, invalid("Delay", "is negative: "+o.Delay.String())
+		return 0, callerr.Invalid("Delay", "is negative: "+o.Delay.String())
 	case o.Delay > 0 && !o.At.IsZero():
-		return 0, invalid("At", "is given together with Delay")
+		return 0, callerr.Invalid("At", "is given together with Delay")
 	case o.Priority < store.MinPriority || o.Priority > store.MaxPriority:
-		return 0, invalid("Priority", fmt.Sprintf("must be %d to %d", store.MinPriority, store.MaxPriority))
+		return 0, callerr.Invalid("Priority", fmt.Sprintf("must be %d to %d", store.MinPriority, store.MaxPriority))
 	case o.At.IsZero():
 		return o.Delay, nil
 	default:
@@ -161,11 +163,11 @@ func (q *enqueueCall) added(answer store.SwapResult) (bool, error) {
 	case answer.Applied(q.change):
 		return true, nil
 	case answer.Busy:
-		return false, &waitError{after: protocol.RetryAfter(store.Record{})}
+		return false, &callerr.WaitError{After: protocol.RetryAfter(store.Record{})}
 	}
 	switch protocol.Next(recordOf(answer), q.event).Answer {
 	case protocol.Mismatch:
-		return false, ErrMismatch
+		return false, callerr.ErrMismatch
 	case protocol.Newer:
 		return false, errNewer
 	default:

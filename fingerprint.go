@@ -5,7 +5,9 @@ import (
 	"crypto/subtle"
 	"fmt"
 
+	"github.com/semelgo/semel/internal/buffers"
 	"github.com/semelgo/semel/internal/canonical"
+	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/protocol"
 )
 
@@ -43,7 +45,7 @@ func (o *Operation[In]) version() int { return len(o.fingerprints) }
 // digest computes the fingerprint of an input with a version of the operation's
 // choice.
 func (o *Operation[In]) digest(version int, input any) (f fingerprint, err error) {
-	there, inPlace := input.(valueRef[In])
+	there, inPlace := input.(codec.ValueRef[In])
 	switch {
 	case version > len(o.fingerprints):
 		return f, fmt.Errorf("fingerprint version %d is newer than this program", version)
@@ -51,13 +53,13 @@ func (o *Operation[In]) digest(version int, input any) (f fingerprint, err error
 		in, _ := o.value(input) // a nil interface is the zero In
 		input = o.fingerprints[version-1](in)
 	case inPlace && o.speaks:
-		input = there.ptr // the pointer has the methods of the value
+		input = there.Ptr // the pointer has the methods of the value
 	case inPlace:
-		input = *there.ptr
+		input = *there.Ptr
 	}
-	s := getBuffer()
-	defer s.release()
-	text, algorithm, err := s.fields(input)
+	s := buffers.Get()
+	defer s.Release()
+	text, algorithm, err := fields(s, input)
 	if err != nil {
 		return f, lostInputError(err)
 	}
@@ -67,17 +69,17 @@ func (o *Operation[In]) digest(version int, input any) (f fingerprint, err error
 	return f, nil
 }
 
-// fields returns the bytes to digest, and the algorithm.
-func (s *encodeBuffer) fields(v any) (text []byte, algorithm byte, err error) {
+// fields returns the bytes to digest, which may be in s, and the algorithm.
+func fields(s *buffers.Buffer, v any) (text []byte, algorithm byte, err error) {
 	switch v := v.(type) {
-	case Raw:
+	case codec.Raw:
 		return v, fingerprintJSON, nil
 	case Fingerprinter:
-		s.own, err = v.AppendFingerprint(s.own[:0])
-		return s.own, fingerprintOwn, err
+		s.Bytes, err = v.AppendFingerprint(s.Bytes[:0])
+		return s.Bytes, fingerprintOwn, err
 	default:
-		s.own, err = canonical.Append(s.own[:0], v)
-		return s.own, fingerprintJSON, err
+		s.Bytes, err = canonical.Append(s.Bytes[:0], v)
+		return s.Bytes, fingerprintJSON, err
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/internal/callerr"
+	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -35,13 +37,13 @@ func (q *claimer) follow(ctx context.Context, f *inflightCall) (*Outcome, error)
 	}
 	<-f.reached(phaseFinished)
 	current, err := f.result()
-	if errors.Is(err, ErrUnavailable) {
+	if errors.Is(err, callerr.ErrUnavailable) {
 		return nil, err
 	}
 	if out, refused := q.answerFrom(ctx, current); out != nil || refused != nil {
 		return out, refused
 	}
-	if errors.Is(err, ErrInProgress) && q.c.clock.Until(q.deadline) <= 0 {
+	if errors.Is(err, callerr.ErrInProgress) && q.c.clock.Until(q.deadline) <= 0 {
 		return nil, err
 	}
 	return nil, nil
@@ -52,7 +54,7 @@ func (q *claimer) follow(ctx context.Context, f *inflightCall) (*Outcome, error)
 func (q *claimer) recorded(ctx context.Context) (*Outcome, error) {
 	current, err := q.read(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
+		return nil, fmt.Errorf("%w: read the record: %w", callerr.ErrUnavailable, err)
 	}
 	return q.answerFrom(ctx, current)
 }
@@ -91,11 +93,11 @@ func (q *claimer) decided(ctx context.Context, f *inflightCall) error {
 // attach waits for a call of this process. Waiting costs a goroutine only.
 func (q *claimer) attach(ctx context.Context, f *inflightCall, over <-chan struct{}) error {
 	if !q.acquireWaiter() {
-		return &waitError{after: protocol.RetryAfter(store.Record{Since: q.c.clock.Since(f.begun)})}
+		return &callerr.WaitError{After: protocol.RetryAfter(store.Record{Since: q.c.clock.Since(f.begun)})}
 	}
 	err := await(ctx, over, q.c.clock.Until(q.deadline))
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return &waitError{after: protocol.RetryAfter(store.Record{Since: q.c.clock.Since(f.begun)})}
+		return &callerr.WaitError{After: protocol.RetryAfter(store.Record{Since: q.c.clock.Since(f.begun)})}
 	}
 	return err
 }
@@ -105,7 +107,7 @@ func (q *claimer) attach(ctx context.Context, f *inflightCall, over <-chan struc
 func (q *claimer) wait(ctx context.Context, current store.Record) (store.Record, error) {
 	left := q.c.clock.Until(q.deadline)
 	if left <= 0 || !q.acquireWaiter() {
-		return current, &waitError{after: protocol.RetryAfter(current)}
+		return current, &callerr.WaitError{After: protocol.RetryAfter(current)}
 	}
 	if q.attempt.inflight != nil {
 		q.c.inflight.wait(q.attempt.inflight, current)
@@ -119,7 +121,7 @@ func (q *claimer) wait(ctx context.Context, current store.Record) (store.Record,
 	}
 	now, err := q.read(ctx)
 	if err != nil {
-		return current, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
+		return current, fmt.Errorf("%w: read the record: %w", callerr.ErrUnavailable, err)
 	}
 	return now, nil
 }
@@ -144,7 +146,7 @@ func (q *claimer) releaseWaiter() {
 func (c *Core) replay(ctx context.Context, current store.Record) (*Outcome, error) {
 	c.emit(ctx, EventReplayed, current, nil)
 	if current.State == store.Failed {
-		return nil, &replayedError{decodeFailure(current.Outcome)}
+		return nil, &callerr.ReplayedError{Failure: codec.DecodeFailure(current.Outcome)}
 	}
 	return &Outcome{Record: current, Replayed: true}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -27,15 +28,15 @@ func (o *operation) generations() error {
 	case o.generation == 0:
 		return nil
 	case o.generation < minGeneration:
-		return invalid("Generation", "must be a minute or longer: callers' clocks must differ by less")
+		return callerr.Invalid("Generation", "must be a minute or longer: callers' clocks must differ by less")
 	case o.keyTime != nil:
-		return invalid("Generation", "is for keys without a time, and KeyTime reads one")
+		return callerr.Invalid("Generation", "is for keys without a time, and KeyTime reads one")
 	case o.retention != 0:
-		return invalid("Generation", "sets how long records are kept; do not set Retention")
+		return callerr.Invalid("Generation", "sets how long records are kept; do not set Retention")
 	case !o.inline():
-		return invalid("Generation", "is for operations that DoTx runs as one transaction")
+		return callerr.Invalid("Generation", "is for operations that DoTx runs as one transaction")
 	case o.onError == Keep || o.retry != nil:
-		return invalid("Generation", "stores no failures; do not set OnError or Retry")
+		return callerr.Invalid("Generation", "stores no failures; do not set OnError or Retry")
 	}
 	o.retention = 2 * o.generation
 	return nil
@@ -44,7 +45,7 @@ func (o *operation) generations() error {
 // notByGeneration refuses operations with a Generation.
 func (c *Call) notByGeneration() error {
 	if c.op.generation > 0 {
-		return invalid("Generation", "is for DoTx, which writes two records")
+		return callerr.Invalid("Generation", "is for DoTx, which writes two records")
 	}
 	return nil
 }
@@ -128,7 +129,7 @@ func (i *inline) writeSuccessor(ctx context.Context, tx any) error {
 		return fmt.Errorf("write the record of the next generation: %w", answers[0].Err)
 	case answers[0].Busy:
 		i.ran, i.busy, i.answer = false, true, protocol.Wait
-		return errNotRun
+		return callerr.ErrNotRun
 	case !answers[0].Applied(change):
 		return fmt.Errorf("write the record of the next generation: %w", store.ErrSuperseded)
 	}
@@ -153,7 +154,7 @@ func (i *inline) keepSuccessor(ctx context.Context, outcome []byte) error {
 // may succeed. The time of a generation is not the key's.
 func (c *Core) noPartitionError(call *Call, err error) error {
 	if call.op.generation == 0 && c.keyExpired(call) {
-		return fmt.Errorf("%w: %w", ErrKeyExpired, err)
+		return fmt.Errorf("%w: %w", callerr.ErrKeyExpired, err)
 	}
-	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	return fmt.Errorf("%w: %w", callerr.ErrUnavailable, err)
 }

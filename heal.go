@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -23,7 +24,7 @@ func (q *claimer) look(ctx context.Context, current store.Record, e *protocol.Ev
 	}
 	healed, now, err := q.c.heal(ctx, current, found, q.attempt.times.retention)
 	if err != nil {
-		return now, fmt.Errorf("%w: heal: %w", ErrUnavailable, err)
+		return now, fmt.Errorf("%w: heal: %w", callerr.ErrUnavailable, err)
 	}
 	if !healed {
 		e.Probed = false
@@ -39,7 +40,7 @@ func (c *Core) evidence(ctx context.Context, op *operation, current store.Record
 		return nil, err
 	}
 	e, _ := c.outcome(result)
-	return e.outcome, nil
+	return e.Outcome, nil
 }
 
 // heal records the outcome that the evidence shows.

@@ -4,21 +4,11 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/semelgo/semel/internal/callerr"
+	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
-
-// txError is an error of the store's transaction, and not of the operation: it
-// could not begin or commit. The AttemptError around it says what is known of the
-// effect.
-type txError struct {
-	err error
-	ran bool // its function ran, and may be the cause
-}
-
-func (e *txError) Error() string        { return "transaction: " + e.err.Error() }
-func (e *txError) Unwrap() error        { return e.err }
-func (e *txError) Is(target error) bool { return target == ErrUnavailable }
 
 // TxOf returns the transaction that e opened for the operation of ctx: inside the
 // function of [DoTx] or [InTx], or inside a handler whose adapter runs it in one.
@@ -53,9 +43,9 @@ func InTx[T, Tx any](ctx context.Context, e *Engine[Tx], fn func(ctx context.Con
 	a, ok := AttemptOf(ctx)
 	switch {
 	case !ok || a.c != e.Core:
-		return v, invalid("ctx", "does not belong to an attempt of this engine")
+		return v, callerr.Invalid("ctx", "does not belong to an attempt of this engine")
 	case !a.policy.Transactional():
-		return v, invalid("Policy", "must be Atomic for InTx")
+		return v, callerr.Invalid("Policy", "must be Atomic for InTx")
 	}
 	err := a.runTx(ctx, func(ctx context.Context, tx any) (any, error) {
 		var err error
@@ -63,7 +53,7 @@ func InTx[T, Tx any](ctx context.Context, e *Engine[Tx], fn func(ctx context.Con
 		if a.adapter != nil { // the adapter encodes the value
 			return v, err
 		}
-		return valueRef[T]{&v}, err
+		return codec.ValueRef[T]{Ptr: &v}, err
 	})
 	return v, err
 }
@@ -104,7 +94,7 @@ func (a *Attempt) inOneTx(ctx context.Context, fn func(context.Context, any) (an
 		}
 		if err != nil {
 			fnErr = err
-			return nil, withoutInnerErrors(err)
+			return nil, callerr.WithoutInnerErrors(err)
 		}
 		var e protocol.Event
 		a.endEvent(ctx, &e, a.result(ctx, v, nil), nil)
@@ -129,16 +119,16 @@ func (a *Attempt) afterTx(ctx context.Context, result protocol.TxResult, change 
 	case protocol.TxUnknown:
 		return a.decided(ctx, a.unknownCommit(ctx, change, err), err)
 	case protocol.TxConflict:
-		return infraError(err, false)
+		return callerr.InfraError(err, false)
 	case protocol.TxInterrupted:
-		return infraError(err, fnErr != nil || returned)
+		return callerr.InfraError(err, fnErr != nil || returned)
 	case protocol.TxHandlerFailed:
 		return fnErr
 	case protocol.TxSuperseded:
-		return fmt.Errorf("%w: %w", ErrLeaseLost, err)
+		return fmt.Errorf("%w: %w", callerr.ErrLeaseLost, err)
 	case protocol.TxNotCalled, protocol.TxNoPartition, protocol.TxRolledBack:
 	}
-	return &txError{err: err, ran: returned}
+	return &callerr.TxError{Err: err, Ran: returned}
 }
 
 // decided sets the outcome of the attempt that its own transaction has decided, for
@@ -149,7 +139,7 @@ func (a *Attempt) afterTx(ctx context.Context, result protocol.TxResult, change 
 // take it for another caller's.
 func (a *Attempt) decided(ctx context.Context, end txEnd, cause error) error {
 	if end.superseded {
-		return fmt.Errorf("%w: %w", ErrLeaseLost, cause)
+		return fmt.Errorf("%w: %w", callerr.ErrLeaseLost, cause)
 	}
 	a.renewer.stop()
 	a.txOutcome.Store(&end)
@@ -164,9 +154,9 @@ func (a *Attempt) enterTx() error {
 	defer a.mu.Unlock()
 	switch {
 	case a.ended.Load() || a.txOutcome.Load() != nil:
-		return invalid("Attempt", "has its outcome already")
+		return callerr.Invalid("Attempt", "has its outcome already")
 	case a.inTx:
-		return invalid("Attempt", "runs a transaction already")
+		return callerr.Invalid("Attempt", "runs a transaction already")
 	}
 	a.inTx, a.triedTx = true, true
 	return nil

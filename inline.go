@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -73,7 +74,7 @@ func (c *Core) runOnce(ctx context.Context, call Call, like inline) (*Outcome, e
 
 // inline runs as the first caller of its key in this process.
 func (q *claimer) inline(ctx context.Context, like inline) (out *Outcome, err error) {
-	current, told := store.Record{}, errAbandoned
+	current, told := store.Record{}, callerr.ErrAbandoned
 	id := q.call.id // the ID changes with the generation
 	defer func() {  // also on a panic, with the transaction rolled back
 		q.c.inflight.finish(id, q.attempt.inflight, &current, told)
@@ -110,7 +111,7 @@ func (q *claimer) nextTry(ctx context.Context, i *inline) (store.Record, error) 
 	}
 	now, err := q.read(ctx)
 	if err != nil {
-		return now, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
+		return now, fmt.Errorf("%w: read the record: %w", callerr.ErrUnavailable, err)
 	}
 	return now, nil
 }
@@ -125,7 +126,7 @@ func (i *inline) run(ctx context.Context) (now store.Record, out *Outcome, again
 	result := protocol.Classify(protocol.TxEnd{
 		Verdict: verdict, Err: err, Called: i.ran, Failed: i.fnErr != nil, Stores: i.keepsFailure(),
 	})
-	if result == protocol.TxNotCalled && errors.Is(err, errNotRun) {
+	if result == protocol.TxNotCalled && errors.Is(err, callerr.ErrNotRun) {
 		return i.refused(ctx)
 	}
 	if (result == protocol.TxConflict || result == protocol.TxSuperseded) && i.lost.retry(ctx, result) {
@@ -161,7 +162,7 @@ func (i *inline) concluded(ctx context.Context, result protocol.TxResult, err er
 			return i.keepFailure(ctx)
 		}
 	case protocol.TxNotCalled:
-		return i.current, nil, fmt.Errorf("%w: begin: %w", ErrUnavailable, err)
+		return i.current, nil, fmt.Errorf("%w: begin: %w", callerr.ErrUnavailable, err)
 	case protocol.TxConflict, protocol.TxSuperseded, protocol.TxNoPartition:
 	}
 	return i.rolledBack(ctx, result, err)
@@ -185,20 +186,18 @@ func (i *inline) limit(ctx context.Context) (context.Context, context.CancelFunc
 	if i.attempt.times.maxRun == 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, i.attempt.times.maxRun, fmt.Errorf("%w: max run is over", ErrLeaseLost))
+	return context.WithTimeoutCause(ctx, i.attempt.times.maxRun, fmt.Errorf("%w: max run is over", callerr.ErrLeaseLost))
 }
-
-var errNotRun = errors.New("semel: not run")
 
 // body runs inside the transaction.
 func (i *inline) body(ctx context.Context, tx any, current store.SwapResult) (*store.Change, error) {
 	i.setBase(recordOf(current))
 	if current.Busy {
 		i.busy, i.answer = true, protocol.Wait
-		return nil, errNotRun
+		return nil, callerr.ErrNotRun
 	}
 	if !i.mayRun(ctx) {
-		return nil, errNotRun
+		return nil, callerr.ErrNotRun
 	}
 	if err := i.call.op.exhausted(i.current, i.current.Attempt+1); err != nil {
 		return i.functionFailed(ctx, err)
@@ -245,14 +244,14 @@ func (i *inline) functionFailed(ctx context.Context, err error) (*store.Change, 
 	i.fnErr = err
 	var e protocol.Event
 	if !i.attempt.endEvent(ctx, &e, nil, err) {
-		return nil, withoutInnerErrors(err)
+		return nil, callerr.WithoutInnerErrors(err)
 	}
 	d := protocol.Next(i.current, e)
 	if d.Answer != protocol.Apply {
-		return nil, withoutInnerErrors(err)
+		return nil, callerr.WithoutInnerErrors(err)
 	}
 	i.change = d.Change
-	return &i.change, withoutInnerErrors(err)
+	return &i.change, callerr.WithoutInnerErrors(err)
 }
 
 // countError counts an error of the transaction as an error of the attempt, if the
@@ -264,7 +263,7 @@ func (i *inline) countError(ctx context.Context, cause error) bool {
 		return false
 	}
 	i.change = store.Change{} // the failed change must not be stored
-	_, _ = i.functionFailed(ctx, infraError(cause, true))
+	_, _ = i.functionFailed(ctx, callerr.InfraError(cause, true))
 	return i.keepsFailure()
 }
 

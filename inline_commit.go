@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -53,17 +54,17 @@ func (i *inline) refused(ctx context.Context) (store.Record, *Outcome, bool, err
 // policy allows no other attempt.
 func (i *inline) doubt(ctx context.Context) (store.Record, error) {
 	if i.change.To.Token == (store.Token{}) {
-		return i.current, ErrInDoubt
+		return i.current, callerr.ErrInDoubt
 	}
 	answer, err := i.c.writer.swap(ctx, &i.change, swapTries)
 	if err != nil {
-		return i.current, fmt.Errorf("%w: record the doubt: %w", ErrUnavailable, err)
+		return i.current, fmt.Errorf("%w: record the doubt: %w", callerr.ErrUnavailable, err)
 	}
 	if !answer.Applied(i.change) {
-		return recordOf(answer), &waitError{after: protocol.RetryAfter(i.current)}
+		return recordOf(answer), &callerr.WaitError{After: protocol.RetryAfter(i.current)}
 	}
 	i.attempt.emit(ctx, EventInDoubt, i.change.To, nil)
-	return i.change.To, ErrInDoubt
+	return i.change.To, callerr.ErrInDoubt
 }
 
 // keepFailure writes the failure in a second transaction, if the first one could
@@ -103,11 +104,11 @@ func (i *inline) rolledBack(ctx context.Context, result protocol.TxResult, err e
 	case result == protocol.TxNoPartition:
 		return i.current, nil, i.c.noPartitionError(i.call, err)
 	case result.Circumstantial():
-		err = infraError(err, false)
+		err = callerr.InfraError(err, false)
 	case i.fnErr != nil:
 		err = i.fnErr
 	default:
-		err = &txError{err: err}
+		err = &callerr.TxError{Err: err}
 	}
 	if now, ok := i.overtaken(ctx); ok {
 		i.attempt.emit(ctx, EventFenced, now, err)

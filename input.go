@@ -5,32 +5,35 @@ import (
 	"errors"
 	"reflect"
 
+	"github.com/semelgo/semel/internal/buffers"
+	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/canonical"
+	"github.com/semelgo/semel/internal/codec"
 )
 
 // lostInputError returns the error of a call whose input JSON loses in part.
 func lostInputError(err error) error {
 	loss, ok := errors.AsType[*canonical.LossError](err)
 	if !ok {
-		return invalid("Input", "cannot be encoded: "+err.Error())
+		return callerr.Invalid("Input", "cannot be encoded: "+err.Error())
 	}
-	return invalid("Input"+loss.Path, loss.Why)
+	return callerr.Invalid("Input"+loss.Path, loss.Why)
 }
 
 // encodeInput returns the JSON of an input, or an error if JSON loses a part of it.
 func (o *Operation[In]) encodeInput(input any) ([]byte, error) {
-	at, inPlace := input.(valueRef[In])
+	at, inPlace := input.(codec.ValueRef[In])
 	if !inPlace {
 		in, _ := o.value(input) // a nil interface is the zero In
-		at.ptr = &in
+		at.Ptr = &in
 	}
-	text, err := json.Marshal(at.ptr)
+	text, err := json.Marshal(at.Ptr)
 	if err != nil {
 		return nil, lostInputError(err)
 	}
-	s := getBuffer()
-	defer s.release()
-	if _, s.own, err = canonical.Check(reflect.ValueOf(at.ptr).Elem(), text, s.own); err != nil {
+	s := buffers.Get()
+	defer s.Release()
+	if _, s.Bytes, err = canonical.Check(reflect.ValueOf(at.Ptr).Elem(), text, s.Bytes); err != nil {
 		return nil, lostInputError(err)
 	}
 	return text, nil
@@ -44,7 +47,7 @@ func (o *Operation[In]) checkInput(input any) error {
 	}
 	in, _ := o.value(input)
 	switch any(in).(type) {
-	case Raw, Fingerprinter:
+	case codec.Raw, Fingerprinter:
 		return nil
 	}
 	_, err := o.encodeInput(input)

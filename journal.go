@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -74,7 +75,7 @@ func (c *Core) Settle(ctx context.Context, e JournalEntry) (now store.Record, re
 	defer cancel()
 	d, now, err := c.writer.completeAlone(ctx, e.Record, e.item().event)
 	if err != nil {
-		return now, false, seal(fmt.Errorf("%w: settle: %w", ErrUnavailable, err))
+		return now, false, callerr.Seal(fmt.Errorf("%w: settle: %w", callerr.ErrUnavailable, err))
 	}
 	return now, d.Answer == protocol.Apply, nil
 }

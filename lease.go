@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/internal/timers"
@@ -112,7 +113,7 @@ func (h *leaseRenewer) lose(why string) {
 		return
 	}
 	h.a.emit(h.a.ctx, EventLeaseLost, h.a.Record(), nil)
-	h.a.cancel(&leaseLostError{of: h.a, why: why})
+	h.a.cancel(&callerr.LeaseLostError{Of: h.a, Why: why})
 }
 
 // expired is called when the last confirmed lease has expired.

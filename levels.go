@@ -4,6 +4,8 @@ import (
 	"errors"
 	"log/slog"
 
+	"github.com/semelgo/semel/internal/callerr"
+	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -13,9 +15,9 @@ func endKind(s protocol.Step, now *store.Record) EventKind {
 	switch {
 	case s == protocol.StepSettle:
 		return EventSettled
-	case IsDeadLetter(*now) && decodeFailure(now.Outcome).Code == codeExhausted:
+	case codec.IsDeadLetter(*now) && codec.DecodeFailure(now.Outcome).Code == codec.CodeExhausted:
 		return EventExhausted
-	case IsDeadLetter(*now):
+	case codec.IsDeadLetter(*now):
 		return EventRejected
 	}
 	switch now.State {
@@ -41,7 +43,7 @@ func (e Event) level() slog.Level {
 		EventAfterOutcome:
 		return slog.LevelWarn
 	case EventReleased:
-		if _, snoozed := errors.AsType[*snoozeError](e.Err); snoozed || e.Err == nil {
+		if _, snoozed := errors.AsType[*callerr.SnoozeError](e.Err); snoozed || e.Err == nil {
 			return slog.LevelDebug
 		}
 		return slog.LevelInfo

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/canonical"
 	"github.com/semelgo/semel/store"
 )
@@ -132,7 +133,7 @@ func Define[In any](name string, o OperationOptions[In]) *Operation[In] {
 	op.def.digest = op.digest
 	op.def.err = op.def.valid()
 	if len(o.Fingerprints) > 255 {
-		op.def.err = invalid("Fingerprints", "has more than 255 versions")
+		op.def.err = callerr.Invalid("Fingerprints", "has more than 255 versions")
 	}
 	return op
 }
@@ -144,7 +145,7 @@ func (o *Operation[In]) declared() *operation { return &o.def }
 
 func (o *operation) valid() error {
 	if o.name == "" || len(o.name) > store.MaxOperation || !visible(o.name) {
-		return invalid("Name", "must be 1 to "+strconv.Itoa(store.MaxOperation)+" visible ASCII characters")
+		return callerr.Invalid("Name", "must be 1 to "+strconv.Itoa(store.MaxOperation)+" visible ASCII characters")
 	}
 	err := notNegative(
 		duration{"Lease", o.lease}, duration{"Heartbeat", o.beat}, duration{"MaxRun", o.maxRun},
@@ -155,10 +156,10 @@ func (o *operation) valid() error {
 		return err
 	}
 	if o.beat > 0 && o.beat >= o.lease {
-		return invalid("Heartbeat", "must be shorter than the operation's Lease")
+		return callerr.Invalid("Heartbeat", "must be shorter than the operation's Lease")
 	}
 	if o.onError > Keep {
-		return invalid("OnError", "is neither Release nor Keep")
+		return callerr.Invalid("OnError", "is neither Release nor Keep")
 	}
 	if err := o.retried(); err != nil {
 		return err
@@ -172,13 +173,13 @@ func (o *operation) valid() error {
 // retried validates the options about retries.
 func (o *operation) retried() error {
 	if o.optimistic && !o.inline() {
-		return invalid("Optimistic", "is for operations that DoTx runs as one transaction")
+		return callerr.Invalid("Optimistic", "is for operations that DoTx runs as one transaction")
 	}
 	if o.retry == nil {
 		return nil
 	}
 	if o.onError == Keep {
-		return invalid("Retry", "tries again what OnError Keep keeps")
+		return callerr.Invalid("Retry", "tries again what OnError Keep keeps")
 	}
 	return o.retry.valid()
 }
@@ -196,7 +197,7 @@ type duration struct {
 func notNegative(ds ...duration) error {
 	for _, d := range ds {
 		if d.value < 0 {
-			return invalid(d.field, "is negative: "+d.value.String())
+			return callerr.Invalid(d.field, "is negative: "+d.value.String())
 		}
 	}
 	return nil

@@ -1,6 +1,10 @@
 package semel
 
-import "context"
+import (
+	"context"
+
+	"github.com/semelgo/semel/internal/callerr"
+)
 
 // The keys of an operation's values in its function's context. An operation answers
 // all of them, possibly with nil, so that a function never finds a value of an
@@ -92,7 +96,7 @@ func (c *Core) notWithinTx(ctx context.Context, opens bool) error {
 		return nil
 	}
 	if opens {
-		return invalid("ctx", "belongs to an open transaction over the same connections: a second one could wait for it")
+		return callerr.Invalid("ctx", "belongs to an open transaction over the same connections: a second one could wait for it")
 	}
-	return invalid("ctx", "belongs to an open transaction of this database, which must end before any other write")
+	return callerr.Invalid("ctx", "belongs to an open transaction of this database, which must end before any other write")
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/store"
 )
@@ -92,11 +93,11 @@ func (o *Options) setDefaults() error {
 		of    int
 	}{{"MaxWaiters", o.MaxWaiters}, {"MaxQueued", o.MaxQueued}, {"CacheBytes", o.CacheBytes}} {
 		if n.of < 0 {
-			return invalid(n.field, "is negative")
+			return callerr.Invalid(n.field, "is negative")
 		}
 	}
 	if o.Survive > store.PowerLoss {
-		return invalid("Survive", "is not a failure that package store knows")
+		return callerr.Invalid("Survive", "is not a failure that package store knows")
 	}
 	o.Survive = cmp.Or(o.Survive, store.PowerLoss)
 	setDefault(&o.Lease, 30*time.Second)
@@ -110,16 +111,16 @@ func (o *Options) setDefaults() error {
 		o.Clock = clock.Now
 	}
 	if o.Heartbeat >= o.Lease {
-		return invalid("Heartbeat", "must be shorter than Lease")
+		return callerr.Invalid("Heartbeat", "must be shorter than Lease")
 	}
 	for i, op := range o.Operations {
 		if op == nil {
-			return invalid("Operations", "has a nil entry")
+			return callerr.Invalid("Operations", "has a nil entry")
 		}
 		if slices.ContainsFunc(o.Operations[:i], func(other Declared) bool {
 			return other.declared().name == op.declared().name && other.declared() != op.declared()
 		}) {
-			return invalid("Operations", "has two definitions of "+op.declared().name)
+			return callerr.Invalid("Operations", "has two definitions of "+op.declared().name)
 		}
 		if err := op.declared().err; err != nil {
 			return err
@@ -137,11 +138,11 @@ func (o *Options) setDefaults() error {
 func (o *Options) outlived(op *operation) error {
 	switch keep := cmp.Or(op.retention, o.Retention); {
 	case keep <= o.RecordTimeout:
-		return invalid("Retention", "must be longer than RecordTimeout, "+o.RecordTimeout.String()+"; it is "+keep.String())
+		return callerr.Invalid("Retention", "must be longer than RecordTimeout, "+o.RecordTimeout.String()+"; it is "+keep.String())
 	case op.generation > 0 && op.generation <= op.redelivery:
-		return invalid("Generation", "must be longer than Redelivery, "+op.redelivery.String()+"; it is "+op.generation.String())
+		return callerr.Invalid("Generation", "must be longer than Redelivery, "+op.redelivery.String()+"; it is "+op.generation.String())
 	case keep <= op.redelivery:
-		return invalid("Retention", "must be longer than Redelivery, "+op.redelivery.String()+"; it is "+keep.String())
+		return callerr.Invalid("Retention", "must be longer than Redelivery, "+op.redelivery.String()+"; it is "+keep.String())
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
@@ -96,7 +97,7 @@ func (q *dequeueCall) releaseOrphaned(ctx context.Context, dequeuer store.Dequeu
 		q.c.orphaned.backOff(lost.owner)
 		for _, r := range claimed {
 			if lost.run[r.ID] != r.Attempt {
-				q.release(ctx, r, ErrUnavailable)
+				q.release(ctx, r, callerr.ErrUnavailable)
 			}
 		}
 	}
@@ -109,10 +110,10 @@ func (q *dequeueCall) releaseUnanswered(ctx context.Context, waiting []store.Rec
 		claimed := recordAfter(changes[i], r)
 		void := protocol.Event{
 			Step: protocol.StepVoid, To: store.Pending, Owner: newOwner(), Policy: q.policy, Identity: r,
-			Expire: q.c.options.timesOf(q.op, r.ID).retention, Outcome: q.c.interruption(q.op, r, claimed.Attempt, ErrUnavailable),
+			Expire: q.c.options.timesOf(q.op, r.ID).retention, Outcome: q.c.interruption(q.op, r, claimed.Attempt, callerr.ErrUnavailable),
 		}
 		q.c.keepUnrecorded(ctx, pendingEnd{
-			record: claimed, silent: true, event: q.releaseEvent(claimed, ErrUnavailable), void: void, from: changes[i].If,
-		}, ErrUnavailable)
+			record: claimed, silent: true, event: q.releaseEvent(claimed, callerr.ErrUnavailable), void: void, from: changes[i].If,
+		}, callerr.ErrUnavailable)
 	}
 }

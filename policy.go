@@ -3,6 +3,7 @@ package semel
 import (
 	"context"
 
+	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/protocol"
 )
 
@@ -82,10 +83,10 @@ func (p Policy) IsAtomic() bool { return p.kind.Transactional() }
 // valid returns an error that names the missing part.
 func (p Policy) valid() error {
 	if p.kind.Probes() && p.probe == nil {
-		return invalid("Policy", "Heal needs a probe")
+		return callerr.Invalid("Policy", "Heal needs a probe")
 	}
 	if p.kind.Raises() && (p.raise == nil || p.probe == nil) {
-		return invalid("Policy", "Fenced needs both a raise and a look function")
+		return callerr.Invalid("Policy", "Fenced needs both a raise and a look function")
 	}
 	return nil
 }

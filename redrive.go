@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/internal/callerr"
+	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -21,20 +23,6 @@ type Redrive struct {
 	Actor, Reason string
 }
 
-var (
-	// ErrNotFailed means that a record cannot be redriven in its current state: it
-	// has not failed, or it is InDoubt under a policy that allows no other attempt,
-	// and must be resolved.
-	ErrNotFailed = errors.New("semel: not failed")
-	// ErrNotOwned means that a caller chose the record's key: the stored failure
-	// remains the answer, and a new try needs a new key. Only dead letters, and
-	// records of operations with [Retry] that the engine was given, can be
-	// redriven.
-	ErrNotOwned = errors.New("semel: the key is its caller's")
-	// ErrNotPending means that a record to reschedule is not Pending.
-	ErrNotPending = errors.New("semel: not pending")
-)
-
 // Redrive makes a task or a message Pending for another attempt, resets its errors
 // and crashes, and returns the record. The record must have Failed, of an operation
 // with [Retry]; or be InDoubt under a policy that allows another attempt: Atomic,
@@ -47,21 +35,21 @@ func (c *Core) Redrive(ctx context.Context, r Redrive) (store.Record, error) {
 func (c *Core) redrive(ctx context.Context, r Redrive) (store.Record, error) {
 	switch {
 	case r.Actor == "":
-		return store.Record{}, invalid("Actor", "is required")
+		return store.Record{}, callerr.Invalid("Actor", "is required")
 	case r.Reason == "":
-		return store.Record{}, invalid("Reason", "is required")
+		return store.Record{}, callerr.Invalid("Reason", "is required")
 	case r.Delay < 0:
-		return store.Record{}, invalid("Delay", "is negative: "+r.Delay.String())
+		return store.Record{}, callerr.Invalid("Delay", "is negative: "+r.Delay.String())
 	}
 	if err := c.notWithinTx(ctx, false); err != nil {
 		return store.Record{}, err
 	}
 	current, err := c.reader.get(ctx, r.ID)
 	if err != nil {
-		return current, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
+		return current, fmt.Errorf("%w: read the record: %w", callerr.ErrUnavailable, err)
 	}
 	d := protocol.Next(current, protocol.Event{
-		Step: protocol.StepRedrive, Owner: newOwner(), Owned: c.ownsKey(current) || IsDeadLetter(current), Policy: c.redrivePolicy(current), Delay: r.Delay,
+		Step: protocol.StepRedrive, Owner: newOwner(), Owned: c.ownsKey(current) || codec.IsDeadLetter(current), Policy: c.redrivePolicy(current), Delay: r.Delay,
 		Outcome: c.redriveProgress(current), Expire: c.retention(current),
 	})
 	if d.Answer != protocol.Apply {
@@ -74,11 +62,11 @@ func (c *Core) redrive(ctx context.Context, r Redrive) (store.Record, error) {
 	answer, err := c.writer.swapNoted(ctx, d.Change, store.Note{ID: r.ID, From: d.Change.If, To: d.Change.To.Token, Actor: r.Actor, Reason: r.Reason})
 	switch {
 	case err != nil:
-		return current, fmt.Errorf("%w: redrive: %w", ErrUnavailable, err)
+		return current, fmt.Errorf("%w: redrive: %w", callerr.ErrUnavailable, err)
 	case answer.Busy:
-		return current, ErrInProgress
+		return current, callerr.ErrInProgress
 	case !answer.Applied(d.Change):
-		return recordOf(answer), ErrNotFailed
+		return recordOf(answer), callerr.ErrNotFailed
 	}
 	now := recordAfter(d.Change, current)
 	c.emit(ctx, EventRedriven, now, nil)
@@ -92,7 +80,7 @@ func (c *Core) redrivePolicy(r store.Record) protocol.Policy {
 	if op := c.operationNamed(r.Operation); op != nil {
 		return op.policy.kind
 	}
-	if IsDeadLetter(r) {
+	if codec.IsDeadLetter(r) {
 		return protocol.AtLeastOnce
 	}
 	return protocol.Unset
@@ -102,11 +90,11 @@ func (c *Core) redrivePolicy(r store.Record) protocol.Policy {
 func notRedriven(why protocol.Answer) error {
 	switch why {
 	case protocol.NotOwned:
-		return ErrNotOwned
+		return callerr.ErrNotOwned
 	case protocol.InDoubt:
-		return fmt.Errorf("%w: the record is InDoubt, and no policy is known that allows another attempt; resolve it", ErrNotFailed)
+		return fmt.Errorf("%w: the record is InDoubt, and no policy is known that allows another attempt; resolve it", callerr.ErrNotFailed)
 	default:
-		return ErrNotFailed
+		return callerr.ErrNotFailed
 	}
 }
 
@@ -126,16 +114,16 @@ func (c *Core) operationNamed(name string) *operation {
 // the other.
 func (c *Core) checkDefinition(op *operation) error {
 	if given := c.operations[op.name]; given != nil && given != op {
-		return invalid("Operations", "of the engine have another definition of "+op.name+": define an operation once and use that definition")
+		return callerr.Invalid("Operations", "of the engine have another definition of "+op.name+": define an operation once and use that definition")
 	}
 	return nil
 }
 
 // redriveProgress returns the progress of a redriven record.
 func (c *Core) redriveProgress(current store.Record) []byte {
-	p, _ := ProgressOf(current)
+	p, _ := codec.ProgressOf(current)
 	p.Redrives++
-	return p.reset(current).encode(c.caps.MaxOutcome)
+	return p.Reset(current).Encode(c.caps.MaxOutcome)
 }
 
 // Reschedule makes a Pending record due after delay, earlier or later than before,
@@ -146,25 +134,25 @@ func (c *Core) Reschedule(ctx context.Context, id store.ID, delay time.Duration)
 
 func (c *Core) reschedule(ctx context.Context, id store.ID, delay time.Duration) (store.Record, error) {
 	if delay < 0 {
-		return store.Record{}, invalid("Delay", "is negative: "+delay.String())
+		return store.Record{}, callerr.Invalid("Delay", "is negative: "+delay.String())
 	}
 	if err := c.notWithinTx(ctx, false); err != nil {
 		return store.Record{}, err
 	}
 	current, err := c.reader.get(ctx, id)
 	if err != nil {
-		return current, fmt.Errorf("%w: read the record: %w", ErrUnavailable, err)
+		return current, fmt.Errorf("%w: read the record: %w", callerr.ErrUnavailable, err)
 	}
 	d, now, err := c.writer.settle(ctx, current, protocol.Event{
 		Step: protocol.StepReschedule, Owner: newOwner(), Delay: delay, Expire: c.retention(current),
 	})
 	switch {
-	case errors.Is(err, errBusy):
-		return current, &waitError{after: protocol.RetryAfter(current)}
+	case errors.Is(err, callerr.ErrBusy):
+		return current, &callerr.WaitError{After: protocol.RetryAfter(current)}
 	case err != nil:
-		return current, fmt.Errorf("%w: reschedule: %w", ErrUnavailable, err)
+		return current, fmt.Errorf("%w: reschedule: %w", callerr.ErrUnavailable, err)
 	case d.Answer != protocol.Apply:
-		return now, ErrNotPending
+		return now, callerr.ErrNotPending
 	}
 	return now, nil
 }

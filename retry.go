@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/store"
 )
 
@@ -41,11 +42,11 @@ type Retry struct {
 func (r *Retry) valid() error {
 	switch {
 	case r.MaxErrors < 0:
-		return invalid("Retry.MaxErrors", "is negative")
+		return callerr.Invalid("Retry.MaxErrors", "is negative")
 	case r.MaxCrashes < 0:
-		return invalid("Retry.MaxCrashes", "is negative")
+		return callerr.Invalid("Retry.MaxCrashes", "is negative")
 	case r.DeadLetterRetention < 0:
-		return invalid("Retry.DeadLetterRetention", "is negative: "+r.DeadLetterRetention.String())
+		return callerr.Invalid("Retry.DeadLetterRetention", "is negative: "+r.DeadLetterRetention.String())
 	}
 	setDefault(&r.MaxErrors, 10)
 	setDefault(&r.MaxCrashes, 3)
@@ -62,65 +63,11 @@ func exponentialDelay(errors int) time.Duration {
 
 // delay returns the delay of the next attempt after err, the n-th error.
 func (r *Retry) delay(err error, errors int) time.Duration {
-	if own, ok := delayOf(err); ok {
+	if own, ok := callerr.DelayOf(err); ok {
 		return own
 	}
 	return max(r.Delay(errors), 0)
 }
-
-// snoozeError is the error of Snooze. It is proof that nothing was done.
-type snoozeError struct{ after time.Duration }
-
-func (e *snoozeError) Error() string { return "semel: snoozed for " + e.after.String() }
-
-// Snooze returns the error of a function that has done nothing and wants to run
-// again after d. It is proof, as [NotCommitted] is, and counts neither as an error
-// nor as a crash. Without [Retry] it is only that proof. It is about its own
-// operation only: an outer function that returns this error does not run again
-// because of it.
-func Snooze(d time.Duration) error {
-	return NotCommitted(&snoozeError{after: max(d, 0)})
-}
-
-// delayedError is an error with a delay of its own.
-type delayedError struct {
-	error
-
-	after time.Duration
-}
-
-func (e *delayedError) Unwrap() error { return e.error }
-
-// RetryIn returns err with the delay of the next attempt, in place of the
-// operation's Retry.Delay. It says nothing about the effect: mark err for that. Nil
-// stays nil. It is about its own operation only, as NotCommitted is.
-func RetryIn(err error, d time.Duration) error {
-	if err == nil {
-		return nil
-	}
-	return &delayedError{err, max(d, 0)}
-}
-
-func delayOf(err error) (time.Duration, bool) {
-	if d, ok := errors.AsType[*delayedError](err); ok {
-		return d.after, true
-	}
-	return 0, false
-}
-
-// ErrCancelled is the cause of the cancelled context of a function whose key was
-// cancelled while it ran.
-var ErrCancelled = errors.New("semel: cancelled")
-
-// cancelledError is ErrCancelled with its reason, for one attempt. The contexts of
-// inner operations end with it, too; their keys were not cancelled.
-type cancelledError struct {
-	of     *Attempt // nil: no attempt was running
-	reason string
-}
-
-func (e *cancelledError) Error() string        { return ErrCancelled.Error() + ": " + e.reason }
-func (e *cancelledError) Is(target error) bool { return target == ErrCancelled }
 
 // interrupted reports whether an attempt ended because of its circumstances: the
 // store did not answer, or the process is stopping. Its error is then not counted.
@@ -129,29 +76,19 @@ func (e *cancelledError) Is(target error) bool { return target == ErrCancelled }
 // while the function ran is counted as well, because the function may have caused
 // the interruption, and would then cause it every time.
 func interrupted(ctx context.Context, err error) bool {
-	tx, ok := errors.AsType[*txError](err)
+	tx, ok := errors.AsType[*callerr.TxError](err)
 	switch {
-	case ok && !tx.ran:
+	case ok && !tx.Ran:
 		return true
-	case ok && !errors.Is(tx.err, store.ErrInterrupted):
+	case ok && !errors.Is(tx.Err, store.ErrInterrupted):
 		return false
 	}
 	return ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) && !lostOwnLease(ctx)
 }
 
-// leaseLostError is ErrLeaseLost for one attempt. The contexts of inner operations
-// end with it, too; their leases are not lost.
-type leaseLostError struct {
-	of  *Attempt
-	why string
-}
-
-func (e *leaseLostError) Error() string        { return ErrLeaseLost.Error() + ": " + e.why }
-func (e *leaseLostError) Is(target error) bool { return target == ErrLeaseLost }
-
 // lostOwnLease reports whether ctx ended because its own attempt lost its lease.
 func lostOwnLease(ctx context.Context) bool {
-	lost, ok := errors.AsType[*leaseLostError](context.Cause(ctx))
+	lost, ok := errors.AsType[*callerr.LeaseLostError](context.Cause(ctx))
 	a, _ := AttemptOf(ctx)
-	return ok && lost.of == a
+	return ok && lost.Of == a
 }

@@ -5,13 +5,15 @@ import (
 	"errors"
 	"time"
 
+	"github.com/semelgo/semel/internal/callerr"
+	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/store"
 )
 
 // cancelled returns the cancellation of the attempt's key, or nil.
-func (a *Attempt) cancelled() *cancelledError {
-	why, _ := errors.AsType[*cancelledError](context.Cause(a.ctx))
-	if why == nil || why.of != a {
+func (a *Attempt) cancelled() *callerr.CancelledError {
+	why, _ := errors.AsType[*callerr.CancelledError](context.Cause(a.ctx))
+	if why == nil || why.Of != a {
 		return nil // the context of an outer attempt was cancelled
 	}
 	return why
@@ -19,20 +21,20 @@ func (a *Attempt) cancelled() *cancelledError {
 
 // decide returns the progress after an attempt that ended with err, and either the
 // final failure or the delay of the next attempt.
-func (r *Retry) decide(ctx context.Context, p Progress, attempt uint32, err error) (Progress, *Failure, time.Duration) {
-	if s, ok := errors.AsType[*snoozeError](err); ok {
-		return p.with(attempt, TrySnooze, nil), nil, s.after
+func (r *Retry) decide(ctx context.Context, p codec.Progress, attempt uint32, err error) (codec.Progress, *callerr.Failure, time.Duration) {
+	if s, ok := errors.AsType[*callerr.SnoozeError](err); ok {
+		return p.With(attempt, codec.TrySnooze, nil), nil, s.After
 	}
-	if spent, ok := errors.AsType[*exhaustedError](err); ok {
-		p = p.with(attempt, TryInterrupted, spent)
-		return p, p.failure(codeExhausted, tooManyCrashes(spent.crashes)), r.delay(err, r.MaxErrors)
+	if spent, ok := errors.AsType[*callerr.ExhaustedError](err); ok {
+		p = p.With(attempt, codec.TryInterrupted, spent)
+		return p, p.Failure(codec.CodeExhausted, codec.TooManyCrashes(spent.Crashes)), r.delay(err, r.MaxErrors)
 	}
 	if interrupted(ctx, err) {
-		return p.with(attempt, TryInterrupted, err), nil, r.afterInterruption(ctx)
+		return p.With(attempt, codec.TryInterrupted, err), nil, r.afterInterruption(ctx)
 	}
-	p = p.with(attempt, TryError, err)
+	p = p.With(attempt, codec.TryError, err)
 	if p.Errors >= r.MaxErrors {
-		return p, p.failure(codeExhausted, tooManyErrors(err)), r.delay(err, p.Errors)
+		return p, p.Failure(codec.CodeExhausted, codec.TooManyErrors(err)), r.delay(err, p.Errors)
 	}
 	return p, nil, r.delay(err, p.Errors)
 }
@@ -48,27 +50,21 @@ func (r *Retry) afterInterruption(ctx context.Context) time.Duration {
 // interruption is the progress of an attempt that is released because the store did
 // not answer. It does not count as a crash.
 func (c *Core) interruption(op *operation, current store.Record, attempt uint32, cause error) []byte {
-	p, _ := ProgressOf(current)
+	p, _ := codec.ProgressOf(current)
 	if op.retry == nil {
-		p = p.countEnd()
+		p = p.CountEnd()
 	} else {
-		p = p.with(attempt, TryInterrupted, cause)
+		p = p.With(attempt, codec.TryInterrupted, cause)
 	}
 	return c.progress(p, op, current.ID)
 }
 
 // progress encodes p for a record that is not final, with the operation's
 // retention.
-func (c *Core) progress(p Progress, op *operation, id store.ID) []byte {
+func (c *Core) progress(p codec.Progress, op *operation, id store.ID) []byte {
 	p.Retention = c.options.timesOf(op, id).retention
-	return p.encode(c.caps.MaxOutcome)
+	return p.Encode(c.caps.MaxOutcome)
 }
-
-// exhaustedError means that an attempt was not run, because too many attempts
-// before it crashed.
-type exhaustedError struct{ crashes int }
-
-func (e *exhaustedError) Error() string { return "semel: " + tooManyCrashes(e.crashes) }
 
 // exhausted returns an error if attempt n must not run, because too many attempts
 // before it crashed.
@@ -76,9 +72,9 @@ func (o *operation) exhausted(r store.Record, n uint32) error {
 	if o.retry == nil {
 		return nil
 	}
-	p, _ := ProgressOf(r)
-	if crashes := p.crashes(n); crashes >= o.retry.MaxCrashes {
-		return &exhaustedError{crashes}
+	p, _ := codec.ProgressOf(r)
+	if crashes := p.Crashes(n); crashes >= o.retry.MaxCrashes {
+		return &callerr.ExhaustedError{Crashes: crashes}
 	}
 	return nil
 }
@@ -100,7 +96,7 @@ func (a *Attempt) Prepare() (*Outcome, error) {
 		return a.End(nil, err)
 	}
 	if why := a.cancelled(); why != nil {
-		return a.End(nil, NotCommitted(why))
+		return a.End(nil, callerr.NotCommitted(why))
 	}
 	return a.fence()
 }

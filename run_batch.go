@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -33,7 +34,7 @@ func (i *inline) send(ctx, waiting context.Context) (store.Verdict, error) {
 			return verdict, err
 		case answer.Busy:
 			i.ran, i.busy, i.answer = false, true, protocol.Wait
-			return store.NotCommitted, errNotRun
+			return store.NotCommitted, callerr.ErrNotRun
 		case answer.Err != nil:
 			return store.NotCommitted, answer.Err
 		}
@@ -45,7 +46,7 @@ func (i *inline) send(ctx, waiting context.Context) (store.Verdict, error) {
 // sendOnce runs one transaction of send.
 func (i *inline) sendOnce(ctx, waiting context.Context) (store.SwapResult, store.Verdict, error) {
 	if !i.mayRun(ctx) {
-		return store.SwapResult{}, store.NotCommitted, errNotRun
+		return store.SwapResult{}, store.NotCommitted, callerr.ErrNotRun
 	}
 	v, send, err := i.build(ctx)
 	if err != nil {

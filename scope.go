@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/store"
 )
 
@@ -58,10 +59,10 @@ func (s Scope) Bytes() string { return s.text }
 
 func (s Scope) valid() error {
 	if s.text == "" {
-		return invalid("Scope", "is required, and no part of it may be empty; use Shared() for keys that all callers share")
+		return callerr.Invalid("Scope", "is required, and no part of it may be empty; use Shared() for keys that all callers share")
 	}
 	if len(s.text) > store.MaxScope {
-		return invalid("Scope", "is longer than "+strconv.Itoa(store.MaxScope)+" bytes")
+		return callerr.Invalid("Scope", "is longer than "+strconv.Itoa(store.MaxScope)+" bytes")
 	}
 	return nil
 }

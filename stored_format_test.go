@@ -26,7 +26,6 @@ func TestStoredFormatsStayReadable(t *testing.T) {
 		"void":      {func(context.Context) (any, error) { return struct{}{}, nil }, `j{}`},
 		"null":      {func(context.Context) (any, error) { return nil, nil }, `jnull`},
 		"raw":       {func(context.Context) (any, error) { return semel.Raw("\x00\xff"), nil }, "r\x00\xff"},
-		"pieces":    {func(context.Context) (any, error) { return pieces{"\x00", "\xff"}, nil }, "r\x00\xff"},
 		"tombstone": {func(context.Context) (any, error) { return semel.Tombstone("streamed"), nil }, "tstreamed"},
 		"failure":   {func(context.Context) (any, error) { return nil, failure }, `f{"code":"c","message":"m","details":[1]}`},
 		"error":     {func(context.Context) (any, error) { return nil, semel.Final(errBoom) }, `f{"message":"boom"}`},
@@ -51,16 +50,6 @@ func TestStoredFormatsStayReadable(t *testing.T) {
 			})
 		})
 	}
-}
-
-// pieces are a result of an adapter.
-type pieces []string
-
-func (p pieces) AppendRaw(b []byte) []byte {
-	for _, piece := range p {
-		b = append(b, piece...)
-	}
-	return b
 }
 
 // TestOutcomesOfOtherPrograms: an unreadable outcome is reported as unavailable or

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/store"
 )
 
@@ -11,9 +12,9 @@ import (
 func checkSurvives(required store.Failure, caps *store.Capabilities) error {
 	switch {
 	case caps.Survives < store.NoFailure || caps.Survives > store.PowerLoss:
-		return invalid("store", "does not set Capabilities.Survives")
+		return callerr.Invalid("store", "does not set Capabilities.Survives")
 	case caps.Survives < required:
-		return invalid("Survive", fmt.Sprintf(
+		return callerr.Invalid("Survive", fmt.Sprintf(
 			"is %v, but the records of this store survive %v at most: %s. Change the setting, or accept the loss with Options.Survive: store.%[2]v",
 			required, caps.Survives, caps.SurvivesBecause))
 	default:
@@ -27,7 +28,7 @@ func checkSurvives(required store.Failure, caps *store.Capabilities) error {
 func (c *Core) watchSurvives(ctx context.Context) error {
 	caps, err := c.store.Capabilities(ctx)
 	if err != nil {
-		return seal(fmt.Errorf("%w: read the store's capabilities: %w", ErrUnavailable, err))
+		return callerr.Seal(fmt.Errorf("%w: read the store's capabilities: %w", callerr.ErrUnavailable, err))
 	}
 	if before := c.survives.Swap(uint32(caps.Survives)); uint32(caps.Survives) < before {
 		c.reportLoss(ctx, &caps)

@@ -6,21 +6,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/lazyctx"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
-
-// errBusy means that another open transaction holds the record.
-var errBusy = errors.New("semel: busy")
-
-// errRefused means that the store will never write this change.
-var errRefused = errors.New("semel: refused by the store")
-
-// errAfterLost means that a refused change may have been applied by an earlier try
-// whose reply was lost.
-var errAfterLost = errors.New("after no answer")
 
 // swap writes one change, outside of a batch. Repeating a change is safe, so a try
 // without a reply is repeated: at once, then with exponential backoff, until ctx
@@ -62,7 +53,7 @@ func (w *writer) retrySwap(ctx context.Context, change *store.Change, tries, try
 		if err == nil {
 			answer, err := refusal(answers[0])
 			if err != nil && lost != nil {
-				err = fmt.Errorf("%w %w: %w", err, errAfterLost, lost)
+				err = fmt.Errorf("%w %w: %w", err, callerr.ErrAfterLost, lost)
 			}
 			return answer, err
 		}
@@ -84,7 +75,7 @@ func (w *writer) retrySwap(ctx context.Context, change *store.Change, tries, try
 // refusal returns the error of a change that the store refuses.
 func refusal(answer store.SwapResult) (store.SwapResult, error) {
 	if answer.Err != nil {
-		return answer, fmt.Errorf("%w: %w", errRefused, answer.Err)
+		return answer, fmt.Errorf("%w: %w", callerr.ErrRefused, answer.Err)
 	}
 	return answer, nil
 }
@@ -134,7 +125,7 @@ func retryBusy(ctx context.Context, ask func() error) error {
 	wait := 5 * time.Millisecond
 	for {
 		err := ask()
-		if !errors.Is(err, errBusy) {
+		if !errors.Is(err, callerr.ErrBusy) {
 			return err
 		}
 		if perr := pause(ctx, jitter(wait)); perr != nil {
@@ -150,7 +141,7 @@ func (w *writer) proveChange(ctx context.Context, change *store.Change) (answer 
 	err = retryBusy(ctx, func() error {
 		answer, err = w.swap(ctx, change, 0)
 		if err == nil && answer.Busy {
-			return errBusy
+			return callerr.ErrBusy
 		}
 		return err
 	})

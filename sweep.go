@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/internal/callerr"
+	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -29,10 +31,10 @@ func (c *Core) Sweep(ctx context.Context, limit int) (Swept, error) {
 		unseen, err := c.sweepOperation(ctx, declared.declared(), limit, &swept)
 		blind = errors.Join(blind, unseen)
 		if err != nil {
-			return swept, seal(errors.Join(blind, err))
+			return swept, callerr.Seal(errors.Join(blind, err))
 		}
 	}
-	return swept, seal(blind)
+	return swept, callerr.Seal(blind)
 }
 
 // sweepOperation makes one pass over the records of op. It skips records whose
@@ -43,7 +45,7 @@ func (c *Core) sweepOperation(ctx context.Context, op *operation, limit int, swe
 		page := min(limit, store.MaxLimit)
 		records, err := c.store.Scan(ctx, store.Query{State: store.InProgress, Operation: op.name, Due: true, Skip: skip, Limit: page})
 		if err != nil {
-			return blind, fmt.Errorf("%w: scan %s: %w", ErrUnavailable, op.name, err)
+			return blind, fmt.Errorf("%w: scan %s: %w", callerr.ErrUnavailable, op.name, err)
 		}
 		stuck := 0
 		for _, r := range records {
@@ -51,7 +53,7 @@ func (c *Core) sweepOperation(ctx context.Context, op *operation, limit int, swe
 			if !freed {
 				stuck++
 			}
-			switch _, look := errors.AsType[*probeError](err); {
+			switch _, look := errors.AsType[*callerr.ProbeError](err); {
 			case look && ctx.Err() == nil:
 				blind = err
 			case err != nil:
@@ -66,21 +68,10 @@ func (c *Core) sweepOperation(ctx context.Context, op *operation, limit int, swe
 	return blind, nil
 }
 
-// probeError is the error of a probe.
-type probeError struct {
-	operation string
-	err       error
-}
-
-func (e *probeError) Error() string {
-	return "sweep " + e.operation + ": look for evidence: " + e.err.Error()
-}
-func (e *probeError) Unwrap() error { return e.err }
-
 // crashed is the progress of an attempt whose lease has expired.
 func (c *Core) crashed(op *operation, r store.Record) []byte {
-	p, _ := ProgressOf(r)
-	return c.progress(p.with(r.Attempt, TryCrash, nil), op, r.ID)
+	p, _ := codec.ProgressOf(r)
+	return c.progress(p.With(r.Attempt, codec.TryCrash, nil), op, r.ID)
 }
 
 // sweep settles one record, unless it has changed or another transaction holds it.
@@ -91,7 +82,7 @@ func (c *Core) sweep(ctx context.Context, op *operation, r store.Record, swept *
 	if d.Answer == protocol.Probe {
 		outcome, err := c.evidence(ctx, op, r)
 		if err != nil {
-			return false, &probeError{op.name, err}
+			return false, &callerr.ProbeError{Operation: op.name, Err: err}
 		}
 		if outcome != nil {
 			return c.sweepHealed(ctx, r, outcome, keep, swept)
@@ -120,7 +111,7 @@ func (c *Core) sweep(ctx context.Context, op *operation, r store.Record, swept *
 func (c *Core) sweepHealed(ctx context.Context, r store.Record, outcome []byte, keep time.Duration, swept *Swept) (freed bool, err error) {
 	healed, _, err := c.heal(ctx, r, outcome, keep)
 	switch {
-	case errors.Is(err, errBusy):
+	case errors.Is(err, callerr.ErrBusy):
 		return false, nil
 	case healed:
 		swept.Healed++

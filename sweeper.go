@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/store"
 )
@@ -34,10 +35,10 @@ type Sweeper struct {
 func NewSweeper(e Runner, o SweeperOptions) (*Sweeper, error) {
 	c := e.core()
 	if o.Every < 0 {
-		return nil, invalid("Every", "is negative: "+o.Every.String())
+		return nil, callerr.Invalid("Every", "is negative: "+o.Every.String())
 	}
 	if o.Batch < 0 {
-		return nil, invalid("Batch", "is negative")
+		return nil, callerr.Invalid("Batch", "is negative")
 	}
 	setDefault(&o.Every, c.options.Lease/3)
 	setDefault(&o.Batch, 500)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/semelgo/semel/internal/callerr"
+	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -36,7 +38,7 @@ func (a *Attempt) unknownCommit(ctx context.Context, change *store.Change, cause
 	case answer.Applied(certificate):
 		now := recordAfter(certificate, base)
 		a.emit(ctx, EventAmbiguousNo, now, cause)
-		return txEnd{current: now, err: a.attemptError(a.rollbackVerdict(), store.Pending, &txError{err: cause})}
+		return txEnd{current: now, err: a.attemptError(a.rollbackVerdict(), store.Pending, &callerr.TxError{Err: cause})}
 	case change.To.Token != (store.Token{}) && answer.HasToken(change.To.Token):
 		now := recordAfter(*change, base)
 		a.emit(ctx, EventAmbiguousYes, now, cause)
@@ -57,7 +59,7 @@ func (a *Attempt) committedByHandler(ctx context.Context, change *store.Change, 
 	a.emit(ctx, EventConflict, base, cause)
 	outcome, told := change.To.Outcome, error(nil)
 	if fnErr != nil {
-		outcome = encodeTombstone("the function committed its transaction by itself, and then failed")
+		outcome = codec.EncodeTombstone("the function committed its transaction by itself, and then failed")
 		told = a.attemptError(store.Committed, store.Succeeded, fnErr)
 	}
 	var e protocol.Event

@@ -1,5 +1,7 @@
 package semel
 
+import "github.com/semelgo/semel/internal/callerr"
+
 // CheckWorker returns why workers of this engine cannot run op, as a *FieldError,
 // or nil. The operation must have [Retry] and be one that the engine was given,
 // because otherwise no sweeper would settle the records of crashed workers. inTx
@@ -12,31 +14,24 @@ func (c *Core) CheckWorker(op Declared, inTx bool) error {
 	case d.err != nil:
 		return d.err
 	case given == nil:
-		return invalid("Operations", "of the engine are without "+d.name)
+		return callerr.Invalid("Operations", "of the engine are without "+d.name)
 	case given != d:
-		return invalid("Operations", "of the engine have another definition of "+d.name)
+		return callerr.Invalid("Operations", "of the engine have another definition of "+d.name)
 	case d.retry == nil:
-		return invalid("Retry", "is not set for "+d.name+": callers own its keys and retry themselves")
+		return callerr.Invalid("Retry", "is not set for "+d.name+": callers own its keys and retry themselves")
 	case d.retry.Redelivered:
-		return invalid("Redelivered", "is set for "+d.name+": a broker redelivers its calls, and no worker runs them")
+		return callerr.Invalid("Redelivered", "is set for "+d.name+": a broker redelivers its calls, and no worker runs them")
 	case inTx && !d.policy.kind.Transactional():
-		return invalid("Policy", "of "+d.name+" must be Atomic: its functions share the record's transaction")
+		return callerr.Invalid("Policy", "of "+d.name+" must be Atomic: its functions share the record's transaction")
 	}
 	return c.options.outlived(d)
 }
-
-// abandonedError is the error of a function that did not return.
-type abandonedError struct{ why error }
-
-func (e *abandonedError) Error() string        { return errAbandoned.Error() + ": " + e.why.Error() }
-func (e *abandonedError) Unwrap() error        { return e.why }
-func (e *abandonedError) Is(target error) bool { return target == errAbandoned }
 
 // AbandonWith is [Attempt.Abandon] with the reason why the function did not return.
 // The reason is kept in the record's [Progress] and sent to the Observer. No mark
 // in it is evidence.
 func (a *Attempt) AbandonWith(why error) {
 	if !a.ended.Load() {
-		_, _ = a.End(nil, &abandonedError{why})
+		_, _ = a.End(nil, &callerr.AbandonedError{Why: why})
 	}
 }

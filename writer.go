@@ -5,7 +5,9 @@ import (
 	"errors"
 	"time"
 
+	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/clock"
+	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/lazyctx"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
@@ -70,7 +72,7 @@ func (w *writer) apply(ctx context.Context, at *store.Record, e *protocol.Event,
 			applyTo(&d.Change, at)
 			return nil
 		case answer.Busy:
-			return errBusy
+			return callerr.ErrBusy
 		}
 		*at = recordOf(answer)
 	}
@@ -123,10 +125,10 @@ func (w *writer) complete(ctx context.Context, claimed func() store.Record, at *
 // success, it records a tombstone: the operation has succeeded.
 func (w *writer) completeAlone(ctx context.Context, claimed store.Record, e protocol.Event) (protocol.Decision, store.Record, error) {
 	d, now, err := w.prove(ctx, claimed, e)
-	if !e.Step.Succeeds() || !errors.Is(err, errRefused) {
+	if !e.Step.Succeeds() || !errors.Is(err, callerr.ErrRefused) {
 		return d, now, err
 	}
 	w.emit(ctx, EventTombstone, claimed, err)
-	e.Outcome = encodeTombstone("the store refused the result")
+	e.Outcome = codec.EncodeTombstone("the store refused the result")
 	return w.prove(ctx, claimed, e)
 }

@@ -1,10 +1,11 @@
-package semel
+package codec
 
 import (
 	"encoding/json"
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/store"
 )
 
@@ -59,8 +60,8 @@ const outcomeProgress = 'p'
 
 // The codes of failures that the engine makes.
 const (
-	codeExhausted = "exhausted"
-	codeCancelled = "cancelled"
+	CodeExhausted = "exhausted"
+	CodeCancelled = "cancelled"
 )
 
 // ProgressOf returns the progress of a record, and whether there is any. A record
@@ -69,8 +70,8 @@ func ProgressOf(r store.Record) (Progress, bool) {
 	var p Progress
 	switch {
 	case r.State == store.Failed, IsDeadLetter(r):
-		f := decodeFailure(r.Outcome)
-		if f.Code != codeExhausted && f.Code != codeCancelled || json.Unmarshal(f.Details, &p) != nil {
+		f := DecodeFailure(r.Outcome)
+		if f.Code != CodeExhausted && f.Code != CodeCancelled || json.Unmarshal(f.Details, &p) != nil {
 			return Progress{}, false
 		}
 		return p, true
@@ -81,18 +82,18 @@ func ProgressOf(r store.Record) (Progress, bool) {
 	return p, err == nil
 }
 
-// crashes returns how many attempts before the n-th crashed.
-func (p Progress) crashes(n uint32) int { return int(int64(n) - 1 - int64(p.Ended)) }
+// Crashes returns how many attempts before the n-th crashed.
+func (p Progress) Crashes(n uint32) int { return int(int64(n) - 1 - int64(p.Ended)) }
 
-// countEnd returns p after an attempt of an operation without [Retry] has ended, so
+// CountEnd returns p after an attempt of an operation without [Retry] has ended, so
 // that a later version of the program with Retry does not count it as a crash.
-func (p Progress) countEnd() Progress {
+func (p Progress) CountEnd() Progress {
 	p.Ended++
 	return p
 }
 
-// with returns p after attempt n has ended.
-func (p Progress) with(n uint32, kind TryKind, err error) Progress {
+// With returns p after attempt n has ended.
+func (p Progress) With(n uint32, kind TryKind, err error) Progress {
 	switch kind {
 	case TryError:
 		p.Errors++
@@ -103,22 +104,22 @@ func (p Progress) with(n uint32, kind TryKind, err error) Progress {
 	if kind != TryCrash {
 		p.Ended++
 	}
-	return p.add(n, kind, err)
+	return p.Add(n, kind, err)
 }
 
-// add returns p with one more known attempt, which it does not count.
-func (p Progress) add(n uint32, kind TryKind, err error) Progress {
+// Add returns p with one more known attempt, which it does not count.
+func (p Progress) Add(n uint32, kind TryKind, err error) Progress {
 	t := Try{Attempt: n, Kind: kind}
 	if err != nil {
-		t.Error = cut(err.Error(), maxTryText)
+		t.Error = Cut(err.Error(), maxTryText)
 	}
 	tries := append(append([]Try(nil), p.Tries...), t)
 	p.Tries = tries[max(len(tries)-maxTries, 0):]
 	return p
 }
 
-// encode encodes p, without its texts if they are too long.
-func (p Progress) encode(limit int) []byte {
+// Encode encodes p, without its texts if they are too long.
+func (p Progress) Encode(limit int) []byte {
 	text, err := json.Marshal(p)
 	if err != nil || len(text) >= limit {
 		p.Tries = nil
@@ -127,18 +128,18 @@ func (p Progress) encode(limit int) []byte {
 	return append([]byte{outcomeProgress}, text...)
 }
 
-// failure returns the failure of a record that the engine ends.
-func (p Progress) failure(code, why string) *Failure {
+// Failure returns the failure of a record that the engine ends.
+func (p Progress) Failure(code, why string) *callerr.Failure {
 	details, _ := json.Marshal(p)
-	return &Failure{Code: code, Message: why, Details: details}
+	return &callerr.Failure{Code: code, Message: why, Details: details}
 }
 
-// reset returns the progress after a redrive: earlier attempts no longer count.
-func (p Progress) reset(current store.Record) Progress {
+// Reset returns the progress after a redrive: earlier attempts no longer count.
+func (p Progress) Reset(current store.Record) Progress {
 	p.Errors, p.Ended = 0, current.Attempt
 	return p
 }
 
-func tooManyErrors(err error) string { return "the last error: " + cut(err.Error(), maxTryText) }
+func TooManyErrors(err error) string { return "the last error: " + Cut(err.Error(), maxTryText) }
 
-func tooManyCrashes(n int) string { return fmt.Sprintf("%d attempts crashed", n) }
+func TooManyCrashes(n int) string { return fmt.Sprintf("%d attempts crashed", n) }

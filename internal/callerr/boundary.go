@@ -1,4 +1,4 @@
-package semel
+package callerr
 
 import (
 	"errors"
@@ -29,8 +29,8 @@ import (
 // errors.Join or through a wrapper type with such methods of its own.
 type callError struct{ err error }
 
-// seal makes err the error that a call returns.
-func seal(err error) error {
+// Seal makes err the error that a call returns.
+func Seal(err error) error {
 	switch err.(type) { //nolint:errorlint // what err wraps has its own boundary
 	case nil, *callError:
 		return err
@@ -49,8 +49,8 @@ func (e *callError) As(target any) bool { return !isConclusive(target) && errors
 // concludes what becomes of an attempt.
 func isConclusive(target any) bool {
 	switch target.(type) {
-	case **markedError, **snoozeError, **delayedError, **exhaustedError, **fenceError, **txError,
-		**unmarkedError, **inputError, **cancelledError, **leaseLostError, **abandonedError, **probeError, **canonical.LossError:
+	case **MarkedError, **SnoozeError, **delayedError, **ExhaustedError, **FenceError, **TxError,
+		**unmarkedError, **InputError, **CancelledError, **LeaseLostError, **AbandonedError, **ProbeError, **canonical.LossError:
 		return true
 	default:
 		return false
@@ -62,16 +62,16 @@ func isConclusive(target any) bool {
 func isInternal(target error) bool {
 	return slices.Contains([]error{
 		store.ErrSuperseded, store.ErrConflict, store.ErrInterrupted, store.ErrTxEndedByHandler, store.ErrNoPartition, store.ErrNotStarted,
-		errAbandoned, errNotRun, errBusy, errRefused,
+		ErrAbandoned, ErrNotRun, ErrBusy, ErrRefused,
 	}, target)
 }
 
 // functionError is a function's error as the operation's caller sees it.
 type functionError struct{ err error }
 
-// attemptError returns the error of an attempt whose function, or transaction,
+// NewAttemptError returns the error of an attempt whose function, or transaction,
 // ended with err.
-func attemptError(operation string, v store.Verdict, s store.State, err error) *AttemptError {
+func NewAttemptError(operation string, v store.Verdict, s store.State, err error) *AttemptError {
 	return &AttemptError{Operation: operation, Verdict: v, State: s, Err: &functionError{err}, own: err}
 }
 
@@ -97,7 +97,7 @@ func (e *functionError) As(target any) bool {
 // call.
 func isAnswer(target any) bool {
 	switch target.(type) {
-	case **AttemptError, **Failure, **FieldError, **waitError, **replayedError:
+	case **AttemptError, **Failure, **FieldError, **WaitError, **ReplayedError:
 		return true
 	default:
 		return false
@@ -107,9 +107,9 @@ func isAnswer(target any) bool {
 // maskedError is an error without the errors of inner calls.
 type maskedError struct{ err error }
 
-// withoutInnerErrors returns err without the errors of inner calls: err itself if
+// WithoutInnerErrors returns err without the errors of inner calls: err itself if
 // there are none.
-func withoutInnerErrors(err error) error {
+func WithoutInnerErrors(err error) error {
 	if !containsCallError(err) {
 		return err
 	}
@@ -117,11 +117,11 @@ func withoutInnerErrors(err error) error {
 }
 
 func (e *maskedError) Error() string        { return e.err.Error() }
-func (e *maskedError) Is(target error) bool { return isOwn(e.err, target) }
-func (e *maskedError) As(target any) bool   { return asOwn(e.err, target) }
+func (e *maskedError) Is(target error) bool { return IsOwn(e.err, target) }
+func (e *maskedError) As(target any) bool   { return AsOwn(e.err, target) }
 
-// isOwn is errors.Is without the errors of inner calls.
-func isOwn(err, target error) bool {
+// IsOwn is errors.Is without the errors of inner calls.
+func IsOwn(err, target error) bool {
 	canEqual := reflect.TypeOf(target).Comparable()
 	return walkOwn(err, func(err error) bool {
 		if canEqual && err == target { //nolint:errorlint // this is a step of errors.Is
@@ -136,15 +136,15 @@ func isOwn(err, target error) bool {
 // packages may search the errors of inner calls.
 func isOurs(err error) bool {
 	switch err.(type) { //nolint:errorlint // this is a step of errors.Is
-	case *leaseLostError, *cancelledError, *abandonedError, *txError, *unmarkedError:
+	case *LeaseLostError, *CancelledError, *AbandonedError, *TxError, *unmarkedError:
 		return true
 	default:
 		return false
 	}
 }
 
-// asOwn is errors.As without the errors of inner calls.
-func asOwn(err error, target any) bool {
+// AsOwn is errors.As without the errors of inner calls.
+func AsOwn(err error, target any) bool {
 	into := reflect.ValueOf(target).Elem()
 	return walkOwn(err, func(err error) bool {
 		if reflect.TypeOf(err).AssignableTo(into.Type()) {

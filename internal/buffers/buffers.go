@@ -1,4 +1,4 @@
-package semel
+package buffers
 
 import (
 	"bytes"
@@ -6,37 +6,37 @@ import (
 	"sync"
 )
 
-// encodeBuffer is a pooled buffer for bytes that are digested or copied at once.
-type encodeBuffer struct {
-	text bytes.Buffer
-	enc  *json.Encoder // writes to text
-	own  []byte        // for append functions
+// Buffer is a pooled buffer for bytes that are digested or copied at once.
+type Buffer struct {
+	text  bytes.Buffer
+	enc   *json.Encoder // writes to text
+	Bytes []byte        // for append functions
 }
 
 // encodeBuffers share no data between users: each writes before it reads.
 //
 //nolint:gochecknoglobals // see above
 var encodeBuffers = sync.Pool{New: func() any {
-	s := new(encodeBuffer)
+	s := new(Buffer)
 	s.enc = json.NewEncoder(&s.text)
 	return s
 }}
 
-func getBuffer() *encodeBuffer { return encodeBuffers.Get().(*encodeBuffer) }
+func Get() *Buffer { return encodeBuffers.Get().(*Buffer) }
 
 // maxKeptBuffer is the largest buffer that is kept, in bytes, so that one large
 // input does not occupy memory for good.
 const maxKeptBuffer = 64 << 10
 
-// release returns s to the pool.
-func (s *encodeBuffer) release() {
-	if s.text.Cap() <= maxKeptBuffer && cap(s.own) <= maxKeptBuffer {
+// Release returns s to the pool.
+func (s *Buffer) Release() {
+	if s.text.Cap() <= maxKeptBuffer && cap(s.Bytes) <= maxKeptBuffer {
 		encodeBuffers.Put(s)
 	}
 }
 
-// json is json.Marshal into s.
-func (s *encodeBuffer) json(v any) ([]byte, error) {
+// JSON is json.Marshal into s.
+func (s *Buffer) JSON(v any) ([]byte, error) {
 	s.text.Reset()
 	if err := s.enc.Encode(v); err != nil {
 		return nil, err

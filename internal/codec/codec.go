@@ -1,0 +1,165 @@
+package codec
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"github.com/semelgo/semel/internal/buffers"
+	"github.com/semelgo/semel/internal/callerr"
+	"github.com/semelgo/semel/internal/canonical"
+)
+
+// Raw is a result that is stored and returned byte for byte. Other results are
+// stored as encoding/json encodes them.
+type Raw []byte
+
+// A stored outcome is one byte for its kind, and the rest.
+const (
+	outcomeJSON      = 'j'
+	outcomeRaw       = 'r'
+	outcomeFailure   = 'f'
+	outcomeTombstone = 't'
+)
+
+// Tombstone is the result of an operation that succeeded and whose result cannot be
+// returned again, because it was streamed for instance. Its text is the reason.
+// Retries get [ErrResultUnavailable].
+type Tombstone string
+
+// Encoded is an encoded result.
+type Encoded struct {
+	Outcome []byte
+	// lossless means that decoding the outcome gives the encoded value.
+	Lossless bool
+	// altered says which part decoding does not give back. Nil: none.
+	Altered error
+}
+
+// EncodeResult encodes v into new memory, because a store may keep the bytes.
+func EncodeResult(v any) (e Encoded, err error) {
+	s := buffers.Get()
+	defer s.Release()
+	switch v := v.(type) {
+	case Raw:
+		return Encoded{Outcome: tagged(outcomeRaw, v), Lossless: true}, nil
+	case *Raw:
+		return Encoded{Outcome: tagged(outcomeRaw, *v), Lossless: true}, nil
+	}
+	text, err := s.JSON(v)
+	if err != nil {
+		return e, fmt.Errorf("marshal result: %w", err)
+	}
+	e.Outcome = tagged(outcomeJSON, text)
+	value := reflect.ValueOf(v)
+	if !value.IsValid() { // a nil interface is null
+		return e, nil
+	}
+	if value.Kind() == reflect.Pointer && !value.IsNil() { // the result itself, or a reference to it
+		value = value.Elem()
+	}
+	if e.Lossless, s.Bytes, err = canonical.Check(value, text, s.Bytes); err != nil {
+		e.Altered = fmt.Errorf("the stored result differs from the one that the function returned: result%w", err)
+	}
+	return e, nil
+}
+
+// ValueRef is an input or a result that is passed by reference. The pointer gives
+// the value's static type, and methods with pointer receivers.
+type ValueRef[T any] struct{ Ptr *T }
+
+func (p ValueRef[T]) pointer() any { return p.Ptr }
+
+// pointerHolder is any valueRef.
+type pointerHolder interface{ pointer() any }
+
+// ResultOf returns the result, or the pointer to it if v is a reference. Results
+// that are not encoded as JSON are returned as values.
+func ResultOf(v any) any {
+	p, ok := v.(pointerHolder)
+	if !ok {
+		return v
+	}
+	at := p.pointer()
+	switch at := at.(type) {
+	case *Raw:
+		return at
+	case *Tombstone:
+		return *at
+	}
+	value := reflect.ValueOf(at).Elem()
+	if kind := value.Kind(); kind == reflect.Pointer || kind == reflect.Interface {
+		switch inner := value.Interface().(type) {
+		case Raw, Tombstone:
+			return inner
+		}
+	}
+	return at
+}
+
+// tagged returns a copy of text after the byte of its kind.
+func tagged(kind byte, text []byte) []byte {
+	return append(append(make([]byte, 0, 1+len(text)), kind), text...)
+}
+
+func DecodeResult(outcome []byte, into any) error {
+	if len(outcome) == 0 {
+		return fmt.Errorf("%w: the record has no outcome", callerr.ErrResultUnavailable)
+	}
+	text := outcome[1:]
+	raw, wantRaw := into.(*Raw)
+	if v, ok := into.(*any); ok && outcome[0] == outcomeRaw {
+		*v = append(Raw{}, text...)
+		return nil
+	}
+	switch {
+	case outcome[0] == outcomeTombstone:
+		return fmt.Errorf("%w: %s", callerr.ErrResultUnavailable, text)
+	case outcome[0] == outcomeRaw && wantRaw:
+		*raw = append(Raw{}, text...)
+		return nil
+	case outcome[0] == outcomeJSON && !wantRaw:
+		if err := json.Unmarshal(text, into); err != nil {
+			return fmt.Errorf("%w: unmarshal result: %w", callerr.ErrResultUnavailable, err)
+		}
+		return nil
+	default:
+		return fmt.Errorf("%w: stored as kind %q, requested as %T", callerr.ErrResultUnavailable, outcome[0], into)
+	}
+}
+
+func EncodeTombstone(why string) []byte { return append([]byte{outcomeTombstone}, why...) }
+
+func IsTombstone(outcome []byte) bool { return len(outcome) > 0 && outcome[0] == outcomeTombstone }
+
+// EncodeFailure encodes err as the operation's failure, in at most limit bytes.
+func EncodeFailure(err error, limit int) []byte {
+	failure := failureOf(err)
+	text, merr := json.Marshal(failure)
+	if merr != nil || len(text) >= limit {
+		const room = 256 // for the quotes, the code and what escaping adds to ASCII
+		text, _ = json.Marshal(&callerr.Failure{Code: Cut(failure.Code, room/4), Message: Cut(failure.Message, (limit-room)/6)})
+	}
+	return append([]byte{outcomeFailure}, text...)
+}
+
+func failureOf(err error) *callerr.Failure {
+	var f *callerr.Failure
+	if callerr.AsOwn(err, &f) {
+		return f
+	}
+	return &callerr.Failure{Message: err.Error()}
+}
+
+func Cut(s string, n int) string { return s[:min(len(s), max(n, 0))] }
+
+func DecodeFailure(outcome []byte) *callerr.Failure {
+	if len(outcome) == 0 || outcome[0] != outcomeFailure && outcome[0] != outcomeDeadLetter {
+		return &callerr.Failure{Message: "failed; the record says no more"}
+	}
+	f := new(callerr.Failure)
+	if err := json.Unmarshal(outcome[1:], f); err != nil {
+		return &callerr.Failure{Message: "failed; the stored failure cannot be read"}
+	}
+	return f
+}
