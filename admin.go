@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/protocol"
@@ -109,7 +110,7 @@ func (c *Core) resolve(ctx context.Context, r Resolution) (store.Record, error) 
 		return recordOf(answer), callerr.ErrNotInDoubt
 	}
 	now := recordAfter(d.Change, current)
-	c.emit(ctx, EventResolved, now, nil)
+	c.emit(ctx, event.Resolved, now, nil)
 	return now, nil
 }
 

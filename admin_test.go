@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -132,7 +133,7 @@ func TestResolve(t *testing.T) {
 				if err != nil || r.State != tt.r.To || r.Expire != time.Hour {
 					t.Errorf("Resolve = %v, to expire in %v, %v; want %v in the operation's retention", r.State, r.Expire, err, tt.r.To)
 				}
-				p.seen.want(t, semel.EventResolved)
+				p.seen.want(t, event.Resolved)
 				wantNote(t, p, call, tt.r.To)
 				tt.check(t, p, call)
 				_, err = p.Resolve(t.Context(), tt.r)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -89,9 +90,9 @@ func TestSuccessWithoutInTxRaisesAnAlarm(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic()}).Call(me, "k", "in")
 		do(t.Context(), p, call, returns("v")).wantErr(t, semel.ErrOutcomeUnknown)
-		p.seen.want(t, semel.EventInDoubt)
+		p.seen.want(t, event.InDoubt)
 		for _, e := range p.seen.all() {
-			if e.Kind == semel.EventInDoubt && !strings.Contains(e.Err.Error(), "InTx") {
+			if e.Kind == event.InDoubt && !strings.Contains(e.Err.Error(), "InTx") {
 				t.Errorf("the alarm is about %v, want it to name InTx", e.Err)
 			}
 		}

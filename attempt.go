@@ -198,7 +198,7 @@ func (a *Attempt) AdaptWith(with Adapter) { a.adapter = with }
 // it takes at most RecordTimeout. Ending twice is ErrInvalid.
 //
 // If the outcome of a finished effect cannot be recorded, End returns success, the
-// Observer receives EventLate, and recording is retried with the same token.
+// Observer receives event.Late, and recording is retried with the same token.
 func (a *Attempt) End(v any, err error) (*Outcome, error) {
 	out, err := a.end(v, err, true)
 	return out, callerr.Seal(err)
@@ -208,7 +208,7 @@ func (a *Attempt) End(v any, err error) (*Outcome, error) {
 // InTx. It returns nil and nil if the record holds exactly that value as this
 // attempt's outcome. It returns the outcome if the record holds another one: the
 // outcome of another attempt, one that a probe found, or v with a part that JSON
-// has changed ([EventAltered]). An error is the same as End's.
+// has changed ([event.Altered]). An error is the same as End's.
 func (a *Attempt) EndQuiet(v any, err error) (*Outcome, error) {
 	out, err := a.end(v, err, err != nil && a.txOutcome.Load() == nil)
 	return out, callerr.Seal(err)

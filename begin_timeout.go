@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 )
 
@@ -54,6 +55,6 @@ func (b *beginTimeout) explain(ctx context.Context, id store.ID, err error) erro
 		return err
 	}
 	err = fmt.Errorf("%w, within the RecordTimeout of %v: %w", errTooLate, b.c.options.RecordTimeout, err)
-	b.c.emit(ctx, EventStoreError, store.Record{ID: id}, err)
+	b.c.emit(ctx, event.StoreError, store.Record{ID: id}, err)
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -30,7 +31,7 @@ func TestCacheAnswersRetries(t *testing.T) {
 		d.ask(t.Context(), p, op.Call(me, "k", "in"), never(t)).want(t, "v", true)
 		d.ask(t.Context(), p, op.Call(me, "k", "other"), never(t)).wantErr(t, semel.ErrMismatch)
 		d.ask(t.Context(), p, op.Call(semel.ScopeOf("you"), "k", "in"), never(t)).wantErr(t, semel.ErrUnavailable)
-		if got := p.seen.count(semel.EventReplayed); got != 2 {
+		if got := p.seen.count(event.Replayed); got != 2 {
 			t.Errorf("observed %d replays, want 2", got)
 		}
 		p.faults.Decide(nil)

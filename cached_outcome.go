@@ -3,6 +3,7 @@ package semel
 import (
 	"context"
 
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/cache"
 	"github.com/semelgo/semel/store"
 )
@@ -35,7 +36,7 @@ func (r *CachedOutcome) Valid(ctx context.Context) bool {
 		return false
 	}
 	if r.c.observer != nil {
-		r.c.emit(ctx, EventReplayed, r.record, nil)
+		r.c.emit(ctx, event.Replayed, r.record, nil)
 	}
 	return true
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -29,12 +30,12 @@ func TestCachedOutcomeIsValid(t *testing.T) {
 		p := cached(t, mem, semel.Options{CacheAge: time.Minute})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		out := answeredTwice(t, p, call)
-		seen := p.seen.count(semel.EventReplayed)
+		seen := p.seen.count(event.Replayed)
 		known := p.Cached(out)
-		if known == nil || p.seen.count(semel.EventReplayed) != seen {
+		if known == nil || p.seen.count(event.Replayed) != seen {
 			t.Fatal("Cached says no, or an unreported outcome was observed")
 		}
-		if !known.Valid(t.Context()) || p.seen.count(semel.EventReplayed) != seen+1 {
+		if !known.Valid(t.Context()) || p.seen.count(event.Replayed) != seen+1 {
 			t.Error("Valid says no, or observes no replay")
 		}
 		other := *out

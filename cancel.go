@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/codec"
@@ -75,9 +76,9 @@ func (c *Core) cancelWaiting(ctx context.Context, current store.Record, change s
 	}
 	now := recordAfter(change, current)
 	if now.State == store.Failed {
-		c.emit(ctx, EventCancelled, now, nil)
+		c.emit(ctx, event.Cancelled, now, nil)
 	} else {
-		c.emit(ctx, EventInDoubt, now, callerr.ErrCancelled)
+		c.emit(ctx, event.InDoubt, now, callerr.ErrCancelled)
 	}
 	return now, true, nil
 }
@@ -151,7 +152,7 @@ func (c *Core) checkCancelRequests(ctx context.Context, attempts []*Attempt) {
 	}
 	asked, err := c.store.Get(ctx, ids)
 	if err != nil {
-		c.emit(ctx, EventStoreError, store.Record{Operation: cancelOperation}, err)
+		c.emit(ctx, event.StoreError, store.Record{Operation: cancelOperation}, err)
 		return
 	}
 	for i, a := range attempts {

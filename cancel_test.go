@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -41,7 +42,7 @@ func TestCancel(t *testing.T) {
 					t.Errorf("%v became %v", before.Token, after.Token)
 				}
 				if s == pending {
-					p.seen.want(t, semel.EventCancelled)
+					p.seen.want(t, event.Cancelled)
 					failure := do(t.Context(), p, call, never(t))
 					failure.wantFailure(t, "not wanted")
 					wantTries(t, wantCode(t, failure.err, "cancelled"), semel.TryError)
@@ -89,7 +90,7 @@ func TestCancelTaintedPending(t *testing.T) {
 					pass(time.Minute)
 				}
 				cancelled(t, p, mem, call, store.InDoubt)
-				p.seen.want(t, semel.EventInDoubt)
+				p.seen.want(t, event.InDoubt)
 				got := progress(t, mem, call)
 				wantTries(t, got, semel.TryError, semel.TryInterrupted)
 				if text := got.Tries[1].Error; text != "semel: cancelled: not wanted" {

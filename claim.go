@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/protocol"
@@ -237,14 +238,14 @@ func (q *claimer) applied(ctx context.Context, s protocol.Step, now *store.Recor
 	switch s {
 	case protocol.StepClaim:
 		if q.c.observer != nil {
-			q.c.emit(ctx, EventClaimed, *now, nil)
+			q.c.emit(ctx, event.Claimed, *now, nil)
 		}
 		return true, nil
 	case protocol.StepTakeover:
-		q.c.emit(ctx, EventTakeover, *now, nil)
+		q.c.emit(ctx, event.Takeover, *now, nil)
 		return true, nil
 	default:
-		q.c.emit(ctx, EventInDoubt, *now, nil)
+		q.c.emit(ctx, event.InDoubt, *now, nil)
 		return false, callerr.ErrInDoubt
 	}
 }
@@ -253,7 +254,7 @@ func (q *claimer) applied(ctx context.Context, s protocol.Step, now *store.Recor
 func (c *Core) refusal(ctx context.Context, s protocol.Answer, current store.Record) error {
 	switch s {
 	case protocol.Mismatch:
-		c.emit(ctx, EventMismatch, current, nil)
+		c.emit(ctx, event.Mismatch, current, nil)
 		return callerr.ErrMismatch
 	case protocol.Newer:
 		return errNewer

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/protocol"
@@ -19,7 +20,7 @@ func (a *Attempt) finish(v any, err error, current *store.Record) (*Outcome, err
 			return nil, settled.err
 		}
 		if err != nil {
-			a.emit(ctx, EventAfterOutcome, *current, err)
+			a.emit(ctx, event.AfterOutcome, *current, err)
 		}
 		return nil, nil
 	}
@@ -100,7 +101,7 @@ func (a *Attempt) evidence(ctx context.Context) []byte {
 	defer cancel()
 	outcome, err := a.c.evidence(ctx, a.call.op, a.Record())
 	if err != nil {
-		a.emit(ctx, EventStoreError, a.Record(), err)
+		a.emit(ctx, event.StoreError, a.Record(), err)
 	}
 	return outcome
 }
@@ -115,9 +116,9 @@ func (a *Attempt) result(ctx context.Context, v any, err error) []byte {
 	a.lossless = e.Lossless || why != nil // a tombstone cannot be decoded, so the caller keeps its own value
 	switch {
 	case why != nil:
-		a.emit(ctx, EventTombstone, a.Record(), why)
+		a.emit(ctx, event.Tombstone, a.Record(), why)
 	case e.Altered != nil:
-		a.emit(ctx, EventAltered, a.Record(), e.Altered)
+		a.emit(ctx, event.Altered, a.Record(), e.Altered)
 	}
 	return e.Outcome
 }
@@ -161,9 +162,9 @@ func (a *Attempt) keepUnrecorded(current *store.Record, e *protocol.Event, err, 
 // fenced returns the answer of a leader whose change was superseded: the current
 // record.
 func (a *Attempt) fenced(ctx context.Context, now store.Record, end protocol.Step) (*Outcome, error) {
-	a.emit(ctx, EventFenced, now, nil)
+	a.emit(ctx, event.Fenced, now, nil)
 	if !a.policy.Transactional() && protocol.Contradicts(end, &now) {
-		a.emit(ctx, EventConflict, now, nil)
+		a.emit(ctx, event.Conflict, now, nil)
 	}
 	return a.c.answer(ctx, &a.call, now)
 }
@@ -215,18 +216,40 @@ func (a *Attempt) emitEnd(ctx context.Context, s protocol.Step, at *store.Record
 		return
 	}
 	kind := endKind(s, at)
-	if kind == EventSucceeded {
+	if kind == event.Succeeded {
 		err = nil
 	}
 	a.emit(ctx, kind, *at, err)
 }
 
-func (a *Attempt) emit(ctx context.Context, kind EventKind, r store.Record, err error) {
+func (a *Attempt) emit(ctx context.Context, kind event.Kind, r store.Record, err error) {
 	if a.c.observer == nil {
 		return // so that the clock is not read
 	}
-	a.c.observe(ctx, Event{
+	a.c.observe(ctx, event.Event{
 		Kind: kind, Operation: a.call.op.name, ID: a.call.id, Attempt: a.token.Attempt, State: r.State,
 		Err: err, Elapsed: a.c.clock.Since(a.begun),
 	})
+}
+
+// endKind returns the event for a record that an attempt has ended.
+func endKind(s protocol.Step, now *store.Record) event.Kind {
+	switch {
+	case s == protocol.StepSettle:
+		return event.Settled
+	case codec.IsDeadLetter(*now) && codec.DecodeFailure(now.Outcome).Code == codec.CodeExhausted:
+		return event.Exhausted
+	case codec.IsDeadLetter(*now):
+		return event.Rejected
+	}
+	switch now.State {
+	case store.Succeeded:
+		return event.Succeeded
+	case store.Failed:
+		return event.Failed
+	case store.InDoubt:
+		return event.InDoubt
+	case store.Absent, store.Pending, store.InProgress:
+	}
+	return event.Released
 }

@@ -3,6 +3,7 @@ package semel
 import (
 	"context"
 
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -56,7 +57,7 @@ func (c *Core) completeBatch(ctx context.Context, ends []*Completion) (rest []*C
 	}
 	answers, err := c.store.Swap(ctx, changes)
 	if err != nil {
-		c.emit(ctx, EventStoreError, store.Record{}, err)
+		c.emit(ctx, event.StoreError, store.Record{}, err)
 		return append(rest, ready...)
 	}
 	for i, e := range ready {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -50,7 +51,7 @@ func TestCompleteMany(t *testing.T) {
 			_, err := a.End("v", nil)
 			wantField(t, err, "Attempt")
 		}
-		if n := p.seen.count(semel.EventSucceeded); n != 50 {
+		if n := p.seen.count(event.Succeeded); n != 50 {
 			t.Errorf("%d successes were observed, want 50", n)
 		}
 		if err := p.Close(t.Context()); err != nil {

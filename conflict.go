@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/protocol"
 )
 
@@ -31,9 +32,9 @@ func (c *conflictCounter) retry(ctx context.Context, result protocol.TxResult) b
 
 // conflictEvent distinguishes a conflict with another transaction from a write that
 // was superseded.
-func conflictEvent(result protocol.TxResult) EventKind {
+func conflictEvent(result protocol.TxResult) event.Kind {
 	if result == protocol.TxSuperseded {
-		return EventFenced
+		return event.Fenced
 	}
-	return EventRetried
+	return event.Retried
 }

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -26,7 +27,7 @@ func conflictRun(t *testing.T, conflicts int, o semel.OperationOptions[string], 
 		runs++
 		return "v", fnErr
 	})
-	return runs, p.seen.count(semel.EventRetried), a.err
+	return runs, p.seen.count(event.Retried), a.err
 }
 
 func TestConflictingTransactionRunsAgain(t *testing.T) {

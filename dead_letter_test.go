@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -60,7 +61,7 @@ func TestRule18DeadLettersAreKept(t *testing.T) {
 				if semel.IsDeadLetter(r) != tt.dead || (len(deadLetterIDs(t, p, "")) == 1) != tt.dead {
 					t.Errorf("IsDeadLetter = %v, %d listed, want %v", semel.IsDeadLetter(r), len(deadLetterIDs(t, p, "")), tt.dead)
 				}
-				if n := p.seen.count(semel.EventExhausted); (n == 1) != tt.dead {
+				if n := p.seen.count(event.Exhausted); (n == 1) != tt.dead {
 					t.Errorf("%d alarms of exhaustion, want one: %v", n, tt.dead)
 				}
 				_, err := p.Redrive(t.Context(), redrive(call))
@@ -232,8 +233,8 @@ func TestRejectedMessageIsADeadLetter(t *testing.T) {
 						t.Errorf("Purge = %d, %v", n, err)
 					}
 					r := record(t, mem, call)
-					if semel.IsDeadLetter(r) != dead || p.seen.count(semel.EventRejected) == 1 != dead {
-						t.Errorf("IsDeadLetter = %v, %d rejections, want %v", semel.IsDeadLetter(r), p.seen.count(semel.EventRejected), dead)
+					if semel.IsDeadLetter(r) != dead || p.seen.count(event.Rejected) == 1 != dead {
+						t.Errorf("IsDeadLetter = %v, %d rejections, want %v", semel.IsDeadLetter(r), p.seen.count(event.Rejected), dead)
 					}
 					if !dead {
 						return

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/protocol"
@@ -129,7 +130,7 @@ func (q *dequeueCall) callDequeuer(ctx context.Context, dequeuer store.Dequeuer,
 			q.rememberOrphaned(d.Owner, claimed)
 		}
 		if err != nil {
-			q.c.emit(ctx, EventStoreError, store.Record{Operation: q.op.name}, err)
+			q.c.emit(ctx, event.StoreError, store.Record{Operation: q.op.name}, err)
 		}
 		if over {
 			return claimed, err
@@ -175,7 +176,7 @@ func (q *dequeueCall) attempt(ctx context.Context, r *store.Record) *Attempt {
 		found: new(*r), // a copy, because an attempt that runs for hours must not keep the whole batch in memory
 	}
 	a.start(ctx, q.sent, false)
-	q.c.emit(ctx, EventClaimed, *r, nil)
+	q.c.emit(ctx, event.Claimed, *r, nil)
 	return a
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -39,7 +40,7 @@ func TestDequeueLostReply(t *testing.T) {
 		if err != nil || len(attempts) != 2 {
 			t.Fatalf("Dequeue = %d attempts, %v, want the two that were claimed", len(attempts), err)
 		}
-		p.seen.want(t, semel.EventStoreError)
+		p.seen.want(t, event.StoreError)
 		p.faults.Decide(nil)
 		work(t, p, op, returns("third")).want(t, "third", false)
 		for range 5 {

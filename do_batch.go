@@ -6,6 +6,7 @@ import (
 	"errors"
 	"reflect"
 
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/canonical"
 	"github.com/semelgo/semel/internal/codec"
@@ -77,7 +78,7 @@ func (c *Core) afterBatch(ctx context.Context, out *Outcome, v any) {
 	}
 	now, err := codec.EncodeResult(codec.ResultOf(v))
 	if out.lossless = err == nil && bytes.Equal(now.Outcome, out.Record.Outcome); !out.lossless {
-		c.emit(ctx, EventAltered, out.Record, errChangedInBatch)
+		c.emit(ctx, event.Altered, out.Record, errChangedInBatch)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -106,7 +107,7 @@ func TestRecordOfALeaderIsLost(t *testing.T) {
 			p.faults.Decide(func(request) fault { return fault{Result: new(store.SwapResult)} })
 			return "v", nil
 		}).wantErr(t, semel.ErrOutcomeUnknown)
-		p.seen.want(t, semel.EventFenced, semel.EventConflict)
+		p.seen.want(t, event.Fenced, event.Conflict)
 		p.faults.Decide(nil)
 	})
 }
@@ -140,7 +141,7 @@ func TestLateLeaderSettlesAFailure(t *testing.T) {
 			return "", semel.Final(errBoom)
 		}).wantFailure(t, "boom")
 		wantState(t, mem, call, store.Failed)
-		p.seen.want(t, semel.EventSettled)
+		p.seen.want(t, event.Settled)
 	})
 }
 

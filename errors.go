@@ -71,7 +71,7 @@ type FieldError = callerr.FieldError
 // Failure is the stored failure of an operation, the same for every caller: a Code,
 // a Message and Details in JSON. Return one, marked [Final], to set what is stored.
 // For any other error that is stored, Message is its text.
-type Failure = callerr.Failure
+type Failure = callerr.Failure //nolint:errname // it is what is stored
 
 // AttemptError is the error of an operation's function with its consequences: the
 // Verdict about the effect, the State of the record, and After, how long a retry

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/protocol"
@@ -144,7 +145,7 @@ func (q *claimer) releaseWaiter() {
 
 // replay answers from a final record.
 func (c *Core) replay(ctx context.Context, current store.Record) (*Outcome, error) {
-	c.emit(ctx, EventReplayed, current, nil)
+	c.emit(ctx, event.Replayed, current, nil)
 	if current.State == store.Failed {
 		return nil, &callerr.ReplayedError{Failure: codec.DecodeFailure(current.Outcome)}
 	}

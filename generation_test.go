@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -85,7 +86,7 @@ func TestGenerationsConcurrently(t *testing.T) {
 				(<-second).want(t, "early", true)
 				wantEffect(t, mem, "early", true)
 				wantEffect(t, mem, "late", false)
-				late.seen.want(t, semel.EventFenced)
+				late.seen.want(t, event.Fenced)
 			})
 		})
 	}
@@ -184,7 +185,7 @@ func TestGenerationsThatEnd(t *testing.T) {
 		if all := records(t, mem); len(all) != 2 {
 			t.Errorf("the records are %+v, want two", all)
 		}
-		p.seen.want(t, semel.EventRetried)
+		p.seen.want(t, event.Retried)
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
@@ -49,7 +50,7 @@ func (c *Core) heal(ctx context.Context, current store.Record, outcome []byte, k
 	d, now, err := c.writer.settle(ctx, current, e)
 	healed := err == nil && d.Answer == protocol.Apply
 	if healed {
-		c.emit(ctx, EventHealed, now, nil)
+		c.emit(ctx, event.Healed, now, nil)
 	}
 	return healed, now, err
 }

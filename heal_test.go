@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -62,9 +63,9 @@ func TestHealByAFollower(t *testing.T) {
 					do(t.Context(), follower, call, never(t)).want(t, "what the domain says", true)
 					return "what the leader says", nil
 				}).want(t, "what the domain says", true)
-				follower.seen.want(t, semel.EventHealed)
-				p.seen.want(t, semel.EventFenced)
-				p.seen.wantNone(t, semel.EventConflict)
+				follower.seen.want(t, event.Healed)
+				p.seen.want(t, event.Fenced)
+				p.seen.wantNone(t, event.Conflict)
 				do(t.Context(), p, call, never(t)).want(t, "what the domain says", true)
 				if r := record(t, mem, call); r.Attempt != 1 || r.Expire != 24*time.Hour {
 					t.Errorf("attempt %d, to expire in %v; want 1, in the retention", r.Attempt, r.Expire)
@@ -155,7 +156,7 @@ func TestHealOfTheLeaderItself(t *testing.T) {
 		d.err = errCut
 		a := do(t.Context(), p, op.Call(me, "cannot look", "in"), fails(errBoom))
 		a.wantRunNow(t, store.Unknown, store.InDoubt)
-		p.seen.want(t, semel.EventStoreError)
+		p.seen.want(t, event.StoreError)
 		d.err = nil
 		probes := d.probes
 		do(t.Context(), p, op.Call(me, "refused", "in"), fails(semel.Final(errBoom))).wantFailure(t, "boom")

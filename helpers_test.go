@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/store/storetest"
@@ -76,16 +77,16 @@ func solo(t *testing.T, o semel.Options) (*process, *memory.Store) {
 // seen remembers events.
 type seen struct {
 	mu     sync.Mutex
-	events []semel.Event
+	events []event.Event
 }
 
-func (s *seen) Observe(_ context.Context, e semel.Event) {
+func (s *seen) Observe(_ context.Context, e event.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.events = append(s.events, e)
 }
 
-func (s *seen) count(kind semel.EventKind) int {
+func (s *seen) count(kind event.Kind) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := 0
@@ -97,24 +98,24 @@ func (s *seen) count(kind semel.EventKind) int {
 	return n
 }
 
-func (s *seen) kinds() []semel.EventKind {
+func (s *seen) kinds() []event.Kind {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var kinds []semel.EventKind
+	var kinds []event.Kind
 	for _, e := range s.events {
 		kinds = append(kinds, e.Kind)
 	}
 	return kinds
 }
 
-func (s *seen) all() []semel.Event {
+func (s *seen) all() []event.Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.events)
 }
 
 // want fails the test unless each kind was seen.
-func (s *seen) want(t *testing.T, kinds ...semel.EventKind) {
+func (s *seen) want(t *testing.T, kinds ...event.Kind) {
 	t.Helper()
 	for _, k := range kinds {
 		if s.count(k) == 0 {
@@ -124,7 +125,7 @@ func (s *seen) want(t *testing.T, kinds ...semel.EventKind) {
 }
 
 // wantNone fails the test if one of the kinds was seen.
-func (s *seen) wantNone(t *testing.T, kinds ...semel.EventKind) {
+func (s *seen) wantNone(t *testing.T, kinds ...event.Kind) {
 	t.Helper()
 	for _, k := range kinds {
 		if s.count(k) != 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/protocol"
@@ -71,7 +72,7 @@ func (a *Attempt) runTx(ctx context.Context, fn func(context.Context, any) (any,
 	}()
 	result, err := a.inOneTx(ctx, fn)
 	for lost := new(conflictCounter); result == protocol.TxConflict && lost.retry(ctx, result); {
-		a.emit(ctx, EventRetried, a.Record(), err)
+		a.emit(ctx, event.Retried, a.Record(), err)
 		if a.adapter != nil {
 			a.adapter.Undone()
 		}
@@ -144,7 +145,7 @@ func (a *Attempt) decided(ctx context.Context, end txEnd, cause error) error {
 	a.renewer.stop()
 	a.txOutcome.Store(&end)
 	if end.err == nil {
-		a.emit(ctx, EventSucceeded, end.current, nil)
+		a.emit(ctx, event.Succeeded, end.current, nil)
 	}
 	return end.err
 }

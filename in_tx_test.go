@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -74,7 +75,7 @@ func TestInTxDecidesTheOutcome(t *testing.T) {
 				do(t.Context(), p, call, never(t)).want(t, "v", true)
 				wantState(t, mem, call, store.Succeeded)
 				if after != nil {
-					p.seen.want(t, semel.EventAfterOutcome)
+					p.seen.want(t, event.AfterOutcome)
 				}
 			})
 		})
@@ -134,8 +135,8 @@ func TestInTxOfAZombie(t *testing.T) {
 				}).want(t, "winner", true)
 				wantEffect(t, mem, "zombie", false)
 				wantEffect(t, mem, "winner", true)
-				p.seen.want(t, semel.EventLeaseLost, semel.EventFenced)
-				p.seen.wantNone(t, semel.EventConflict)
+				p.seen.want(t, event.LeaseLost, event.Fenced)
+				p.seen.wantNone(t, event.Conflict)
 			})
 		})
 	}
@@ -154,7 +155,7 @@ func TestInlineFindsARecord(t *testing.T) {
 			return puts("zombie", "zombie")(ctx, tx)
 		}).want(t, "winner", true)
 		wantEffect(t, mem, "zombie", false)
-		p.seen.want(t, semel.EventFenced)
+		p.seen.want(t, event.Fenced)
 	})
 }
 

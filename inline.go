@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
@@ -150,7 +151,7 @@ func (i *inline) concluded(ctx context.Context, result protocol.TxResult, err er
 	case protocol.TxUnknown:
 		end := i.attempt.unknownCommit(ctx, &i.change, err)
 		if end.superseded {
-			i.attempt.emit(ctx, EventFenced, end.current, err)
+			i.attempt.emit(ctx, event.Fenced, end.current, err)
 		}
 		return i.settled(ctx, end)
 	case protocol.TxHandlerFailed:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
@@ -63,7 +64,7 @@ func (i *inline) doubt(ctx context.Context) (store.Record, error) {
 	if !answer.Applied(i.change) {
 		return recordOf(answer), &callerr.WaitError{After: protocol.RetryAfter(i.current)}
 	}
-	i.attempt.emit(ctx, EventInDoubt, i.change.To, nil)
+	i.attempt.emit(ctx, event.InDoubt, i.change.To, nil)
 	return i.change.To, callerr.ErrInDoubt
 }
 
@@ -111,11 +112,11 @@ func (i *inline) rolledBack(ctx context.Context, result protocol.TxResult, err e
 		err = &callerr.TxError{Err: err}
 	}
 	if now, ok := i.overtaken(ctx); ok {
-		i.attempt.emit(ctx, EventFenced, now, err)
+		i.attempt.emit(ctx, event.Fenced, now, err)
 		return i.settled(ctx, txEnd{current: now, superseded: true})
 	}
 	a := &i.attempt
-	a.emit(ctx, EventReleased, i.current, err)
+	a.emit(ctx, event.Released, i.current, err)
 	return i.current, nil, a.attemptError(a.rollbackVerdict(), i.current.State, err)
 }
 

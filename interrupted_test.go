@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -33,7 +34,7 @@ func TestEndedTransactionIsNotStoredAsFailure(t *testing.T) {
 					want, wantErr := store.NotCommitted, semel.ErrUnavailable
 					if f.After != nil {
 						want, wantErr = store.Unknown, semel.ErrOutcomeUnknown
-						p.seen.want(t, semel.EventConflict)
+						p.seen.want(t, event.Conflict)
 					}
 					a.wantErr(t, wantErr)
 					if got := semel.VerdictOf(a.err); got != want {

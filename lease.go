@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/protocol"
@@ -112,7 +113,7 @@ func (h *leaseRenewer) lose(why string) {
 	if !lost {
 		return
 	}
-	h.a.emit(h.a.ctx, EventLeaseLost, h.a.Record(), nil)
+	h.a.emit(h.a.ctx, event.LeaseLost, h.a.Record(), nil)
 	h.a.cancel(&callerr.LeaseLostError{Of: h.a, Why: why})
 }
 

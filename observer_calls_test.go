@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -14,12 +15,12 @@ import (
 // reentrantObserver is an Observer that calls the engine for each event that is not of its own calls.
 type reentrantObserver struct {
 	engine atomic.Pointer[semel.Engine[*memory.Tx]]
-	kinds  chan semel.EventKind
+	kinds  chan event.Kind
 }
 
 var alert = semel.Define("alert", semel.OperationOptions[string]{})
 
-func (a *reentrantObserver) Observe(ctx context.Context, e semel.Event) {
+func (a *reentrantObserver) Observe(ctx context.Context, e event.Event) {
 	engine := a.engine.Load()
 	if engine == nil || e.Operation != "op" {
 		return
@@ -33,7 +34,7 @@ func (a *reentrantObserver) Observe(ctx context.Context, e semel.Event) {
 // when a lease is lost.
 func TestObserverMayCallTheEngine(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		a := &reentrantObserver{kinds: make(chan semel.EventKind, 1000)}
+		a := &reentrantObserver{kinds: make(chan event.Kind, 1000)}
 		mem := memory.New(memory.Options{})
 		p := start(t, mem, semel.Options{Observer: a, MaxUnrecorded: 3, Lease: time.Minute})
 		a.engine.Store(p.Engine)
@@ -55,11 +56,11 @@ func TestObserverMayCallTheEngine(t *testing.T) {
 		}).wantErr(t, semel.ErrOutcomeUnknown)
 		p.faults.Decide(nil)
 		pass(10 * time.Minute)
-		seen := map[semel.EventKind]bool{}
+		seen := map[event.Kind]bool{}
 		for len(a.kinds) > 0 {
 			seen[<-a.kinds] = true
 		}
-		for _, kind := range []semel.EventKind{semel.EventLate, semel.EventLateDropped, semel.EventLeaseLost} {
+		for _, kind := range []event.Kind{event.Late, event.LateDropped, event.LeaseLost} {
 			if !seen[kind] {
 				t.Errorf("%s was not observed; observed are %v", kind, seen)
 			}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -40,19 +41,19 @@ func (l *log) keep(a answer) answer {
 	return a
 }
 
-func (l *log) observer() semel.Observer {
-	return semel.SlogObserver(slog.New(slog.NewJSONHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug})))
+func (l *log) observer() event.Observer {
+	return event.Slog(slog.New(slog.NewJSONHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug})))
 }
 
-// everyKind lists the kinds of events that observer.go declares.
-func everyKind() []semel.EventKind {
-	text, err := os.ReadFile("observer.go")
+// everyKind lists the kinds of events that package event declares.
+func everyKind() []event.Kind {
+	text, err := os.ReadFile("event/event.go")
 	if err != nil {
 		panic(err)
 	}
-	var kinds []semel.EventKind
-	for _, m := range regexp.MustCompile(`(?m)^\tEvent\w+\s+EventKind = "(\w+)"`).FindAllSubmatch(text, -1) {
-		kinds = append(kinds, semel.EventKind(m[1]))
+	var kinds []event.Kind
+	for _, m := range regexp.MustCompile(`(?m)^\t\w+\s+Kind = "(\w+)"`).FindAllSubmatch(text, -1) {
+		kinds = append(kinds, event.Kind(m[1]))
 	}
 	return kinds
 }
@@ -61,7 +62,7 @@ func everyKind() []semel.EventKind {
 // docs/operations.md says what to do about it.
 func TestAlarmsAreMarked(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("observer.go")
+	text, err := os.ReadFile("event/event.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,14 +72,14 @@ func TestAlarmsAreMarked(t *testing.T) {
 	}
 	_, actions, _ := strings.Cut(string(operations), "\n| alarm | do |\n")
 	marked := 0
-	for _, m := range regexp.MustCompile(`(?m)^\tEvent\w+\s+EventKind = "(\w+)"\s+// (alarm:)?`).FindAllSubmatch(text, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^\t\w+\s+Kind = "(\w+)"\s+// (alarm:)?`).FindAllSubmatch(text, -1) {
 		if len(m[2]) > 0 {
 			marked++
 			if !strings.Contains(actions, "\n| `"+string(m[1])+"` | ") {
 				t.Errorf("docs/operations.md does not say what to do about %s", m[1])
 			}
 		}
-		if e := (semel.Event{Kind: semel.EventKind(m[1])}); e.Alarm() != (len(m[2]) > 0) {
+		if e := (event.Event{Kind: event.Kind(m[1])}); e.Alarm() != (len(m[2]) > 0) {
 			t.Errorf("%q: Alarm() = %t, and its comment says otherwise", e.Kind, e.Alarm())
 		}
 	}
@@ -128,7 +129,7 @@ func TestNoKeyIsEverLogged(t *testing.T) {
 		canaryQueue(t, l)
 		wantNoCanary(t, l)
 		for _, kind := range everyKind() {
-			if kind == semel.EventRetried {
+			if kind == event.Retried {
 				continue // conflicts of transactions, which this store has none of
 			}
 			if !strings.Contains(l.text.String(), `"event":"`+string(kind)+`"`) {
@@ -275,20 +276,20 @@ func TestSlogObserver(t *testing.T) {
 	t.Parallel()
 	levels := documentedLevels(t)
 	for kind := range levels {
-		if !slices.Contains(everyKind(), semel.EventKind(kind)) {
+		if !slices.Contains(everyKind(), event.Kind(kind)) {
 			t.Errorf("docs/operations.md has %q, which is no kind of event", kind)
 		}
 	}
 	for _, kind := range everyKind() {
 		l := new(log)
-		event := semel.Event{Kind: kind, Operation: "op", ID: store.ID{0xab}, Attempt: 3, State: store.InDoubt, Err: errBoom, Elapsed: time.Second}
-		l.observer().Observe(t.Context(), event)
+		e := event.Event{Kind: kind, Operation: "op", ID: store.ID{0xab}, Attempt: 3, State: store.InDoubt, Err: errBoom, Elapsed: time.Second}
+		l.observer().Observe(t.Context(), e)
 		var line map[string]any
 		if err := json.Unmarshal(l.text.Bytes(), &line); err != nil {
 			t.Fatalf("%q logged %q: %v", kind, l.text.String(), err)
 		}
 		want := levels[string(kind)]
-		if line["level"] != want || event.Alarm() != (want == "ERROR") {
+		if line["level"] != want || e.Alarm() != (want == "ERROR") {
 			t.Errorf("%q is logged as %v, want %s", kind, line["level"], want)
 		}
 		if line["event"] != string(kind) || line["operation"] != "op" || line["id"] != "ab"+strings.Repeat("0", 30) ||
@@ -298,13 +299,13 @@ func TestSlogObserver(t *testing.T) {
 	}
 	for name, err := range map[string]error{"a snooze": semel.Snooze(time.Second), "no error": nil} {
 		l := new(log)
-		l.observer().Observe(t.Context(), semel.Event{Kind: semel.EventReleased, Err: err})
+		l.observer().Observe(t.Context(), event.Event{Kind: event.Released, Err: err})
 		if !strings.Contains(l.text.String(), `"level":"DEBUG"`) {
 			t.Errorf("%s is logged as %s, want DEBUG", name, l.text.String())
 		}
 	}
 	l := new(log)
-	l.observer().Observe(t.Context(), semel.Event{Kind: semel.EventClaimed})
+	l.observer().Observe(t.Context(), event.Event{Kind: event.Claimed})
 	if text := l.text.String(); strings.Contains(text, "elapsed") || strings.Contains(text, "error") {
 		t.Errorf("logged %s, want nothing of what the event has not", text)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -36,7 +37,7 @@ func TestOptimisticConcurrently(t *testing.T) {
 		(<-first).want(t, "quick", true)
 		wantEffect(t, mem, "quick", true)
 		wantEffect(t, mem, "slow", false)
-		p.seen.want(t, semel.EventFenced)
+		p.seen.want(t, event.Fenced)
 		doTx(t.Context(), p, call, neverTx(t)).want(t, "quick", true)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/store"
@@ -16,7 +17,7 @@ type Options struct {
 	// Survive is the worst failure that must not lose records. New rejects a store
 	// that survives less, and names the server's setting. Zero: store.PowerLoss.
 	// A smaller one accepts the loss: an operation whose record is lost may run
-	// again, and New emits the alarm EventNotDurable. The memory store needs
+	// again, and New emits the alarm event.NotDurable. The memory store needs
 	// store.NoFailure. docs/operations.md says what remains of each guarantee.
 	Survive store.Failure
 	// Lease is how long a leader may be silent before others may take over. Zero:
@@ -68,7 +69,7 @@ type Options struct {
 	// Clock is the clock for times in keys. Nil: the process's clock.
 	Clock func() time.Time
 	// Observer receives the engine's events. Nil: none.
-	Observer Observer
+	Observer event.Observer
 	// Journal keeps unrecorded outcomes across restarts of the process, in a file for
 	// instance: see package journal. Nil: they
 	// are kept in memory only.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/protocol"
@@ -69,7 +70,7 @@ func (c *Core) redrive(ctx context.Context, r Redrive) (store.Record, error) {
 		return recordOf(answer), callerr.ErrNotFailed
 	}
 	now := recordAfter(d.Change, current)
-	c.emit(ctx, EventRedriven, now, nil)
+	c.emit(ctx, event.Redriven, now, nil)
 	return now, nil
 }
 

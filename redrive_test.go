@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -58,7 +59,7 @@ func TestRedrive(t *testing.T) {
 		if err != nil || len(notes) != 2 || notes[0].Actor != "ann" || notes[0].Reason != "mended" || notes[0].From.State != store.Failed {
 			t.Errorf("Notes = %+v, %v, want both redrives", notes, err)
 		}
-		if n := p.seen.count(semel.EventRedriven); n != 2 {
+		if n := p.seen.count(event.Redriven); n != 2 {
 			t.Errorf("%d redrives were observed, want 2", n)
 		}
 		_, _ = p.Redrive(t.Context(), redrive(call))

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 )
 
@@ -54,7 +55,7 @@ func (c *Core) renewLeases(ctx context.Context, attempts []*Attempt) {
 	defer cancel()
 	answers, err := c.store.Swap(ctx, changes)
 	if err != nil {
-		c.emit(ctx, EventStoreError, store.Record{}, err)
+		c.emit(ctx, event.StoreError, store.Record{}, err)
 		return
 	}
 	for i, a := range alive {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -87,7 +88,7 @@ func TestRenewUsesOneRequest(t *testing.T) {
 		if n := p.faults.Calls(); n != 0 {
 			t.Errorf("the store was called %d times for expired leases", n)
 		}
-		p.seen.want(t, semel.EventLeaseLost)
+		p.seen.want(t, event.LeaseLost)
 	})
 }
 
@@ -149,7 +150,7 @@ func TestRenewAfterReclaimBySameWorker(t *testing.T) {
 			wantCause(t, attempts[0], semel.ErrLeaseLost)
 			wantAlive(t, again, attempts[1])
 		}
-		p.seen.wantNone(t, semel.EventStoreError)
+		p.seen.wantNone(t, event.StoreError)
 	})
 }
 
@@ -172,7 +173,7 @@ func TestRenewDuringAnEnd(t *testing.T) {
 		if n := p.faults.Calls(); n != 0 {
 			t.Errorf("the store was called %d times for one that has ended", n)
 		}
-		p.seen.wantNone(t, semel.EventLeaseLost, semel.EventFenced)
+		p.seen.wantNone(t, event.LeaseLost, event.Fenced)
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -22,7 +23,7 @@ func TestRule01CommitWithoutAnswerThatCommitted(t *testing.T) {
 		s.ask(t.Context(), p, call, puts("e", "paid")).want(t, "paid", false)
 		wantEffect(t, mem, "e", true)
 		wantState(t, mem, call, store.Succeeded)
-		p.seen.want(t, semel.EventAmbiguousYes)
+		p.seen.want(t, event.AmbiguousYes)
 		s.ask(t.Context(), p, call, neverTx(t)).want(t, "paid", true)
 	})
 }
@@ -42,7 +43,7 @@ func TestRule01CommitWithoutAnswerThatDidNotCommit(t *testing.T) {
 		if r := wantState(t, mem, call, store.Pending); r.Attempt != 1 {
 			t.Errorf("attempt %d is void, want 1", r.Attempt)
 		}
-		p.seen.want(t, semel.EventAmbiguousNo)
+		p.seen.want(t, event.AmbiguousNo)
 		s.ask(t.Context(), p, call, puts("e", "paid")).want(t, "paid", false)
 		if r := wantState(t, mem, call, store.Succeeded); r.Attempt != 2 {
 			t.Errorf("attempt %d succeeded, want 2", r.Attempt)
@@ -131,7 +132,7 @@ func TestRule01CertificateRepeatsWhileBusy(t *testing.T) {
 		close(released)
 		(<-asked).want(t, "paid", false)
 		wantEffect(t, mem, "e", true)
-		p.seen.want(t, semel.EventAmbiguousYes)
+		p.seen.want(t, event.AmbiguousYes)
 		if n := p.faults.CallsOf("Get"); n != 0 {
 			t.Errorf("%d plain reads, want none: a read is no certificate", n)
 		}
@@ -204,7 +205,7 @@ func TestRule01LateCertificate(t *testing.T) {
 		p.faults.Decide(nil)
 		pass(time.Minute)
 		wantState(t, mem, call, store.Pending)
-		p.seen.want(t, semel.EventLate, semel.EventLateRecorded)
+		p.seen.want(t, event.Late, event.LateRecorded)
 		doTx(t.Context(), p, call, puts("e", "paid")).want(t, "paid", false)
 	})
 }
@@ -225,8 +226,8 @@ func TestRule01LostFailureIsNotReported(t *testing.T) {
 		})
 		zombie.want(t, "winner", true)
 		wantState(t, mem, call, store.Succeeded)
-		p.seen.want(t, semel.EventFenced)
-		p.seen.wantNone(t, semel.EventFailed)
+		p.seen.want(t, event.Fenced)
+		p.seen.wantNone(t, event.Failed)
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store/memory"
 )
 
@@ -47,7 +48,7 @@ func TestOwnOutcomeIsNotALostLease(t *testing.T) {
 			v, err := semel.InTx(ctx, p.Engine, func(context.Context, *memory.Tx) (string, error) { return "v", nil })
 			return v, errors.Join(err, context.Cause(ctx))
 		}).want(t, "v", false)
-		p.seen.want(t, semel.EventSucceeded)
-		p.seen.wantNone(t, semel.EventLeaseLost, semel.EventAfterOutcome)
+		p.seen.want(t, event.Succeeded)
+		p.seen.wantNone(t, event.LeaseLost, event.AfterOutcome)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -80,7 +81,7 @@ func testLifetime(t *testing.T, plan func(request) fault, l keyHistory) {
 	if r.State != l.want.State || r.Attempt != l.want.Attempt {
 		t.Errorf("%v of the current attempt is %d, want %v of %d", r.State, r.Attempt, l.want.State, l.want.Attempt)
 	}
-	p.seen.wantNone(t, semel.EventLate, semel.EventFenced, semel.EventConflict)
+	p.seen.wantNone(t, event.Late, event.Fenced, event.Conflict)
 }
 
 func lifetimes() []keyHistory {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -46,8 +47,8 @@ func TestRule04BlackHoledStoreEndsTheContext(t *testing.T) {
 				if took != lease {
 					t.Errorf("the context ended after %v, want the lease of %v", took, lease)
 				}
-				if n := p.seen.count(semel.EventLeaseLost); n != 1 {
-					t.Errorf("EventLeaseLost %d times, want once", n)
+				if n := p.seen.count(event.LeaseLost); n != 1 {
+					t.Errorf("LeaseLost %d times, want once", n)
 				}
 			})
 		})
@@ -125,7 +126,7 @@ func TestRule04OneHeartbeatWithoutAnswer(t *testing.T) {
 					pass(10 * lease)
 					return "v", context.Cause(ctx)
 				}).want(t, "v", false)
-				p.seen.wantNone(t, semel.EventLeaseLost)
+				p.seen.wantNone(t, event.LeaseLost)
 			})
 		})
 	}
@@ -146,7 +147,7 @@ func TestRule04SupersededLeaderIsCanceled(t *testing.T) {
 			t.Errorf("the context ended after %v, want with the first heartbeat", took)
 		}
 		a.want(t, "v", false) // and the doubt is settled by its leader
-		p.seen.want(t, semel.EventLeaseLost, semel.EventSettled)
+		p.seen.want(t, event.LeaseLost, event.Settled)
 	})
 }
 

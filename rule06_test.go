@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -151,7 +152,7 @@ func TestRule06CancelDuringTheClaim(t *testing.T) {
 				if r := wantState(t, mem, call, store.Pending); r.Expire != time.Hour {
 					t.Errorf("what is given back expires in %v, want the operation's retention", r.Expire)
 				}
-				p.seen.wantNone(t, semel.EventLate, semel.EventLateRecorded) // no event is emitted
+				p.seen.wantNone(t, event.Late, event.LateRecorded) // no event is emitted
 				do(t.Context(), p, call, returns("v")).want(t, "v", false)
 			})
 		})

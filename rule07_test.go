@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -168,7 +169,7 @@ func TestRule07AfterTheOutcome(t *testing.T) {
 			})
 		})
 		wantState(t, mem, call, store.Succeeded)
-		p.seen.want(t, semel.EventAfterOutcome)
+		p.seen.want(t, event.AfterOutcome)
 		do(t.Context(), p, call, never(t)).want(t, "v", true)
 	})
 }

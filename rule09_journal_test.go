@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/journal"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -74,7 +75,7 @@ func TestRule09JournalOutlivesTheProcess(t *testing.T) {
 				if r := wantState(t, mem, call, end.state); strings.HasPrefix(name, "requeue") && !r.Tainted {
 					t.Error("the record is not tainted, although the effect of its attempt is unknown")
 				}
-				second.seen.want(t, semel.EventLate, semel.EventLateRecorded)
+				second.seen.want(t, event.Late, event.LateRecorded)
 				if end.err == nil {
 					do(t.Context(), second, call, never(t)).want(t, end.v, true)
 				}
@@ -113,7 +114,7 @@ func TestRule09JournalHasDroppedOutcomes(t *testing.T) {
 		for _, key := range []string{"a", "b", "c"} {
 			do(t.Context(), first, op.Call(me, key, "in"), returns(key)).want(t, key, false)
 		}
-		first.seen.want(t, semel.EventLateDropped)
+		first.seen.want(t, event.LateDropped)
 		first.crash()
 		second := start(t, mem, semel.Options{Journal: openJournal(t, path)})
 		pass(time.Minute)
@@ -155,9 +156,9 @@ func TestRule09JournalThatCannotBeWritten(t *testing.T) {
 		p.faults.Decide(nil)
 		pass(time.Minute)
 		wantState(t, mem, call, store.Succeeded)
-		p.seen.want(t, semel.EventLate, semel.EventLateRecorded)
+		p.seen.want(t, event.Late, event.LateRecorded)
 		for _, e := range p.seen.all() {
-			if (e.Kind == semel.EventLate || e.Kind == semel.EventLateRecorded) && !errors.Is(e.Err, errDisk) {
+			if (e.Kind == event.Late || e.Kind == event.LateRecorded) && !errors.Is(e.Err, errDisk) {
 				t.Errorf("%q says %v, want the journal's error too", e.Kind, e.Err)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -40,11 +41,11 @@ func TestRule09StoreOutageAfterTheEffect(t *testing.T) {
 				p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
 				call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 				do(t.Context(), p, call, outageAfter(p, "v", f)).want(t, "v", false)
-				p.seen.want(t, semel.EventLate)
+				p.seen.want(t, event.Late)
 				claimed := record(t, mem, call).Token
 				p.faults.Decide(nil)
 				pass(2 * time.Minute)
-				p.seen.want(t, semel.EventLateRecorded)
+				p.seen.want(t, event.LateRecorded)
 				r := wantState(t, mem, call, store.Succeeded)
 				if r.Attempt != claimed.Attempt || r.Owner != claimed.Owner {
 					t.Errorf("recorded as %+v, want the token of the claim %+v", r.Token, claimed)
@@ -100,7 +101,7 @@ func TestRule09LeaseIsOverBeforeTheStoreIsBack(t *testing.T) {
 			p.faults.Decide(nil)
 			pass(time.Minute) // the late leader settles the doubt
 			do(t.Context(), other, call, never(t)).want(t, "v", true)
-			p.seen.want(t, semel.EventLateRecorded)
+			p.seen.want(t, event.LateRecorded)
 		})
 	})
 	t.Run("AtLeastOnce", func(t *testing.T) {
@@ -117,8 +118,8 @@ func TestRule09LeaseIsOverBeforeTheStoreIsBack(t *testing.T) {
 			synctest.Wait()
 			p.faults.Decide(nil)
 			pass(time.Minute)
-			p.seen.want(t, semel.EventConflict) // an effect that the second attempt does not know of
-			p.seen.wantNone(t, semel.EventLateRecorded)
+			p.seen.want(t, event.Conflict) // an effect that the second attempt does not know of
+			p.seen.wantNone(t, event.LateRecorded)
 			close(finish)
 			(<-second).want(t, "second", false)
 		})
@@ -152,7 +153,7 @@ func TestRule09OtherEndsAreRetriedToo(t *testing.T) {
 				if r := wantState(t, mem, call, tt.state); r.Tainted != (name == "requeue") {
 					t.Errorf("tainted: %v, want it only where the next attempt follows one with an unknown outcome", r.Tainted)
 				}
-				p.seen.want(t, semel.EventLate, semel.EventLateRecorded)
+				p.seen.want(t, event.Late, event.LateRecorded)
 			})
 		})
 	}
@@ -170,7 +171,7 @@ func TestRule09TooManyUnrecordedOutcomes(t *testing.T) {
 			calls = append(calls, op.Call(me, key, "in"))
 			do(t.Context(), p, calls[len(calls)-1], returns("v")).want(t, "v", false)
 		}
-		late, dropped := p.seen.count(semel.EventLate), p.seen.count(semel.EventLateDropped)
+		late, dropped := p.seen.count(event.Late), p.seen.count(event.LateDropped)
 		if late+dropped != len(calls) || late < 2 || dropped == 0 {
 			t.Errorf("%d late and %d dropped, want at least the 2 that have a place, and %d in all", late, dropped, len(calls))
 		}
@@ -214,7 +215,7 @@ func TestRule09OneOutcomeDoesNotDelayOthers(t *testing.T) {
 			})
 			return "v", nil
 		}).want(t, "v", false)
-		p.seen.want(t, semel.EventLate)
+		p.seen.want(t, event.Late)
 		for late.Store(true); !answers.Load(); {
 			pass(time.Minute)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -39,7 +40,7 @@ func TestRule09Tombstones(t *testing.T) {
 					t.Errorf("the one who ran it got replayed %v, %v", replayed, err)
 				}
 				wantState(t, mem, call, store.Succeeded)
-				p.seen.want(t, semel.EventTombstone)
+				p.seen.want(t, event.Tombstone)
 				ran, replayed, err = anyThrough(t.Context(), p, d, call, v)
 				if !errors.Is(err, semel.ErrResultUnavailable) || !replayed || ran {
 					t.Errorf("an asker got replayed %v, %v, want ErrResultUnavailable", replayed, err)
@@ -85,6 +86,6 @@ func TestRule09StoreRefusesTheResult(t *testing.T) {
 		if !errors.Is(a.err, semel.ErrResultUnavailable) || !a.replayed {
 			t.Errorf("an asker got replayed %v, %v, want ErrResultUnavailable", a.replayed, a.err)
 		}
-		p.seen.want(t, semel.EventTombstone)
+		p.seen.want(t, event.Tombstone)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -38,7 +39,7 @@ func TestRule11InEveryState(t *testing.T) {
 						t.Errorf("the record went from %+v to %+v", before.Token, after.Token)
 					}
 					wantEdges(t, p.faults, tryNew)
-					p.seen.want(t, semel.EventMismatch)
+					p.seen.want(t, event.Mismatch)
 				})
 			})
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store/memory"
 )
 
@@ -86,8 +87,8 @@ func equalAnswers[T any](t *testing.T, v T, altered bool) {
 				t.Errorf("%s: errors %v and %v, want the same", name, errs[0], errs[i])
 			}
 		}
-		if got := p.seen.count(semel.EventAltered); (got > 0) != altered {
-			t.Errorf("%s: events %v, want %q among them: %v", name, p.seen.kinds(), semel.EventAltered, altered)
+		if got := p.seen.count(event.Altered); (got > 0) != altered {
+			t.Errorf("%s: events %v, want %q among them: %v", name, p.seen.kinds(), event.Altered, altered)
 		}
 	}
 }
@@ -144,8 +145,8 @@ func TestRule15BatchThatChangesItsResultRaisesAnAlarm(t *testing.T) {
 			t.Errorf("DoBatch = %+v, %v, %v, want the stored amount 0 and replayed %v", got, again, err, replayed)
 		}
 	}
-	if got := p.seen.count(semel.EventAltered); got != 1 {
-		t.Errorf("%d events %q, want 1", got, semel.EventAltered)
+	if got := p.seen.count(event.Altered); got != 1 {
+		t.Errorf("%d events %q, want 1", got, event.Altered)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -64,9 +65,9 @@ func wantLossAlarms(t *testing.T, s *seen, n int, because string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	got := 0
-	var last semel.Event
+	var last event.Event
 	for _, e := range s.events {
-		if e.Kind == semel.EventNotDurable {
+		if e.Kind == event.NotDurable {
 			got++
 			last = e
 		}
@@ -99,7 +100,7 @@ func TestRule17MemoryStore(t *testing.T) {
 	_, err := semel.New(mem, semel.Options{})
 	wantField(t, err, "Survive")
 	var log strings.Builder
-	e, err := semel.New(mem, semel.Options{Survive: store.NoFailure, Observer: semel.SlogObserver(slog.New(slog.NewTextHandler(&log, nil)))})
+	e, err := semel.New(mem, semel.Options{Survive: store.NoFailure, Observer: event.Slog(slog.New(slog.NewTextHandler(&log, nil)))})
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -31,7 +32,7 @@ func TestSupersededLeaderReturnsTheNewOutcome(t *testing.T) {
 				leader.faults.Decide(silenced(func() { doTx(t.Context(), winner, call, puts("e", "winner")).want(t, "winner", false) }))
 				a := doTx(t.Context(), leader, call, func(context.Context, *memory.Tx) (string, error) { return "silenced", fnErr })
 				a.want(t, "winner", true)
-				leader.seen.want(t, semel.EventFenced)
+				leader.seen.want(t, event.Fenced)
 			})
 		})
 	}

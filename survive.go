@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/store"
 )
@@ -39,6 +40,6 @@ func (c *Core) watchSurvives(ctx context.Context) error {
 // reportLoss emits the alarm for a store that may lose records. The operator should
 // know it even if the program has accepted it by name.
 func (c *Core) reportLoss(ctx context.Context, caps *store.Capabilities) {
-	c.observe(ctx, Event{Kind: EventNotDurable, Err: fmt.Errorf(
+	c.observe(ctx, event.Event{Kind: event.NotDurable, Err: fmt.Errorf(
 		"the records of this store survive %v at most: %s; an operation whose record is lost may run again", caps.Survives, caps.SurvivesBecause)})
 }

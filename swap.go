@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/lazyctx"
@@ -28,7 +29,7 @@ func (w *writer) swap(ctx context.Context, change *store.Change, tries int) (sto
 		case err == nil:
 			return refusal(answer)
 		}
-		w.emit(ctx, EventStoreError, change.To, err)
+		w.emit(ctx, event.StoreError, change.To, err)
 		if tries == 1 || ctx.Err() != nil {
 			return store.SwapResult{}, err
 		}
@@ -58,7 +59,7 @@ func (w *writer) retrySwap(ctx context.Context, change *store.Change, tries, try
 			return answer, err
 		}
 		lost = err
-		w.emit(ctx, EventStoreError, change.To, err)
+		w.emit(ctx, event.StoreError, change.To, err)
 		if try == tries || ctx.Err() != nil {
 			return store.SwapResult{}, err
 		}
@@ -98,7 +99,7 @@ func (w *writer) swapBatched(ctx context.Context, change *store.Change, tries in
 	case isNotSent(err), asAbandoned(err) != nil:
 		return answer, err
 	}
-	w.emit(ctx, EventStoreError, change.To, err)
+	w.emit(ctx, event.StoreError, change.To, err)
 	if tries == 1 || ctx.Err() != nil {
 		return answer, err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/protocol"
@@ -99,11 +100,11 @@ func (c *Core) sweep(ctx context.Context, op *operation, r store.Record, swept *
 	}
 	if d.Step == protocol.StepDoubt {
 		swept.Doubted++
-		c.emit(ctx, EventInDoubt, d.Change.To, nil)
+		c.emit(ctx, event.InDoubt, d.Change.To, nil)
 		return true, nil
 	}
 	swept.Requeued++
-	c.emit(ctx, EventSwept, d.Change.To, nil)
+	c.emit(ctx, event.Swept, d.Change.To, nil)
 	return true, nil
 }
 

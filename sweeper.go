@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/store"
@@ -46,11 +47,11 @@ func NewSweeper(e Runner, o SweeperOptions) (*Sweeper, error) {
 }
 
 // Run runs passes until ctx ends, and then returns nil. Errors go to the Observer
-// as EventStoreError, and the next pass tries again.
+// as event.StoreError, and the next pass tries again.
 func (s *Sweeper) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if err := s.Pass(ctx); err != nil && ctx.Err() == nil {
-			s.c.emit(ctx, EventStoreError, store.Record{}, err)
+			s.c.emit(ctx, event.StoreError, store.Record{}, err)
 		}
 		_ = pause(ctx, jitter(s.options.Every)) // the only error is ctx's
 	}
@@ -59,7 +60,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 
 // Pass settles and purges once: it purges everything that is due, a batch at a
 // time. If that takes longer than Every, it sweeps in between. It also reads the
-// store's capabilities again, and emits EventNotDurable if the records survive less
+// store's capabilities again, and emits event.NotDurable if the records survive less
 // than at the last check, because a setting was changed or an unlogged partition
 // was added.
 func (s *Sweeper) Pass(ctx context.Context) error {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -138,7 +139,7 @@ func TestSweeper(t *testing.T) {
 		if n := p.faults.CallsOf("Scan"); n < 3 || n > 14 {
 			t.Errorf("%d passes in a minute, want one in about ten seconds", n)
 		}
-		p.seen.want(t, semel.EventStoreError)
+		p.seen.want(t, event.StoreError)
 		wantState(t, mem, left, store.InProgress)
 		p.faults.Decide(nil)
 		pass(20 * time.Second)

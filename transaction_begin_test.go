@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -24,7 +25,7 @@ func TestTransactionCannotBegin(t *testing.T) {
 		if waited := time.Since(began); waited != 3*time.Second {
 			t.Errorf("the caller waited %v, want the RecordTimeout of 3s", waited)
 		}
-		p.seen.want(t, semel.EventStoreError)
+		p.seen.want(t, event.StoreError)
 		p.faults.Decide(nil)
 		s.ask(t.Context(), p, call, puts("e", "v")).want(t, "v", false)
 		wantEffect(t, mem, "e", true)

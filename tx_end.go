@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/protocol"
@@ -37,11 +38,11 @@ func (a *Attempt) unknownCommit(ctx context.Context, change *store.Change, cause
 		return txEnd{current: base, err: a.attemptError(store.Unknown, base.State, errors.Join(cause, err))}
 	case answer.Applied(certificate):
 		now := recordAfter(certificate, base)
-		a.emit(ctx, EventAmbiguousNo, now, cause)
+		a.emit(ctx, event.AmbiguousNo, now, cause)
 		return txEnd{current: now, err: a.attemptError(a.rollbackVerdict(), store.Pending, &callerr.TxError{Err: cause})}
 	case change.To.Token != (store.Token{}) && answer.HasToken(change.To.Token):
 		now := recordAfter(*change, base)
-		a.emit(ctx, EventAmbiguousYes, now, cause)
+		a.emit(ctx, event.AmbiguousYes, now, cause)
 		return txEnd{current: now}
 	default:
 		return txEnd{current: recordOf(answer), superseded: true}
@@ -56,7 +57,7 @@ func (a *Attempt) committedByHandler(ctx context.Context, change *store.Change, 
 	ctx, cancel := a.c.bounded(ctx)
 	defer cancel()
 	base := a.Record()
-	a.emit(ctx, EventConflict, base, cause)
+	a.emit(ctx, event.Conflict, base, cause)
 	outcome, told := change.To.Outcome, error(nil)
 	if fnErr != nil {
 		outcome = codec.EncodeTombstone("the function committed its transaction by itself, and then failed")
@@ -84,6 +85,6 @@ func (a *Attempt) committedByHandler(ctx context.Context, change *store.Change, 
 // unknown effect. No change of the record can prove anything about it.
 func (a *Attempt) endedByHandler(ctx context.Context, cause error) txEnd {
 	base := a.Record()
-	a.emit(ctx, EventConflict, base, cause)
+	a.emit(ctx, event.Conflict, base, cause)
 	return txEnd{current: base, err: a.attemptError(store.Unknown, base.State, cause)}
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -63,10 +64,10 @@ func (c *Core) keepUnrecorded(ctx context.Context, item pendingEnd, why error) {
 	}
 	if !l.reserve(c.options.MaxUnrecorded) {
 		item.stop()
-		c.emitPending(ctx, EventLateDropped, item, why)
+		c.emitPending(ctx, event.LateDropped, item, why)
 		return
 	}
-	c.emitPending(ctx, EventLate, item, why) // before the item can be recorded
+	c.emitPending(ctx, event.Late, item, why) // before the item can be recorded
 	if item.renewer != nil {
 		item.renewer.renewAlone()
 	}
@@ -144,11 +145,11 @@ func (c *Core) tryPending(ctx context.Context, item pendingEnd) bool {
 	}
 	switch {
 	case d.Answer == protocol.Apply:
-		c.emitPending(ctx, EventLateRecorded, item, err)
+		c.emitPending(ctx, event.LateRecorded, item, err)
 	case protocol.Contradicts(item.event.Step, &now):
-		c.emitPending(ctx, EventConflict, item, err)
+		c.emitPending(ctx, event.Conflict, item, err)
 	default:
-		c.emitPending(ctx, EventFenced, item, err)
+		c.emitPending(ctx, event.Fenced, item, err)
 	}
 	return true
 }
@@ -176,7 +177,7 @@ func (c *Core) releaseOrVoid(ctx context.Context, item pendingEnd) (protocol.Dec
 	}
 }
 
-func (c *Core) emitPending(ctx context.Context, kind EventKind, item pendingEnd, err error) {
+func (c *Core) emitPending(ctx context.Context, kind event.Kind, item pendingEnd, err error) {
 	if !item.silent {
 		c.emit(ctx, kind, item.record, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store/memory"
 )
 
@@ -26,7 +27,7 @@ func TestTakeoverByAWaiterHasTheWholeLease(t *testing.T) {
 			}
 			return "v", nil
 		}).want(t, "v", false)
-		waiter.seen.want(t, semel.EventTakeover)
-		waiter.seen.wantNone(t, semel.EventLeaseLost)
+		waiter.seen.want(t, event.Takeover)
+		waiter.seen.wantNone(t, event.LeaseLost)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/codec"
@@ -128,7 +129,7 @@ func (w *writer) completeAlone(ctx context.Context, claimed store.Record, e prot
 	if !e.Step.Succeeds() || !errors.Is(err, callerr.ErrRefused) {
 		return d, now, err
 	}
-	w.emit(ctx, EventTombstone, claimed, err)
+	w.emit(ctx, event.Tombstone, claimed, err)
 	e.Outcome = codec.EncodeTombstone("the store refused the result")
 	return w.prove(ctx, claimed, e)
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 )
@@ -197,7 +198,7 @@ func TestLateAttemptGetsTheCurrentResponse(t *testing.T) {
 	if got.header.Get("Set-Cookie") != "" {
 		t.Error("the zombie's own header came through")
 	}
-	if len(b.events.of(semel.EventFenced)) == 0 {
+	if len(b.events.of(event.Fenced)) == 0 {
 		t.Error("no fenced zombie was observed")
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -114,19 +115,19 @@ func (f *faultStore) Atomic(ctx context.Context, id store.ID, hold bool,
 // events is an Observer that keeps its events.
 type events struct {
 	mu   sync.Mutex
-	seen []semel.Event
+	seen []event.Event
 }
 
-func (e *events) Observe(_ context.Context, ev semel.Event) {
+func (e *events) Observe(_ context.Context, ev event.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.seen = append(e.seen, ev)
 }
 
-func (e *events) of(kind semel.EventKind) []semel.Event {
+func (e *events) of(kind event.Kind) []event.Event {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	var found []semel.Event
+	var found []event.Event
 	for _, ev := range e.seen {
 		if ev.Kind == kind {
 			found = append(found, ev)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 )
@@ -52,7 +53,7 @@ func TestInTxStoresWhatWasWrittenInside(t *testing.T) {
 	}
 	wantReplay(t, testRequest{}.do(t, srv), first)
 	wantEffects(t, fx, 1, 1)
-	late := b.events.of(semel.EventAfterOutcome)
+	late := b.events.of(event.AfterOutcome)
 	if len(late) != 1 || !errors.Is(late[0].Err, semelhttp.ErrResponseClosed) {
 		t.Errorf("observed %+v, want one event for the late writes", late)
 	}
@@ -78,7 +79,7 @@ func TestInTxAlone(t *testing.T) {
 		wantFirst(t, first, status, "")
 		wantReplay(t, testRequest{}.do(t, srv), first)
 		wantEffects(t, fx, 1, 1)
-		if late := b.events.of(semel.EventAfterOutcome); len(late) != 0 {
+		if late := b.events.of(event.AfterOutcome); len(late) != 0 {
 			t.Errorf("%d: observed %+v, want nothing", status, late)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // semel.Atomic: what it has written when the function of InTx returns is the outcome,
 // and commits with it. The response, including the status, is therefore written inside
 // that function; a function that wrote nothing fails. Later writes are refused with
-// [ErrResponseClosed] and observed as semel.EventAfterOutcome. If the transaction is
+// [ErrResponseClosed] and observed as event.AfterOutcome. If the transaction is
 // rolled back, what was written is dropped, and the handler responds again. If the
 // database aborted it because of a conflict, InTx runs its function again, which can
 // read the request's body again from its beginning.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -107,8 +108,8 @@ func TestInTxPanicRecovered(t *testing.T) {
 // tripping is an Observer that panics when an attempt has succeeded.
 type tripping struct{}
 
-func (tripping) Observe(_ context.Context, e semel.Event) {
-	if e.Kind == semel.EventSucceeded {
+func (tripping) Observe(_ context.Context, e event.Event) {
+	if e.Kind == event.Succeeded {
 		panic("told of a success")
 	}
 }

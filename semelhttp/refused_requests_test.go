@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/semelhttp"
 )
 
@@ -133,7 +134,7 @@ func TestUnmarshalableResultHasHappened(t *testing.T) {
 		for range 2 {
 			wantProblem(t, testRequest{body: tea}.do(t, srv), http.StatusConflict, "result_unavailable")
 		}
-		if len(b.events.of(semel.EventTombstone)) != 1 {
+		if len(b.events.of(event.Tombstone)) != 1 {
 			t.Errorf("%s: no tombstone was observed", name)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -40,7 +41,7 @@ func TestCacheAnswersRetries(t *testing.T) {
 	for range 3 {
 		wantReplay(t, testRequest{}.do(t, srv), first)
 	}
-	if asked, seen := b.store.calls.Load()-calls, len(b.events.of(semel.EventReplayed)); asked != 0 || seen != 4 || n.Load() != 1 {
+	if asked, seen := b.store.calls.Load()-calls, len(b.events.of(event.Replayed)); asked != 0 || seen != 4 || n.Load() != 1 {
 		t.Errorf("the store was asked %d times, %d replays were seen, the handler ran %d times, want 0, 4, 1", asked, seen, n.Load())
 	}
 }

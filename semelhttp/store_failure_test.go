@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 )
@@ -45,7 +46,7 @@ func TestStoreDownAfterTheEffect(t *testing.T) {
 	})
 	first := testRequest{}.do(t, srv)
 	wantFirst(t, first, http.StatusCreated, "run 1")
-	if late := len(b.events.of(semel.EventLate)); late != 1 {
+	if late := len(b.events.of(event.Late)); late != 1 {
 		t.Errorf("%d late outcomes were observed, want one", late)
 	}
 	b.store.down.Store(false)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 )
@@ -27,7 +28,7 @@ func wantTombstone(t *testing.T, b *testEngine, srv string, n *atomic.Int64) {
 	if r := b.record(t, "op", "k1"); r.State != store.Succeeded {
 		t.Errorf("the record is %v, want Succeeded", r.State)
 	}
-	if got := len(b.events.of(semel.EventTombstone)); got != 1 {
+	if got := len(b.events.of(event.Tombstone)); got != 1 {
 		t.Errorf("%d tombstones were observed, want one", got)
 	}
 }

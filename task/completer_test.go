@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/store/storetest"
@@ -111,7 +112,7 @@ func TestLostReplyCompletesEachTaskOnce(t *testing.T) {
 				for i, c := range calls {
 					r.wantResult(c, i)
 				}
-				if n := len(r.seen.of(semel.EventSucceeded)); n != len(calls) {
+				if n := len(r.seen.of(event.Succeeded)); n != len(calls) {
 					t.Errorf("%d successes were seen, want %d", n, len(calls))
 				}
 			})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/task"
@@ -227,7 +228,7 @@ func TestManySweepersRequeueEachTaskOnce(t *testing.T) {
 		sleep(2 * lease)
 		swept := 0
 		for _, r := range rigs {
-			swept += len(r.seen.of(semel.EventSwept))
+			swept += len(r.seen.of(event.Swept))
 		}
 		if got := ran.all(); swept != n || len(got) != n {
 			t.Errorf("%d tasks were requeued %d times and run as attempts %v, want once each", n, swept, got)

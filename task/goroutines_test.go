@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/task"
 )
@@ -47,8 +48,8 @@ type firstCompletion struct {
 	begun, at atomic.Int64
 }
 
-func (f *firstCompletion) Observe(_ context.Context, e semel.Event) {
-	if e.Kind == semel.EventSucceeded {
+func (f *firstCompletion) Observe(_ context.Context, e event.Event) {
+	if e.Kind == event.Succeeded {
 		f.at.CompareAndSwap(0, f.begun.Load())
 	}
 }
@@ -106,8 +107,8 @@ func TestSubmitFirstRunsFirst(t *testing.T) {
 
 type panickingObserver struct{}
 
-func (panickingObserver) Observe(_ context.Context, e semel.Event) {
-	if e.Kind == semel.EventSucceeded {
+func (panickingObserver) Observe(_ context.Context, e event.Event) {
+	if e.Kind == event.Succeeded {
 		panic("observer")
 	}
 }

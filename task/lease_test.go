@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/store/storetest"
@@ -191,7 +192,7 @@ func TestZombieChangesNothing(t *testing.T) {
 		r.enqueue(next)
 		sleep(time.Minute)
 		r.wantState(next, store.Pending) // the only slot is taken
-		if n := len(r.seen.of(semel.EventLeaseLost)); n != 1 {
+		if n := len(r.seen.of(event.LeaseLost)); n != 1 {
 			t.Errorf("%d leases were seen lost, want one", n)
 		}
 		defer other.start()()
@@ -202,7 +203,7 @@ func TestZombieChangesNothing(t *testing.T) {
 		if err := out.Decode(&got); got != "alive" || err != nil {
 			t.Errorf("the result is %q, %v; want that of the second attempt", got, err)
 		}
-		if n := len(r.seen.of(semel.EventFenced)); n != 1 {
+		if n := len(r.seen.of(event.Fenced)); n != 1 {
 			t.Errorf("%d zombies were fenced, want one", n)
 		}
 	})

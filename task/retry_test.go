@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/task"
@@ -174,7 +175,7 @@ func TestFunctionWithoutReturn(t *testing.T) {
 				if p.Errors != 2 || !strings.Contains(p.Tries[1].Error, tt.text) {
 					t.Errorf("the history is %+v, want two errors with %q", p, tt.text)
 				}
-				r.wantEvent(semel.EventReleased, tt.text)
+				r.wantEvent(event.Released, tt.text)
 			})
 		})
 	}
@@ -182,7 +183,7 @@ func TestFunctionWithoutReturn(t *testing.T) {
 
 // wantEvent fails the test unless an event of the kind has an error with the
 // text.
-func (r *rig) wantEvent(kind semel.EventKind, says string) {
+func (r *rig) wantEvent(kind event.Kind, says string) {
 	r.t.Helper()
 	for _, e := range r.seen.of(kind) {
 		if e.Err != nil && strings.Contains(e.Err.Error(), says) {
@@ -214,7 +215,7 @@ func TestPanicInATransactionIsRolledBack(t *testing.T) {
 		if _, there := r.mem.Value("effect"); there {
 			t.Error("the effect is there, want it rolled back")
 		}
-		events := r.seen.of(semel.EventReleased)
+		events := r.seen.of(event.Released)
 		if len(events) == 0 {
 			t.Fatal("no event, want the panic")
 		}
@@ -244,7 +245,7 @@ func TestResultThatPanicsWhileEncoded(t *testing.T) {
 		sleep(time.Minute)
 		r.wantState(goodCall, store.Succeeded)
 		r.wantState(badCall, store.InDoubt)
-		r.wantEvent(semel.EventInDoubt, "cannot be encoded")
+		r.wantEvent(event.InDoubt, "cannot be encoded")
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/store/storetest"
@@ -91,7 +92,7 @@ func (r *rig) swaps(from, to store.State, decide func(n int) storetest.Fault) *s
 	return list
 }
 
-func newEngine[Tx any](t *testing.T, s store.TxStore[Tx], o semel.Observer, ops ...semel.Declared) *semel.Engine[Tx] {
+func newEngine[Tx any](t *testing.T, s store.TxStore[Tx], o event.Observer, ops ...semel.Declared) *semel.Engine[Tx] {
 	t.Helper()
 	engine, err := semel.New(s, semel.Options{Survive: store.NoFailure, Operations: ops, Observer: o})
 	if err != nil {
@@ -210,20 +211,20 @@ func sleep(d time.Duration) {
 // eventLog records events.
 type eventLog struct {
 	mu     sync.Mutex
-	events []semel.Event
+	events []event.Event
 }
 
-func (s *eventLog) Observe(_ context.Context, e semel.Event) {
+func (s *eventLog) Observe(_ context.Context, e event.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.events = append(s.events, e)
 }
 
 // of returns the events of a kind.
-func (s *eventLog) of(kind semel.EventKind) []semel.Event {
+func (s *eventLog) of(kind event.Kind) []event.Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var of []semel.Event
+	var of []event.Event
 	for _, e := range s.events {
 		if e.Kind == kind {
 			of = append(of, e)

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/task"
@@ -103,10 +104,10 @@ func TestZombiesOnPostgres(t *testing.T) {
 		t.Errorf("the effects differ (-want +got):\n%s", diff)
 	}
 	until(t, "the zombies to be seen", func() bool {
-		return len(processes[0].seen.of(semel.EventFenced)) > 0 && len(processes[1].seen.of(semel.EventFenced)) > 0
+		return len(processes[0].seen.of(event.Fenced)) > 0 && len(processes[1].seen.of(event.Fenced)) > 0
 	})
 	for i := range 2 {
-		if n := len(processes[i].seen.of(semel.EventLeaseLost)); n == 0 {
+		if n := len(processes[i].seen.of(event.LeaseLost)); n == 0 {
 			t.Errorf("process %d saw no lease lost", i+1)
 		}
 	}

@@ -22,6 +22,7 @@ var encodeBuffers = sync.Pool{New: func() any {
 	return s
 }}
 
+// Get returns a buffer from the pool. The caller must Release it.
 func Get() *Buffer { return encodeBuffers.Get().(*Buffer) }
 
 // maxKeptBuffer is the largest buffer that is kept, in bytes, so that one large

@@ -117,10 +117,12 @@ func (e *AttemptError) Is(target error) bool {
 // WaitError is ErrInProgress with the time to wait.
 type WaitError struct{ After time.Duration }
 
+// Error returns the message.
 func (e *WaitError) Error() string {
 	return fmt.Sprintf("%v, retry after %v", ErrInProgress, e.After)
 }
 
+// Is reports that the error is ErrInProgress.
 func (e *WaitError) Is(target error) bool { return target == ErrInProgress }
 
 // RetryAfter returns how long to wait before a retry.
@@ -161,7 +163,10 @@ func VerdictOf(err error) store.Verdict {
 // the failure's.
 type ReplayedError struct{ Failure error }
 
+// Error returns the message.
 func (e *ReplayedError) Error() string { return e.Failure.Error() }
+
+// Unwrap returns the cause.
 func (e *ReplayedError) Unwrap() error { return e.Failure }
 
 // Replayed reports whether err is a stored failure that an earlier attempt, or

@@ -15,7 +15,10 @@ type CancelledError struct {
 	Reason string
 }
 
-func (e *CancelledError) Error() string        { return ErrCancelled.Error() + ": " + e.Reason }
+// Error returns the message.
+func (e *CancelledError) Error() string { return ErrCancelled.Error() + ": " + e.Reason }
+
+// Is reports that the error is ErrCancelled.
 func (e *CancelledError) Is(target error) bool { return target == ErrCancelled }
 
 // LeaseLostError is ErrLeaseLost for one attempt. The contexts of inner operations
@@ -25,7 +28,10 @@ type LeaseLostError struct {
 	Why string
 }
 
-func (e *LeaseLostError) Error() string        { return ErrLeaseLost.Error() + ": " + e.Why }
+// Error returns the message.
+func (e *LeaseLostError) Error() string { return ErrLeaseLost.Error() + ": " + e.Why }
+
+// Is reports that the error is ErrLeaseLost.
 func (e *LeaseLostError) Is(target error) bool { return target == ErrLeaseLost }
 
 // ErrAbandoned means that the function panicked or called runtime.Goexit.
@@ -35,7 +41,10 @@ var ErrAbandoned = errors.New("semel: the function did not return")
 // in it says anything about an earlier attempt.
 type FenceError struct{ Err error }
 
+// Error returns the message.
 func (e *FenceError) Error() string { return "fence: " + e.Err.Error() }
+
+// Unwrap returns the cause.
 func (e *FenceError) Unwrap() error { return e.Err }
 
 // unmarkedError is the error of a transaction that ended because of its circumstances.
@@ -64,7 +73,10 @@ type InputError struct {
 	Err       error
 }
 
+// Error returns the message.
 func (e *InputError) Error() string { return "read the input of " + e.Operation + ": " + e.Err.Error() }
+
+// Unwrap returns the cause.
 func (e *InputError) Unwrap() error { return e.Err }
 
 // TxError is an error of the store's transaction, and not of the operation: it
@@ -75,14 +87,20 @@ type TxError struct {
 	Ran bool // its function ran, and may be the cause
 }
 
-func (e *TxError) Error() string        { return "transaction: " + e.Err.Error() }
-func (e *TxError) Unwrap() error        { return e.Err }
+// Error returns the message.
+func (e *TxError) Error() string { return "transaction: " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *TxError) Unwrap() error { return e.Err }
+
+// Is reports that the error is ErrUnavailable.
 func (e *TxError) Is(target error) bool { return target == ErrUnavailable }
 
 // ExhaustedError means that an attempt was not run, because too many attempts
 // before it crashed.
 type ExhaustedError struct{ Crashes int }
 
+// Error returns the message.
 func (e *ExhaustedError) Error() string {
 	return "semel: " + strconv.Itoa(e.Crashes) + " attempts crashed"
 }
@@ -103,14 +121,22 @@ type ProbeError struct {
 	Err       error
 }
 
+// Error returns the message.
 func (e *ProbeError) Error() string {
 	return "sweep " + e.Operation + ": look for evidence: " + e.Err.Error()
 }
+
+// Unwrap returns the cause.
 func (e *ProbeError) Unwrap() error { return e.Err }
 
 // AbandonedError is the error of a function that did not return.
 type AbandonedError struct{ Why error }
 
-func (e *AbandonedError) Error() string        { return ErrAbandoned.Error() + ": " + e.Why.Error() }
-func (e *AbandonedError) Unwrap() error        { return e.Why }
+// Error returns the message.
+func (e *AbandonedError) Error() string { return ErrAbandoned.Error() + ": " + e.Why.Error() }
+
+// Unwrap returns the cause.
+func (e *AbandonedError) Unwrap() error { return e.Why }
+
+// Is reports that the error is ErrAbandoned.
 func (e *AbandonedError) Is(target error) bool { return target == ErrAbandoned }

@@ -11,7 +11,10 @@ type MarkedError struct {
 	Keep bool
 }
 
+// Error returns the message.
 func (e *MarkedError) Error() string { return e.err.Error() }
+
+// Unwrap returns the cause.
 func (e *MarkedError) Unwrap() error { return e.err }
 
 // NotCommitted marks err as proof that the attempt had no effect and will have
@@ -34,6 +37,7 @@ func Final(err error) error {
 // SnoozeError is the error of Snooze. It is proof that nothing was done.
 type SnoozeError struct{ After time.Duration }
 
+// Error returns the message.
 func (e *SnoozeError) Error() string { return "semel: snoozed for " + e.After.String() }
 
 // Snooze returns the error of a function that has done nothing and wants to run

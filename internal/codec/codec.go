@@ -102,6 +102,7 @@ func tagged(kind byte, text []byte) []byte {
 	return append(append(make([]byte, 0, 1+len(text)), kind), text...)
 }
 
+// DecodeResult decodes a stored result into a pointer.
 func DecodeResult(outcome []byte, into any) error {
 	if len(outcome) == 0 {
 		return fmt.Errorf("%w: the record has no outcome", callerr.ErrResultUnavailable)
@@ -128,8 +129,10 @@ func DecodeResult(outcome []byte, into any) error {
 	}
 }
 
+// EncodeTombstone returns the outcome of a success whose result is not stored.
 func EncodeTombstone(why string) []byte { return append([]byte{outcomeTombstone}, why...) }
 
+// IsTombstone reports whether an outcome is a tombstone.
 func IsTombstone(outcome []byte) bool { return len(outcome) > 0 && outcome[0] == outcomeTombstone }
 
 // EncodeFailure encodes err as the operation's failure, in at most limit bytes.
@@ -151,8 +154,10 @@ func failureOf(err error) *callerr.Failure {
 	return &callerr.Failure{Message: err.Error()}
 }
 
+// Cut returns the first n bytes of s.
 func Cut(s string, n int) string { return s[:min(len(s), max(n, 0))] }
 
+// DecodeFailure returns a stored failure, or one that says why it cannot be read.
 func DecodeFailure(outcome []byte) *callerr.Failure {
 	if len(outcome) == 0 || outcome[0] != outcomeFailure && outcome[0] != outcomeDeadLetter {
 		return &callerr.Failure{Message: "failed; the record says no more"}

@@ -140,6 +140,8 @@ func (p Progress) Reset(current store.Record) Progress {
 	return p
 }
 
+// TooManyErrors is the message of a record whose errors are used up.
 func TooManyErrors(err error) string { return "the last error: " + Cut(err.Error(), maxTryText) }
 
+// TooManyCrashes is the message of a record whose crashes are used up.
 func TooManyCrashes(n int) string { return fmt.Sprintf("%d attempts crashed", n) }

@@ -16,7 +16,7 @@ import (
 var published = map[string]string{
 	"semel": ".", "store": "store", "memory": "store/memory", "sqlite": "store/sqlite", "postgres": "store/postgres",
 	"migrate": "migrate", "journal": "journal", "task": "task", "inbox": "inbox", "semelhttp": "semelhttp",
-	"client":         "semelhttp/client",
+	"client": "semelhttp/client", "event": "event",
 	"semelwatermill": "semelwatermill", "storetest": "store/storetest", "pin": "semeltest/pin",
 }
 
@@ -116,6 +116,7 @@ func exportsOf(t *testing.T, dir string) exported {
 	found := exported{}
 	embeds := map[string][]string{}
 	for _, file := range filesOf(t, dir) {
+		found.aliases(t, file)
 		for _, d := range file.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
@@ -179,6 +180,33 @@ func (e exported) declared(s ast.Spec, embeds map[string][]string) {
 			}
 		}
 	}
+}
+
+// aliases adds the members of the types of our packages that a file has aliases of.
+func (e exported) aliases(t *testing.T, file *ast.File) {
+	t.Helper()
+	ast.Inspect(file, func(n ast.Node) bool {
+		alias, ok := n.(*ast.TypeSpec)
+		if !ok || !alias.Assign.IsValid() {
+			return true
+		}
+		of, ok := alias.Type.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		for _, i := range file.Imports {
+			dir, ours := strings.CutPrefix(strings.Trim(i.Path.Value, `"`), "github.com/semelgo/semel/")
+			if !ours || filepath.Base(dir) != of.X.(*ast.Ident).Name {
+				continue
+			}
+			for id := range exportsOf(t, filepath.Join(root(t), dir)) {
+				if m, is := strings.CutPrefix(id, of.Sel.Name+"."); is {
+					e[alias.Name.Name+"."+m] = true
+				}
+			}
+		}
+		return true
+	})
 }
 
 // receiver returns the name of the type of a method, and "" for a function.

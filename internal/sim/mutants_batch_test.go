@@ -26,7 +26,7 @@ func batchMutants() []mutant {
 		},
 		{
 			name: "enqueued although the record is busy", plan: "task-tx/rivals", watch: "I16",
-			edits: []edit{{"enqueue.go", "		return false, &waitError{after: protocol.RetryAfter(store.Record{})}\n", "		return true, nil\n"}},
+			edits: []edit{{"enqueue.go", "		return false, &callerr.WaitError{After: protocol.RetryAfter(store.Record{})}\n", "		return true, nil\n"}},
 		},
 	}
 }

@@ -72,7 +72,7 @@ func triedMutants() []mutant {
 		},
 		{
 			name: "errors not counted", plan: "task-tx/errors", watch: "I15",
-			edits: []edit{{"progress.go", "		p.Errors++\n", "		p.Errors = 1\n"}},
+			edits: []edit{{"internal/codec/progress.go", "		p.Errors++\n", "		p.Errors = 1\n"}},
 		},
 		{
 			name: "delay ignored", plan: "task-tx/caller", watch: "I9",

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/realtest"
 )
 
@@ -35,7 +36,7 @@ func TestBatchThatReturnsItsID(t *testing.T) {
 			t.Errorf("DoBatch = %+v, replayed %v, %v, want the stored result without the ID, replayed %v", got, again, err, replayed)
 		}
 	}
-	if n := w.seen.count(semel.EventAltered); n != 1 {
-		t.Errorf("%d alarms %q, want 1", n, semel.EventAltered)
+	if n := w.seen.count(event.Altered); n != 1 {
+		t.Errorf("%d alarms %q, want 1", n, event.Altered)
 	}
 }

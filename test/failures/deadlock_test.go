@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/realtest"
 )
 
@@ -60,7 +61,7 @@ create table accounts (name text primary key, n int not null); insert into accou
 				})
 			}
 			both.Wait()
-			if w.seen.count(semel.EventRetried) == 0 {
+			if w.seen.count(event.Retried) == 0 {
 				t.Error("no transaction was run again: there was no deadlock")
 			}
 			var sum int

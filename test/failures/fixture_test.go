@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 )
@@ -208,19 +209,19 @@ func wantReplay(t *testing.T, a, first answer) {
 // seen counts events by their kind.
 type seen struct {
 	mu    sync.Mutex
-	kinds map[semel.EventKind]int // guarded by mu
+	kinds map[event.Kind]int // guarded by mu
 }
 
-func (s *seen) Observe(_ context.Context, e semel.Event) {
+func (s *seen) Observe(_ context.Context, e event.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.kinds == nil {
-		s.kinds = make(map[semel.EventKind]int)
+		s.kinds = make(map[event.Kind]int)
 	}
 	s.kinds[e.Kind]++
 }
 
-func (s *seen) count(kind semel.EventKind) int {
+func (s *seen) count(kind event.Kind) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.kinds[kind]

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 )
 
@@ -43,8 +44,8 @@ func equalAnswers[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 		}
 		w.wantEffects(t, "ann/"+name, 1)
 	}
-	if n := w.seen.count(semel.EventAltered); n != 4 {
-		t.Errorf("%d alarms %q, want one for each of the 4 values that JSON changes", n, semel.EventAltered)
+	if n := w.seen.count(event.Altered); n != 4 {
+		t.Errorf("%d alarms %q, want one for each of the 4 values that JSON changes", n, event.Altered)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/migrate"
 	"github.com/semelgo/semel/store"
@@ -67,7 +68,7 @@ func killedServer(t *testing.T, l lossySetting) {
 	for round := 0; !lost && round < 10; round++ {
 		alarm := new(seen)
 		runs, replayed := runAroundKill(t, server, p, "lossy"+strconv.Itoa(round), semel.Options{Survive: store.NoFailure, Observer: alarm})
-		if alarm.count(semel.EventNotDurable) == 0 {
+		if alarm.count(event.NotDurable) == 0 {
 			t.Error("no alarm not_durable, although New accepted a store that loses records")
 		}
 		lost = runs == 2 && !replayed

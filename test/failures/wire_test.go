@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 )
@@ -101,7 +102,7 @@ func TestReplyToTheClaimIsLost(t *testing.T) {
 			fault.Wait(t)
 		}
 	}
-	if n := w.seen.count(semel.EventStoreError); n < 2*rounds {
+	if n := w.seen.count(event.StoreError); n < 2*rounds {
 		t.Errorf("%d lost replies were seen, want %d", n, 2*rounds)
 	}
 }
@@ -118,7 +119,7 @@ func TestReplyToTheCommitIsLost(t *testing.T) {
 			fault.Wait(t)
 		}
 	}
-	if n := w.seen.count(semel.EventAmbiguousYes); n != 2*rounds {
+	if n := w.seen.count(event.AmbiguousYes); n != 2*rounds {
 		t.Errorf("ambiguous commits resolved as committed: %d, want %d", n, 2*rounds)
 	}
 }
@@ -141,7 +142,7 @@ func TestCommitIsLost(t *testing.T) {
 			w.wantSuccess(t, key, func() (string, bool, error) { return w.inTx(t.Context(), by, key) })
 		}
 	}
-	if n := w.seen.count(semel.EventAmbiguousNo); n != 2*rounds {
+	if n := w.seen.count(event.AmbiguousNo); n != 2*rounds {
 		t.Errorf("ambiguous commits resolved as not committed: %d, want %d", n, 2*rounds)
 	}
 }
@@ -174,7 +175,7 @@ for each row execute function slowly()`); err != nil {
 			w.wantEffects(t, key, 1)
 		}
 	}
-	if w.seen.count(semel.EventAmbiguousYes) == 0 {
+	if w.seen.count(event.AmbiguousYes) == 0 {
 		t.Error("no ambiguous commit was resolved as committed")
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 )
 
 // counters counts a process's events, and writes the counts several times a second,
@@ -27,7 +27,7 @@ func newCounters(db *sql.DB, process string) *counters {
 }
 
 // Observe counts the events of an engine.
-func (m *counters) Observe(_ context.Context, e semel.Event) { m.count(string(e.Kind)) }
+func (m *counters) Observe(_ context.Context, e event.Event) { m.count(string(e.Kind)) }
 
 func (m *counters) count(kind string) {
 	m.mu.Lock()

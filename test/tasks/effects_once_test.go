@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 )
 
 func TestTasksRunOnceWhileWorkersAreKilledAndStopped(t *testing.T) {
@@ -28,7 +28,7 @@ func TestTasksRunOnceWhileWorkersAreKilledAndStopped(t *testing.T) {
 	wantSome(t, "an effect that was undone", undone)
 	wantSome(t, "a stop", r.processKiller.stops)
 	wantSome(t, "a takeover", r.count(t, takeovers))
-	wantSome(t, "a fenced zombie", r.mark(t, string(semel.EventFenced)))
+	wantSome(t, "a fenced zombie", r.mark(t, string(event.Fenced)))
 	wantSome(t, "an answer to a direct caller", r.count(t, `select count(*) from told`))
 }
 

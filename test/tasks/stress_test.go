@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 )
 
 // stressTest runs many jobs by workers that are killed and stopped meanwhile.
@@ -121,7 +122,7 @@ func (r *stressRun[Tx]) logCounts(t *testing.T) {
 	t.Helper()
 	t.Logf("%d kills, %d stops; %d requeues, %d takeovers, %d releases; %d fenced zombies, %d leases lost, %d callers answered",
 		r.processKiller.kills, r.processKiller.stops, r.count(t, requeues), r.count(t, takeovers), r.count(t, releases),
-		r.mark(t, string(semel.EventFenced)), r.mark(t, string(semel.EventLeaseLost)), r.count(t, `select count(*) from told`))
+		r.mark(t, string(event.Fenced)), r.mark(t, string(event.LeaseLost)), r.count(t, `select count(*) from told`))
 }
 
 // backgroundRun is a function that runs beside a test.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 )
 
@@ -68,14 +69,14 @@ func sweepersBesideLeaders[Tx any](t *testing.T, at databaseAddress, s *database
 
 	swept, late := w.count(t, requeues), w.count(t, `select count(*) from history where from_state = 2 and to_state = 4 and not early`)
 	t.Logf("%d requeued by sweepers, %d leaders ended after their lease, %d found that they had lost it",
-		swept, late, w.mark(t, string(semel.EventFenced)))
-	if said := w.mark(t, string(semel.EventSwept)); said != swept {
+		swept, late, w.mark(t, string(event.Fenced)))
+	if said := w.mark(t, string(event.Swept)); said != swept {
 		t.Errorf("the sweepers have requeued %d attempts, and the records say %d", said, swept)
 	}
 	wantSome(t, "a requeue", swept)
 	wantSome(t, "an end between its lease and the sweep", late)
-	wantSome(t, "a fenced zombie", w.mark(t, string(semel.EventFenced)))
-	if by := w.count(t, `select count(distinct process) from marks where kind = $1`, string(semel.EventSwept)); by < 2 {
+	wantSome(t, "a fenced zombie", w.mark(t, string(event.Fenced)))
+	if by := w.count(t, `select count(distinct process) from marks where kind = $1`, string(event.Swept)); by < 2 {
 		t.Errorf("vacuous: %d processes have swept, want more", by)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/semelgo/semel/bench/internal/lab"
 	"github.com/semelgo/semel/bench/internal/payment"
 	"github.com/semelgo/semel/bench/internal/usage"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/migrate"
 	"github.com/semelgo/semel/store/postgres"
 	"github.com/semelgo/semel/task"
@@ -45,8 +46,8 @@ type counting struct {
 	done func()
 }
 
-func (c *counting) Observe(_ context.Context, e semel.Event) {
-	if e.Kind != semel.EventSucceeded {
+func (c *counting) Observe(_ context.Context, e event.Event) {
+	if e.Kind != event.Succeeded {
 		return
 	}
 	c.mu.RLock()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/inbox"
 	"github.com/semelgo/semel/store"
@@ -60,7 +61,7 @@ func (s *app) assemble(to hooks) (err error) {
 	s.operations = newOperations(s.config, probes{s.domain})
 	s.engine, err = newEngine(wrapped(to.Records, s.records.store), semel.Options{
 		Survive:    s.config.survive(),
-		Observer:   wrapped(to.Observer, semel.SlogObserver(s.log)),
+		Observer:   wrapped(to.Observer, event.Slog(s.log)),
 		Operations: []semel.Declared{s.operations.createGroup, s.operations.sendMessage, s.operations.boostGroup},
 	})
 	if err != nil {

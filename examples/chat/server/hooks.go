@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/store"
 )
@@ -27,7 +27,7 @@ type hooks struct {
 	// Edge wraps the whole HTTP handler.
 	Edge func(http.Handler) http.Handler
 	// Observer wraps the engine's observer.
-	Observer func(semel.Observer) semel.Observer
+	Observer func(event.Observer) event.Observer
 }
 
 type (

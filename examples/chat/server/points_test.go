@@ -14,7 +14,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/examples/chat/server"
 	"github.com/semelgo/semel/store"
@@ -87,7 +87,7 @@ func (p *points) hooks() server.Hooks {
 		Welcome:  p.welcome,
 		Import:   p.imported,
 		Edge:     p.edge,
-		Observer: func(semel.Observer) semel.Observer { return eventPrinter{} },
+		Observer: func(event.Observer) event.Observer { return eventPrinter{} },
 	}
 }
 
@@ -193,7 +193,7 @@ func (l leaving) WriteHeader(status int) {
 // eventPrinter is an Observer that reports events to the test.
 type eventPrinter struct{}
 
-func (eventPrinter) Observe(_ context.Context, e semel.Event) {
+func (eventPrinter) Observe(_ context.Context, e event.Event) {
 	report(fmt.Sprintf("event %s attempt %d %s", e.Kind, e.Attempt, e.State))
 }
 

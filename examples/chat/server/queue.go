@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/task"
 )
@@ -19,7 +20,7 @@ func (s *app) newQueue(to hooks) (err error) {
 		return err
 	}
 	s.queue, err = newEngine(wrapped(to.Queue, s.domain.store), semel.Options{
-		Survive: s.config.survive(), Observer: semel.SlogObserver(s.log), Operations: []semel.Declared{s.operations.welcome, s.inbox.Operation()},
+		Survive: s.config.survive(), Observer: event.Slog(s.log), Operations: []semel.Declared{s.operations.welcome, s.inbox.Operation()},
 	})
 	if err != nil {
 		return err

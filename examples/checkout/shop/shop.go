@@ -19,6 +19,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/inbox"
 	"github.com/semelgo/semel/migrate"
 	"github.com/semelgo/semel/semelhttp"
@@ -119,7 +120,7 @@ func (s *shop) assemble(ctx context.Context) error {
 		return err
 	}
 	s.engine, err = semel.New(records, semel.Options{
-		Observer: semel.SlogObserver(s.log), Operations: s.declared(),
+		Observer: event.Slog(s.log), Operations: s.declared(),
 	})
 	if err != nil {
 		return fmt.Errorf("start the engine: %w", err)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/migrate"
 	"github.com/semelgo/semel/store/sqlite"
 )
@@ -102,7 +103,7 @@ func open(ctx context.Context, c config, log *slog.Logger) (*service, error) {
 
 func (s *service) assemble() (err error) {
 	s.engine, err = semel.New(sqlite.New(s.db), semel.Options{
-		Observer: semel.SlogObserver(s.log), Operations: []semel.Declared{createCharge},
+		Observer: event.Slog(s.log), Operations: []semel.Declared{createCharge},
 	})
 	if err != nil {
 		return fmt.Errorf("start the engine: %w", err)
