@@ -13,7 +13,7 @@ func batchRace[Tx any](r *txHarness[Tx]) {
 	for range 4 {
 		rec := r.fresh()
 		var committed atomic.Int32
-		concurrently(manyCallers, func(i int) {
+		r.concurrently(manyCallers, func(i int) {
 			if i%4 == 0 {
 				if r.attempt(rec.ID, true, func(stands store.SwapResult) *store.Change {
 					if stands.Token != (store.Token{}) {

@@ -191,9 +191,9 @@ func rightToAll(h *hooked) {
 // then writes the record. In a race, other callers read at the same time.
 func looksThenRuns(h *hooked) {
 	errCould := errors.New("it could be made")
-	var l readCounts
+	l := h.newReadCounts()
 	h.batch = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.SwapResult, store.Verdict, error) {
-		if !h.isRace(2) {
+		if !h.race.has(2) {
 			return h.Store.AtomicBatch(ctx, c, hold, b)
 		}
 		answer, verdict, err := h.Store.AtomicBatch(ctx, c, hold, memory.Batch{func(*memory.Tx) error { return errCould }})
@@ -201,7 +201,7 @@ func looksThenRuns(h *hooked) {
 			return answer, verdict, err
 		}
 		l.add(c.To.ID)
-		h.waitInRace(2, func() bool { return l.count(c.To.ID) > 1 })
+		l.awaitSecond(c.To.ID)
 		if err := h.runs(ctx, b); err != nil {
 			return store.SwapResult{}, store.NotCommitted, err
 		}

@@ -2,7 +2,6 @@ package storetest_test
 
 import (
 	"context"
-	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -131,7 +130,10 @@ func (h *hooked) counting() *atomic.Int32 {
 	var open atomic.Int32
 	h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
 		open.Add(1)
-		defer open.Add(-1)
+		defer func() {
+			open.Add(-1)
+			h.race.notify()
+		}()
 		return h.Store.Atomic(ctx, id, hold, run)
 	}
 	return &open
@@ -147,9 +149,7 @@ func (h *hooked) purgesAfter(goes func(now store.Record) bool) {
 			return 0, err
 		}
 		rs = slices.DeleteFunc(rs, func(r store.Record) bool { return r.Expire >= 0 })
-		for open.Load() > 0 {
-			runtime.Gosched()
-		}
+		h.race.await(func() bool { return open.Load() == 0 })
 		n := 0
 		for _, r := range rs[:min(len(rs), limit)] {
 			if goes(h.now(r.ID)) && h.remove(r.ID) {

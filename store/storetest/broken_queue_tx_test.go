@@ -59,14 +59,14 @@ func readsUncommitted(h *hooked) {
 // looksThenClaims claims the records that it saw as Pending, without checking
 // again, if 5 or more are requested.
 func looksThenClaims(h *hooked) {
-	var l readCounts
+	l := h.newReadCounts()
 	h.dequeue = func(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
 		rs, err := h.Store.Scan(ctx, store.Query{State: store.Pending, Operation: d.Operation, Due: true, Limit: d.Limit})
 		if err != nil || len(rs) == 0 || d.Limit != 5 {
 			return h.Store.Dequeue(ctx, d)
 		}
 		l.add(rs[0].ID)
-		h.waitInRace(2, func() bool { return l.count(rs[0].ID) > 1 })
+		l.awaitSecond(rs[0].ID)
 		return h.seize(d, rs), nil
 	}
 }
@@ -101,11 +101,7 @@ func takesBack(h *hooked) {
 			now := h.now(r.ID)
 			return now.State == store.InProgress && !o.has(now.Owner)
 		}
-		patience := 1000
-		h.waitInRace(2, func() bool {
-			patience--
-			return patience < 0 || slices.ContainsFunc(seen, taken)
-		})
+		h.race.wait(2, func() bool { return slices.ContainsFunc(seen, taken) })
 		seen = slices.DeleteFunc(seen, func(r store.Record) bool { return !taken(r) })
 		rs, err := dequeue(ctx, d)
 		return append(rs, h.seize(d, seen)...), err

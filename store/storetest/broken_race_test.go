@@ -3,7 +3,6 @@ package storetest_test
 import (
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -75,43 +74,10 @@ func isFromBefore(c store.Change, now store.Record) bool {
 	return c.If.State == store.InProgress && now.State == store.Succeeded && now.Attempt > c.If.Attempt
 }
 
-// isRace reports whether there are n goroutines more than without concurrency.
-func (h *hooked) isRace(n int) bool { return runtime.NumGoroutine() >= h.quiet+n }
-
-// waitInRace lets other goroutines run until come returns true, as long as the race
-// lasts.
-func (h *hooked) waitInRace(crowd int, come func() bool) {
-	for h.isRace(crowd) && !come() {
-		runtime.Gosched()
-	}
-}
-
-// readCounts counts the callers that have read a record and found it claimable.
-type readCounts struct {
-	mu    sync.Mutex
-	reads map[store.ID]int // guarded by mu
-}
-
-func (l *readCounts) add(id store.ID) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.reads == nil {
-		l.reads = make(map[store.ID]int)
-	}
-	l.reads[id]++
-	return l.reads[id]
-}
-
-func (l *readCounts) count(id store.ID) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.reads[id]
-}
-
 // lookThenWrite overwrites the current record if the change was valid when it read
 // the record. It does not change batches.
 func (h *hooked) lookThenWrite(which func(store.Change) bool) {
-	var l readCounts
+	l := h.newReadCounts()
 	h.alone = true
 	h.swapOne = func(c store.Change) (store.SwapResult, error) {
 		now := h.now(c.To.ID)
@@ -119,7 +85,7 @@ func (h *hooked) lookThenWrite(which func(store.Change) bool) {
 			return h.one(c)
 		}
 		l.add(c.To.ID)
-		h.waitInRace(2, func() bool { return l.count(c.To.ID) > 1 })
+		l.awaitSecond(c.To.ID)
 		for {
 			blind := c
 			blind.If, blind.IfDue = h.now(c.To.ID).Token, false
@@ -144,7 +110,7 @@ func purgesByList(state store.State) func(h *hooked) {
 				return h.Store.Purge(ctx, limit)
 			}
 			rs = rs[:min(len(rs), limit)]
-			h.waitInRace(5, func() bool {
+			h.race.wait(5, func() bool {
 				return slices.ContainsFunc(rs, func(r store.Record) bool { return h.now(r.ID).Token != r.Token })
 			})
 			n := 0
@@ -173,12 +139,13 @@ func smallPool(h *hooked) {
 		if open.Add(1) > 40 {
 			refused.Store(c.To.Token, true)
 			overflown.Store(true)
+			h.race.notify()
 			return store.SwapResult{}, full
 		}
 		if _, ok := refused.Load(c.To.Token); ok {
 			return store.SwapResult{}, full
 		}
-		h.waitInRace(41, overflown.Load)
+		h.race.wait(41, overflown.Load)
 		return h.one(c)
 	}
 }
@@ -215,7 +182,7 @@ func evicts(h *hooked) {
 
 // commitsAfterLook applies the last change, a create, over any current record.
 func commitsAfterLook(h *hooked) {
-	var l readCounts
+	l := h.newReadCounts()
 	h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
 		return h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
 			c, err := run(ctx, tx, stands)
@@ -225,9 +192,9 @@ func commitsAfterLook(h *hooked) {
 			blind := *c
 			switch l.add(id) {
 			case 1:
-				h.waitInRace(2, func() bool { return l.count(id) > 1 })
+				l.awaitSecond(id)
 			case 2:
-				h.waitInRace(2, func() bool { return h.now(id).State != store.Absent })
+				h.race.wait(2, func() bool { return h.now(id).State != store.Absent })
 				blind.If = h.now(id).Token
 			}
 			return &blind, nil

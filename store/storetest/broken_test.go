@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -75,13 +74,13 @@ func runBroken(t *testing.T, name string) {
 	storetest.Run(t, func(testing.TB) storetest.Subject[*memory.Tx] {
 		var now clock
 		s := memory.New(memory.Options{Now: now.Now})
-		h := &hooked{Store: s, quiet: runtime.NumGoroutine(), clock: now.Now}
+		h := &hooked{Store: s, race: newRace(), clock: now.Now}
 		for _, c := range brokenStores() {
 			if c.name == name {
 				c.breakStore(h)
 			}
 		}
-		broken := subject(s, now.Advance)
+		broken := storetest.WithCallers(subject(s, now.Advance), h.race.add)
 		broken.Store, broken.Lose = h, h.lose
 		broken.Batches = storetest.BatchesOf(h, batchOf(broken.Effect))
 		if h.join != nil {

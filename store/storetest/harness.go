@@ -30,6 +30,7 @@ type harness struct {
 	advance    func(time.Duration) // nil: the clock cannot be moved
 	shortLease time.Duration       // the lease of engines if the clock cannot be moved
 	keysMade   int                 // number of keys that fresh has returned
+	callers    func(n int)         // Subject.callers, or a function without an effect
 }
 
 func newHarness(t *testing.T, s store.Store, advance func(time.Duration)) *harness {
@@ -40,7 +41,7 @@ func newHarness(t *testing.T, s store.Store, advance func(time.Duration)) *harne
 	if err != nil {
 		t.Fatalf("Capabilities: %v", err)
 	}
-	return &harness{T: t, ctx: ctx, store: s, caps: caps, advance: advance, shortLease: time.Second}
+	return &harness{T: t, ctx: ctx, store: s, caps: caps, advance: advance, shortLease: time.Second, callers: func(int) {}}
 }
 
 // fresh returns the identity of an absent record.

@@ -28,6 +28,9 @@ func newTxHarness[Tx any](t *testing.T, s Subject[Tx]) *txHarness[Tx] {
 		t.Fatal("Subject.Store is nil")
 	}
 	r := &txHarness[Tx]{harness: newHarness(t, s.Store, s.Advance), tx: s.Store, subject: s}
+	if s.callers != nil {
+		r.callers = s.callers
+	}
 	if r.caps.SameTx && (s.Effect == nil || s.Effects == nil) {
 		t.Fatal("Capabilities say SameTx: Subject.Effect and Subject.Effects are required")
 	}

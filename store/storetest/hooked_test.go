@@ -55,10 +55,11 @@ type hooked struct {
 	clock func() time.Time // the store's
 	mu    sync.Mutex       // guards the state of hooks
 	lost  uint64           // the owner of the last Dequeue whose reply was lost; guarded by mu
-	quiet int              // goroutines while there is no concurrency
+	race  *race
 }
 
 func (h *hooked) Swap(ctx context.Context, cs []store.Change) ([]store.SwapResult, error) {
+	defer h.race.notify()
 	as, err := h.plainSwap(ctx, cs)
 	if err != nil {
 		return nil, err
@@ -220,6 +221,7 @@ func (h *hooked) Counts(ctx context.Context) ([]store.Count, error) {
 }
 
 func (h *hooked) Atomic(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
+	defer h.race.notify()
 	atomically := h.Store.Atomic
 	if h.atomic != nil {
 		atomically = h.atomic

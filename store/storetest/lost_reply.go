@@ -65,7 +65,7 @@ func (r *harness) mustWinOneWithLostReplies(change func() store.Change) store.Ch
 	r.Helper()
 	changes := make([]store.Change, callers)
 	answers := make([]store.SwapResult, callers)
-	concurrently(callers, func(i int) {
+	r.concurrently(callers, func(i int) {
 		changes[i] = change()
 		got, lost := r.swapUntilAnswered(changes[i])
 		if lost != 1 {

@@ -55,7 +55,7 @@ func raceDequeue(r *harness) {
 			all[i] = r.createPending(int8(i%3), 0)
 		}
 		var t claimLog
-		concurrently(askers, func(int) { r.dequeueAll(&t, 5) })
+		r.concurrently(askers, func(int) { r.dequeueAll(&t, 5) })
 		r.dequeueAll(&t, 100)
 		for _, rec := range all {
 			got := t.tokens[rec.ID]
@@ -76,7 +76,7 @@ func raceDequeueAgainstSwap(r *harness) {
 			changes[i].IfDue, changes[i].To.Due = true, farAhead
 		}
 		var t claimLog
-		concurrently(8, func(asker int) {
+		r.concurrently(8, func(asker int) {
 			if asker%2 == 0 {
 				r.dequeueAll(&t, 4)
 				return

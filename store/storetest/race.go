@@ -27,11 +27,13 @@ func raceChecks() []storeCheck {
 }
 
 // concurrently calls do n times in parallel.
-func concurrently(n int, do func(i int)) {
+func (r *harness) concurrently(n int, do func(i int)) {
 	var all sync.WaitGroup
 	start := make(chan struct{})
+	r.callers(n)
 	for i := range n {
 		all.Go(func() {
+			defer r.callers(-1)
 			<-start
 			do(i)
 		})
@@ -45,7 +47,7 @@ func concurrently(n int, do func(i int)) {
 func (r *harness) mustWinOne(changes []store.Change) {
 	r.Helper()
 	answers := make([]store.SwapResult, len(changes))
-	concurrently(len(changes), func(i int) {
+	r.concurrently(len(changes), func(i int) {
 		got, err := swapAll(r.ctx, r.store, changes[i:i+1])
 		if err != nil {
 			r.Errorf("Swap: %v", err)
@@ -144,7 +146,7 @@ func raceBatches(r *harness) {
 		recs[i] = r.fresh()
 	}
 	var won [keys]atomic.Int32
-	concurrently(askers, func(int) {
+	r.concurrently(askers, func(int) {
 		order := rand.Perm(keys)
 		batch := make([]store.Change, keys)
 		for i, key := range order {
@@ -178,7 +180,7 @@ func (r *harness) racePurge(from, to store.State) {
 	}
 	claims := make([]store.Change, keys)
 	inForce := make([]bool, keys)
-	concurrently(8, func(asker int) {
+	r.concurrently(8, func(asker int) {
 		if asker%2 == 0 {
 			for range keys / 4 {
 				if _, err := r.store.Purge(r.ctx, 4); err != nil && !r.caps.SingleWriter {

@@ -49,7 +49,7 @@ func raceLocked[Tx any](r *txHarness[Tx]) {
 	for range 4 {
 		rec := r.fresh()
 		var committed atomic.Int32
-		concurrently(manyCallers, func(int) {
+		r.concurrently(manyCallers, func(int) {
 			if r.attempt(rec.ID, true, func(stands store.SwapResult) *store.Change {
 				if stands.Token != (store.Token{}) {
 					return nil
@@ -69,7 +69,7 @@ func raceUnlocked[Tx any](r *txHarness[Tx]) {
 	for range 4 {
 		rec := r.fresh()
 		var committed atomic.Int32
-		concurrently(manyCallers, func(int) {
+		r.concurrently(manyCallers, func(int) {
 			if r.attempt(rec.ID, false, func(store.SwapResult) *store.Change {
 				c := create(rec, store.Succeeded)
 				return &c
@@ -100,7 +100,7 @@ func raceZombie[Tx any](r *txHarness[Tx]) {
 		take := move(c.To, token(store.InProgress, 2))
 		take.IfDue = true
 		var finished, taken bool
-		concurrently(2, func(i int) {
+		r.concurrently(2, func(i int) {
 			if i == 1 {
 				answers, err := swapAll(r.ctx, r.store, []store.Change{take})
 				taken = err == nil && answers[0].Applied(take)

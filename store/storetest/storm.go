@@ -64,7 +64,7 @@ func (r *txHarness[Tx]) storm(w mode[Tx]) {
 		engines[i] = e
 	}
 	told := make([][]answer, callers)
-	concurrently(callers, func(i int) { told[i] = r.callUntilFinal(k, engines[i%processes]) })
+	r.concurrently(callers, func(i int) { told[i] = r.callUntilFinal(k, engines[i%processes]) })
 	for _, e := range engines {
 		if err := e.Close(r.ctx); err != nil {
 			r.Errorf("Close: %v", err)

@@ -46,4 +46,9 @@ type Subject[Tx any] struct {
 	// Nil says that there is no connection, as with a store within this
 	// process; the checks that need one are then skipped.
 	Lose func() (lost func() bool)
+
+	// callers is called with the number of concurrent callers that a check starts,
+	// and with -1 when one of them ends. The tests of this package set it, because a
+	// broken store can only tell so whether it still takes part in a race.
+	callers func(n int)
 }
