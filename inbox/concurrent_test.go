@@ -8,6 +8,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/internal/realtest"
 )
 
 // deliverConcurrently delivers one message to two processes at the same time.
@@ -21,22 +22,23 @@ func deliverConcurrently[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 	for _, e := range engines {
 		for range 4 {
 			all.Go(func() {
-				for {
-					got := inbox.HandleTx(t.Context(), in, e, newMessage("shop", "1", "a"), func(ctx context.Context, tx Tx, payload string) error {
+				var got inbox.Result
+				err := realtest.Retry(t.Context(), func() bool {
+					got = inbox.HandleTx(t.Context(), in, e, newMessage("shop", "1", "a"), func(ctx context.Context, tx Tx, payload string) error {
 						return r.effect(ctx, tx, payload)
 					})
-					switch {
-					case got.Decision == inbox.Redeliver && t.Context().Err() == nil:
+					if got.Decision == inbox.Redeliver {
 						again.Add(1)
-						continue
-					case got.Decision != inbox.Ack:
-						t.Errorf("got %+v", got)
-					case got.Duplicate:
-						duplicates.Add(1)
-					default:
-						acks.Add(1)
 					}
-					return
+					return got.Decision != inbox.Redeliver
+				})
+				switch {
+				case err != nil || got.Decision != inbox.Ack:
+					t.Errorf("got %+v, %v", got, err)
+				case got.Duplicate:
+					duplicates.Add(1)
+				default:
+					acks.Add(1)
 				}
 			})
 		}

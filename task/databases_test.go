@@ -161,15 +161,3 @@ func await[T any](t *testing.T, c <-chan T, what string) (v T) {
 	}
 	return v
 }
-
-// until polls done until it returns true. The limit allows for a busy machine.
-func until(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for ticks, end := time.NewTicker(10*time.Millisecond), time.After(time.Minute); !done(); {
-		select {
-		case <-ticks.C:
-		case <-end:
-			t.Fatalf("timed out waiting for %s", what)
-		}
-	}
-}

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
 	"github.com/semelgo/semel/task"
@@ -136,7 +137,7 @@ func waitAllEnded(t *testing.T, s interface {
 }, operation string, n int64,
 ) []store.Record {
 	t.Helper()
-	until(t, "the tasks to end", func() bool {
+	realtest.Poll(t, "the tasks to end", func() bool {
 		counts, err := task.Counts(t.Context(), s, operation)
 		if err != nil {
 			t.Fatalf("Counts: %v", err)
@@ -204,7 +205,7 @@ func TestLockedRowDoesNotDelayTheBatchOnPostgres(t *testing.T) {
 			return err
 		}
 		close(end)
-		until(t, "the other tasks to end", func() bool {
+		realtest.Poll(t, "the other tasks to end", func() bool {
 			counts, err := task.Counts(t.Context(), newPostgresStore(t, pool), "op")
 			return err == nil && counts[0].Succeeded == int64(len(calls)-1) && counts[0].Running == 1
 		})

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/task"
 )
@@ -40,7 +41,7 @@ func TestBrokenTransactionsAreRetriedWithALimit(t *testing.T) {
 				t.Fatalf("Enqueue: %v", err)
 			}
 			p.start(t)
-			until(t, "the task to become a dead letter", func() bool {
+			realtest.Poll(t, "the task to become a dead letter", func() bool {
 				r, _, err := p.Get(t.Context(), "op", me, "k")
 				progress, _ := semel.ProgressOf(r)
 				return err == nil && r.State == store.Failed && progress.Errors == 2

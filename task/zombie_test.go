@@ -74,7 +74,7 @@ func TestZombiesOnPostgres(t *testing.T) {
 			break
 		}
 		cuts[i].BlackHole(true)
-		until(t, "its lease to run out", func() bool {
+		realtest.Poll(t, "its lease to run out", func() bool {
 			swept, err := processes[2].Sweep(t.Context(), 10)
 			if err != nil {
 				t.Errorf("Sweep: %v", err)
@@ -103,10 +103,8 @@ func TestZombiesOnPostgres(t *testing.T) {
 	if diff := cmp.Diff(map[string][]uint32{"k": {last}}, selectEffects(t, pool)); diff != "" {
 		t.Errorf("the effects differ (-want +got):\n%s", diff)
 	}
-	until(t, "the zombies to be seen", func() bool {
-		return len(processes[0].seen.of(event.Fenced)) > 0 && len(processes[1].seen.of(event.Fenced)) > 0
-	})
 	for i := range 2 {
+		processes[i].seen.await(t, event.Fenced)
 		if n := len(processes[i].seen.of(event.LeaseLost)); n == 0 {
 			t.Errorf("process %d saw no lease lost", i+1)
 		}

@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/semelhttp"
 )
 
@@ -130,23 +130,19 @@ func start(t *testing.T, binary, addr string) string {
 			t.Logf("the program's output:\n%s", &output)
 		}
 	})
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	timeout := time.After(time.Minute)
-	for {
-		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
-		if err == nil {
-			conn.Close()
-			return "http://" + addr
-		}
+	realtest.Poll(t, "the README's program to listen", func() bool {
 		select {
 		case <-ended:
 			t.Fatalf("the README's program ended: %v\n%s", waited, &output)
-		case <-timeout:
-			t.Fatal("the README's program does not answer")
-		case <-tick.C:
+		default:
 		}
-	}
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
+	return "http://" + addr
 }
 
 // testClient has a transport of its own: httptest.Server.Close closes the idle

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/semelgo/semel/internal/realtest"
 )
 
 // TestServersEndWithTheirTests: a test binary ends or is killed while its servers
@@ -33,11 +35,11 @@ func TestServersEndWithTheirTests(t *testing.T) {
 			}
 			child.wait(t)
 			for _, addr := range left.Addrs {
-				until(t, addr+" refuses", func() bool { return refuses(t, addr) })
+				realtest.Poll(t, addr+" refuses", func() bool { return refuses(t, addr) })
 			}
 			for _, serverDir := range left.Homes {
-				until(t, serverDir+" is gone", func() bool { return isGone(serverDir) })
-				until(t, "nobody works for "+serverDir, func() bool { return len(workers(t, serverDir)) == 0 })
+				realtest.Poll(t, serverDir+" is gone", func() bool { return isGone(serverDir) })
+				realtest.Poll(t, "nobody works for "+serverDir, func() bool { return len(workers(t, serverDir)) == 0 })
 			}
 		})
 	}
@@ -60,8 +62,8 @@ func TestKernelEndsServersWhereTheWatchdogCannot(t *testing.T) {
 	}
 	child.end(t)
 	child.wait(t)
-	until(t, left.Addrs[0]+" refuses", func() bool { return refuses(t, left.Addrs[0]) })
-	until(t, "nobody works for "+serverDir, func() bool { return len(workers(t, serverDir)) == 0 })
+	realtest.Poll(t, left.Addrs[0]+" refuses", func() bool { return refuses(t, left.Addrs[0]) })
+	realtest.Poll(t, "nobody works for "+serverDir, func() bool { return len(workers(t, serverDir)) == 0 })
 	if isGone(serverDir) {
 		t.Fatal("the directory is removed; the watchdog was alive")
 	}
@@ -135,19 +137,4 @@ func processes(t *testing.T, pattern, text string) []int {
 		pids = append(pids, pid)
 	}
 	return pids
-}
-
-// until polls until what is to be is, for a minute at most.
-func until(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	look := time.NewTicker(10 * time.Millisecond)
-	defer look.Stop()
-	bound := time.After(time.Minute)
-	for !is() {
-		select {
-		case <-look.C:
-		case <-bound:
-			t.Fatalf("not true after a minute: %s", what)
-		}
-	}
 }

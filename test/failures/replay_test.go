@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/semelgo/semel/internal/realtest"
 )
 
 // createdHandler has its effect and answers 201.
@@ -184,10 +186,11 @@ func http2[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 
 // sendUntilSettled retries while the key is in progress.
 func sendUntilSettled(ctx context.Context, c *http.Client, base, user, key string) (answer, error) {
-	for {
-		a, err := send(ctx, c, base, user, key)
-		if err != nil || a.status != http.StatusConflict || !strings.Contains(a.body, "in_progress") {
-			return a, err
-		}
-	}
+	var a answer
+	var err error
+	_ = realtest.Retry(ctx, func() bool { // err says more
+		a, err = send(ctx, c, base, user, key)
+		return err != nil || a.status != http.StatusConflict || !strings.Contains(a.body, "in_progress")
+	})
+	return a, err
 }

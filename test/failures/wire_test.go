@@ -67,7 +67,7 @@ func (w *proxiedFixture) outside(ctx context.Context, key string) (string, bool,
 // replay, with one effect.
 func (w *proxiedFixture) wantSuccess(t *testing.T, key string, createdHandler func() (string, bool, error)) {
 	t.Helper()
-	run := func() (string, bool, error) { return retryWhileBusy(createdHandler) }
+	run := func() (string, bool, error) { return retryWhileBusy(t, createdHandler) }
 	if v, replayed, err := run(); v != "done "+key || replayed || err != nil {
 		t.Errorf("%s: %q, replayed %v, %v, want its own success", key, v, replayed, err)
 	}
@@ -79,12 +79,13 @@ func (w *proxiedFixture) wantSuccess(t *testing.T, key string, createdHandler fu
 
 // retryWhileBusy retries while the record is busy: the server may not have noticed
 // yet that a connection is lost.
-func retryWhileBusy(request func() (string, bool, error)) (v string, replayed bool, err error) {
-	for {
-		if v, replayed, err = request(); !errors.Is(err, semel.ErrInProgress) {
-			return v, replayed, err
-		}
-	}
+func retryWhileBusy(t *testing.T, request func() (string, bool, error)) (v string, replayed bool, err error) {
+	t.Helper()
+	realtest.Poll(t, "the end of the lost attempt", func() bool {
+		v, replayed, err = request()
+		return !errors.Is(err, semel.ErrInProgress)
+	})
+	return v, replayed, err
 }
 
 // A caller that loses the reply to its claim is still the leader.
@@ -168,7 +169,7 @@ for each row execute function slowly()`); err != nil {
 				t.Errorf("%s: %v, want its success, or that the proof came before the commit", key, err)
 			}
 			w.wantEffects(t, key, map[bool]int{true: 1, false: 0}[err == nil])
-			v, replayed, again := retryWhileBusy(func() (string, bool, error) { return w.inTx(t.Context(), by, key) })
+			v, replayed, again := retryWhileBusy(t, func() (string, bool, error) { return w.inTx(t.Context(), by, key) })
 			if v != "done "+key || replayed != (err == nil) || again != nil {
 				t.Errorf("%s again: %q, replayed %v, %v", key, v, replayed, again)
 			}
@@ -207,7 +208,7 @@ func TestCallerGivesUpInTheCommit(t *testing.T) {
 			if err != nil && !errors.Is(err, context.Canceled) {
 				t.Errorf("%s: %v", key, err)
 			}
-			v, _, err := retryWhileBusy(func() (string, bool, error) { return w.inTx(t.Context(), by, key) })
+			v, _, err := retryWhileBusy(t, func() (string, bool, error) { return w.inTx(t.Context(), by, key) })
 			if v != "done "+key || err != nil {
 				t.Errorf("%s again: %q, %v", key, v, err)
 			}

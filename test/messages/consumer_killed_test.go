@@ -48,7 +48,7 @@ func TestConsumerIsKilled(t *testing.T) {
 				start(t, c, w.seen).killedAt(t, point)
 			}
 			last := start(t, c, w.seen)
-			until(t, "each message has come to an end", func() bool {
+			realtest.Poll(t, "the end of each message", func() bool {
 				return w.seen.count("Ack")+w.seen.count("Reject") == len(points)
 			})
 			last.stop(t)
@@ -63,7 +63,7 @@ func TestConsumerIsKilled(t *testing.T) {
 				}
 				dead += test.dead[point]
 			}
-			until(t, "the broker has the rejected", func() bool { return w.dead(t) == dead })
+			realtest.Poll(t, "the rejected messages in the broker", func() bool { return w.dead(t) == dead })
 			if left, err := queueLength(w.AMQP, w.Queue); left != 0 || err != nil {
 				t.Errorf("%d messages are left, %v", left, err)
 			}

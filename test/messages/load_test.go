@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/semelgo/semel/inbox"
 	"github.com/semelgo/semel/internal/realtest"
@@ -46,7 +45,7 @@ func TestConsumersUnderKills(t *testing.T) {
 	}
 	const every = 700
 	for killed := 1; killed*every < messages; killed++ {
-		until(t, "enough messages are handled for the next to be killed", func() bool {
+		realtest.Poll(t, "enough handled messages to kill the next consumer", func() bool {
 			return w.count(t, `select count(*) from effects`) >= killed*every
 		})
 		c.replace(t, c.random.IntN(3))
@@ -118,11 +117,13 @@ func (c *loadTest) send(ctx context.Context, t *testing.T) {
 	const batch = 500
 	for from := 0; from < len(c.ids) && ctx.Err() == nil; {
 		to := min(from+batch, len(c.ids))
-		if err := publish(ctx, c.AMQP, c.Queue, c.ids[from:to]...); err != nil {
-			t.Logf("sent again: %v", err)
-			pause(ctx, 100*time.Millisecond)
-			continue
-		}
+		_ = realtest.Retry(ctx, func() bool { // the loop ends with ctx
+			err := publish(ctx, c.AMQP, c.Queue, c.ids[from:to]...)
+			if err != nil {
+				t.Logf("sent again: %v", err)
+			}
+			return err == nil
+		})
 		from = to
 	}
 }
@@ -136,7 +137,7 @@ func (c *loadTest) drain(t *testing.T) {
 		return err == nil && n == 0
 	}
 	for range 10 {
-		until(t, "the queue is empty", empty)
+		realtest.Poll(t, "an empty queue", empty)
 		for _, p := range c.consumers {
 			p.stop(t)
 		}

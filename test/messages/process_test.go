@@ -8,13 +8,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/semelgo/semel/internal/realtest"
 )
-
-// ceiling is how long a test waits for an event.
-const ceiling = 2 * time.Minute
 
 // process is a consumer that runs as a child.
 type process struct{ *realtest.Process }
@@ -66,16 +62,4 @@ func (p process) stop(t *testing.T) {
 	t.Helper()
 	p.CloseInput()
 	p.AwaitSuccess(t)
-}
-
-// until polls until a condition holds.
-func until(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	for limit := time.After(ceiling); !so(); {
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-limit:
-			t.Fatalf("it did not come to that: %s", what)
-		}
-	}
 }

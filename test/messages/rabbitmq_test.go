@@ -12,6 +12,8 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/semelgo/semel/internal/realtest"
 )
 
 // producer is the producer of all messages.
@@ -21,11 +23,7 @@ const producer = "shop"
 // own, at most prefetch at a time, until ctx ends. When the connection is lost it
 // makes another.
 func consume(ctx context.Context, url, queue string, prefetch int, handle func(context.Context, amqp.Delivery)) {
-	for ctx.Err() == nil {
-		if err := session(ctx, url, queue, prefetch, handle); err != nil {
-			pause(ctx, 50*time.Millisecond)
-		}
-	}
+	_ = realtest.Retry(ctx, func() bool { return session(ctx, url, queue, prefetch, handle) == nil })
 }
 
 // session is consume for one connection. It returns when all handlers that it has

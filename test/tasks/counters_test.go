@@ -38,24 +38,17 @@ func (m *counters) count(kind string) {
 // run writes the counts until ctx ends, and then the last ones. Counts that the
 // database had no time for are written with the next.
 func (m *counters) run(ctx context.Context) error {
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
+	tick := time.Tick(100 * time.Millisecond)
 	for ctx.Err() == nil {
 		_ = m.write(ctx)
 		select {
-		case <-tick.C:
+		case <-tick:
 		case <-ctx.Done():
 		}
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
-	for {
-		err := m.write(last)
-		if err == nil || last.Err() != nil {
-			return err
-		}
-		<-tick.C
-	}
+	return retryWhileBusy(last, func() error { return m.write(last) })
 }
 
 // write writes the events since the last write. If it fails, they are written next

@@ -58,13 +58,12 @@ func (s *database[Tx]) note(ctx context.Context, statement string, args ...any) 
 func retryWhileBusy(ctx context.Context, try func() error) error {
 	bounded, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	for {
-		err := try()
-		if err == nil || bounded.Err() != nil {
-			return err
-		}
-		after(bounded, 10*time.Millisecond)
-	}
+	var err error
+	_ = realtest.Retry(bounded, func() bool { // err says more
+		err = try()
+		return err == nil
+	})
+	return err
 }
 
 // conns bounds the connections of one process.

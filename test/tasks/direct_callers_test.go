@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/realtest"
 )
 
 // callJobs calls enqueued jobs directly, one by one until each is done, and records
@@ -37,17 +38,20 @@ func (p *producer[Tx]) callJobs(ctx context.Context) error {
 // callUntilDone calls the n-th job until it is done.
 func (p *producer[Tx]) callUntilDone(ctx context.Context, n int) error {
 	call, j := p.call(n), newJob(n, p.seed)
-	for ctx.Err() == nil {
+	var failure error
+	_ = realtest.Retry(ctx, func() bool { // the end of ctx is no failure
 		result, _, err := semel.DoTx(ctx, p.engine, call, func(ctx context.Context, tx Tx) (string, error) {
 			return j.do(ctx, "caller", func(ctx context.Context, e effect) error { return p.database.effect(ctx, tx, e) })
 		})
 		switch {
 		case err == nil:
-			return p.database.note(context.WithoutCancel(ctx), insertAnswer, call.Key(), result)
+			failure = p.database.note(context.WithoutCancel(ctx), insertAnswer, call.Key(), result)
+			return true
 		case errors.Is(err, semel.ErrInvalid), errors.Is(err, semel.ErrMismatch), errors.Is(err, semel.ErrInDoubt):
-			return fmt.Errorf("ask for job %d: %w", n, err)
+			failure = fmt.Errorf("ask for job %d: %w", n, err)
+			return true
 		}
-		after(ctx, 10*time.Millisecond)
-	}
-	return nil
+		return false
+	})
+	return failure
 }

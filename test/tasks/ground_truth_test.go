@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/semelgo/semel/internal/protocol"
+	"github.com/semelgo/semel/internal/realtest"
 )
 
 // groundTruth reads the effects and transitions from the tables, independently of the
@@ -106,20 +106,7 @@ func wantSome(t *testing.T, what string, n int64) {
 // await waits until a query counts so many, or more.
 func (w groundTruth) await(t *testing.T, n int64, what, query string, args ...any) {
 	t.Helper()
-	look := time.NewTicker(50 * time.Millisecond)
-	defer look.Stop()
-	limit := time.After(ceiling)
-	for {
-		got := w.count(t, query, args...)
-		if got >= n {
-			return
-		}
-		select {
-		case <-look.C:
-		case <-limit:
-			t.Fatalf("%s: %d after %s, want %d", what, got, ceiling, n)
-		}
-	}
+	realtest.Poll(t, fmt.Sprintf("%d %s", n, what), func() bool { return w.count(t, query, args...) >= n })
 }
 
 // wantLegalTransitions requires that the protocol has each transition of the records.

@@ -10,6 +10,9 @@ import (
 	"github.com/semelgo/semel/internal/realtest"
 )
 
+// expireLeases waits until the leases have expired, which cannot be renewed.
+func expireLeases() { <-time.After(lease) }
+
 func TestWorkersSurviveDatabaseCrashes(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -30,7 +33,7 @@ func TestWorkersSurviveDatabaseCrashes(t *testing.T) {
 		w.await(t, part, "tasks that are done", done)
 		server.Kill()
 		outages++
-		<-time.After(lease) // leases expire because they cannot be renewed
+		expireLeases()
 		server.Start(t)
 	}
 	w.await(t, jobs, "tasks that are done", done)

@@ -9,9 +9,9 @@ import (
 	"os"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/realtest"
 )
 
 // maxCrashes is how many workers a poisonous task may crash.
@@ -26,7 +26,7 @@ var poison = semel.Define("poison", semel.OperationOptions[job]{
 // crash kills the process.
 func crash() {
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-	<-time.After(ceiling) // the signal takes a moment
+	select {} // until the signal arrives
 }
 
 func TestPoisonousTaskFailsAfterMaxCrashes(t *testing.T) {
@@ -74,21 +74,17 @@ func poisoned[Tx any](t *testing.T, at databaseAddress, s *database[Tx]) {
 // done, and returns how many were killed.
 func replaceKilled(t *testing.T, at databaseAddress, w groundTruth, tasks int64) (victims int) {
 	t.Helper()
-	look := time.NewTicker(50 * time.Millisecond)
-	defer look.Stop()
-	limit := time.After(ceiling)
 	p := start(t, worker(at, "worker-0", poison, inTx))
-	for w.count(t, `select count(*) from semel_records where state in (4, 5)`) < tasks {
+	realtest.Poll(t, "the end of all tasks", func() bool {
 		select {
-		case <-look.C:
 		case <-p.Ended():
 			p.AwaitKilled(t)
 			victims++
 			p = start(t, worker(at, fmt.Sprint("worker-", victims), poison, inTx))
-		case <-limit:
-			t.Fatalf("the tasks are not done after %d victims", victims)
+		default:
 		}
-	}
+		return w.count(t, `select count(*) from semel_records where state in (4, 5)`) >= tasks
+	})
 	endAll(t, []*process{p})
 	return victims
 }

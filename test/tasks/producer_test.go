@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/realtest"
 )
 
 // errUndone rolls a transaction of the producer back.
@@ -74,11 +75,12 @@ func (p *producer[Tx]) enqueue(ctx context.Context, tx Tx, kind string, first, n
 			o.Delay = rand.N(time.Second)
 		}
 		c := p.op.Call(semel.Shared(), fmt.Sprintf("%s-%d", kind, i), newJob(i, p.seed))
-		added, err := semel.EnqueueTx(ctx, p.engine, tx, c, o)
-		for errors.Is(err, semel.ErrInProgress) && ctx.Err() == nil { // the database was too busy
-			after(ctx, 10*time.Millisecond)
+		var added bool
+		var err error
+		_ = realtest.Retry(ctx, func() bool { // err says more
 			added, err = semel.EnqueueTx(ctx, p.engine, tx, c, o)
-		}
+			return !errors.Is(err, semel.ErrInProgress) // the database was too busy
+		})
 		if !added || err != nil {
 			return fmt.Errorf("enqueue job %d: added %v: %w", i, added, err)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/examples/chat/server"
+	"github.com/semelgo/semel/internal/realtest"
 )
 
 // importer is a server that imports messages into a group.
@@ -189,15 +190,8 @@ func TestStopFinishesTheImport(t *testing.T) {
 	i.untilRefused(t)
 	close(b.open)
 	<-stopped
-	deadline := time.Now().Add(patience)
-	for i.left(t, "") != 2 { // the broker sees the closed connection a moment later
-		if time.Now().After(deadline) {
-			t.Fatalf("%d messages are left in the queue, want 2", i.left(t, ""))
-		}
-		if err := pause(t.Context(), 10*time.Millisecond); err != nil {
-			t.Fatal(err)
-		}
-	}
+	// The broker sees the closed connection a moment later.
+	realtest.Poll(t, "two messages in the queue", func() bool { return i.left(t, "") == 2 })
 	again := serveLocal(t, server.Hooks{}, i.args(i.f.args(time.Minute))...)
 	got := again.untilImport(t, i.ann, "the rest is written", func(r importReport) bool { return r.Written == 2 })
 	if got.Duplicates != 0 {

@@ -137,19 +137,15 @@ func (l *load) ask(t *testing.T, key string) {
 
 // settle requests one creation until the answer is final.
 func (l *load) settle(t *testing.T, key string) {
-	for deadline := time.Now().Add(patience); ; {
-		a := l.try(t, key)
-		if !a.open() {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Errorf("%s: still %d %s", key, a.Status, a.code())
-			return
-		}
-		if err := pause(t.Context(), 20*time.Millisecond); err != nil {
-			t.Error(err)
-			return
-		}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var a answer
+	err := realtest.Retry(ctx, func() bool {
+		a = l.try(t, key)
+		return !a.open()
+	})
+	if err != nil {
+		t.Errorf("%s: still %d %s", key, a.Status, a.code())
 	}
 }
 
@@ -173,14 +169,7 @@ func (l *load) try(t *testing.T, key string) answer {
 func (l *load) untilAnswered(t *testing.T, status int) {
 	t.Helper()
 	want := l.seen[status].Load() + 16
-	for deadline := time.Now().Add(patience); l.seen[status].Load() < want; {
-		if time.Now().After(deadline) {
-			t.Fatalf("nobody is answered %d any more", status)
-		}
-		if err := pause(t.Context(), 5*time.Millisecond); err != nil {
-			t.Fatal(err)
-		}
-	}
+	realtest.Poll(t, fmt.Sprintf("more responses with status %d", status), func() bool { return l.seen[status].Load() >= want })
 }
 
 // wantTruth compares the answers with the chat's tables.

@@ -185,15 +185,13 @@ func (r *receiver) look(ctx context.Context, _ semel.Scope, key string) (any, bo
 func (r *receiver) untilSettled(ctx context.Context, key string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	for {
-		got, err := r.run(ctx, key, nil)
-		if !errors.Is(err, semel.ErrInProgress) {
-			return got, err
-		}
-		if err := pause(ctx, shortLease/10); err != nil {
-			return "", err
-		}
-	}
+	var got string
+	var err error
+	_ = realtest.Retry(ctx, func() bool { // err says more
+		got, err = r.run(ctx, key, nil)
+		return !errors.Is(err, semel.ErrInProgress)
+	})
+	return got, err
 }
 
 func (r *receiver) count(t *testing.T, key string) int {

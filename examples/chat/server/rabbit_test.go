@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	amqp091 "github.com/rabbitmq/amqp091-go"
 
@@ -108,19 +107,12 @@ func (c *client) importing(t *testing.T, u user) importReport {
 // untilImport waits until the server's report fulfils is.
 func (c *client) untilImport(t *testing.T, u user, what string, is func(importReport) bool) importReport {
 	t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		got := c.importing(t, u)
-		if is(got) {
-			return got
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the import is %+v, want that %s", got, what)
-		}
-		if err := pause(t.Context(), 20*time.Millisecond); err != nil {
-			t.Fatal(err)
-		}
-	}
+	var got importReport
+	realtest.Poll(t, "an import of which "+what, func() bool {
+		got = c.importing(t, u)
+		return is(got)
+	})
+	return got
 }
 
 // wantTexts checks that the sender's messages in a group are these, each once, in

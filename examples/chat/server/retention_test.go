@@ -3,12 +3,14 @@
 package server_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/semelgo/semel/examples/chat/server"
+	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 )
 
@@ -56,17 +58,7 @@ func TestSweeperSettlesRecordsOfDeadServers(t *testing.T) {
 func (f files) untilState(t *testing.T, u user, key string, want store.State) {
 	t.Helper()
 	engine := f.engine(t)
-	deadline := time.Now().Add(patience)
-	for {
-		got := f.recordOf(t, engine, u, key).State
-		if got == want {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the record is %v, want %v", got, want)
-		}
-		if err := pause(t.Context(), 50*time.Millisecond); err != nil {
-			t.Fatal(err)
-		}
-	}
+	realtest.Poll(t, fmt.Sprintf("the record to be %v", want), func() bool {
+		return f.recordOf(t, engine, u, key).State == want
+	})
 }

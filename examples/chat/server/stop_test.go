@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/semelgo/semel/internal/realtest"
 )
 
 // TestStopLetsRequestsFinish stops a server while a creation is held. The creation
@@ -46,17 +48,9 @@ func TestStopLetsRequestsFinish(t *testing.T) {
 func (s *localServer) untilRefused(t *testing.T) {
 	t.Helper()
 	fresh := newClient(t, s.base)
-	deadline := time.Now().Add(patience)
-	for {
-		if _, err := fresh.try(t.Context(), request{method: "GET", path: "/healthz"}); err != nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the server still takes connections")
-		}
+	realtest.Poll(t, "the server to refuse connections", func() bool {
+		_, err := fresh.try(t.Context(), request{method: "GET", path: "/healthz"})
 		fresh.http.CloseIdleConnections()
-		if err := pause(t.Context(), time.Millisecond); err != nil {
-			t.Fatal(err)
-		}
-	}
+		return err != nil
+	})
 }

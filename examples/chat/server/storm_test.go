@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"net/http"
 	"runtime/pprof"
 	"slices"
@@ -8,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/semelgo/semel/internal/realtest"
 )
 
 // TestFiveHundredDuplicates sends 500 concurrent requests for one creation. The
@@ -120,18 +123,15 @@ func (s *localServer) goroutines() []string {
 // wantGoroutines waits until the number of goroutines is the same as before.
 func (s *localServer) wantGoroutines(t *testing.T, before []string) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		now := s.goroutines()
-		if len(now) <= len(before) {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d goroutines, %d before:\n%s", len(now), len(before), strings.Join(now, "\n\n"))
-		}
-		if err := pause(t.Context(), 10*time.Millisecond); err != nil {
-			t.Fatal(err)
-		}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var now []string
+	err := realtest.Retry(ctx, func() bool {
+		now = s.goroutines()
+		return len(now) <= len(before)
+	})
+	if err != nil {
+		t.Fatalf("%d goroutines, %d before:\n%s", len(now), len(before), strings.Join(now, "\n\n"))
 	}
 }
 

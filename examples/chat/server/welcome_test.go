@@ -12,6 +12,7 @@ import (
 
 	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/examples/chat/server"
+	"github.com/semelgo/semel/internal/realtest"
 )
 
 // message holds the parts of a message that tests check.
@@ -60,15 +61,7 @@ func welcomes(t *testing.T, domain chatdb.Querier, group string) []int64 {
 // member was welcomed once, in the log and in the conversation.
 func (c *client) wantWelcomes(t *testing.T, domain chatdb.Querier, u user, group string, members ...int64) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
-	for len(welcomes(t, domain, group)) < len(members) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: welcomed %v, want %v", group, welcomes(t, domain, group), members)
-		}
-		if err := pause(t.Context(), 10*time.Millisecond); err != nil {
-			t.Fatal(err)
-		}
-	}
+	realtest.Poll(t, "the welcomes in "+group, func() bool { return len(welcomes(t, domain, group)) >= len(members) })
 	if got := welcomes(t, domain, group); !slices.Equal(got, members) {
 		t.Errorf("%s: welcomed %v, want %v", group, got, members)
 	}
@@ -145,17 +138,7 @@ func (c *client) queued(t *testing.T, u user, operation string) queueCount {
 // untilQueue waits until an operation has these counts.
 func (c *client) untilQueue(t *testing.T, u user, operation string, want queueCount) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		got := c.queued(t, u, operation)
-		if got == want {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(fmt.Errorf("%s: counted %+v, want %+v", operation, got, want))
-		}
-		if err := pause(t.Context(), 50*time.Millisecond); err != nil {
-			t.Fatal(err)
-		}
-	}
+	realtest.Poll(t, fmt.Sprintf("the counts %+v of %s", want, operation), func() bool {
+		return c.queued(t, u, operation) == want
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -14,7 +15,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	_ "modernc.org/sqlite" // the payment service's database, read by the test
@@ -192,13 +192,7 @@ func (w *environment) repeated(t *testing.T, operation string) (n int) {
 // settled waits until every one of n orders has a receipt and a shipment.
 func (w *environment) settled(t *testing.T, n int) {
 	t.Helper()
-	for limit := time.Now().Add(patience); len(w.mailed()) < n || len(w.rows(t, "shipments")) < n; {
-		if time.Now().After(limit) {
-			t.Fatalf("%d receipts and %d shipments, want %d", len(w.mailed()), len(w.rows(t, "shipments")), n)
-		}
-		select {
-		case <-time.After(50 * time.Millisecond):
-		case <-t.Context().Done():
-		}
-	}
+	realtest.Poll(t, fmt.Sprintf("%d receipts and shipments", n), func() bool {
+		return len(w.mailed()) >= n && len(w.rows(t, "shipments")) >= n
+	})
 }

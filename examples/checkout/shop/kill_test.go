@@ -46,10 +46,7 @@ func TestKilledAtRandom(t *testing.T) {
 		}
 		victim := shops[rand.N(len(shops))]
 		w.awaitRequest(t, []string{"charge", "mail"}[round%2])
-		select { // a random moment soon after
-		case <-time.After(rand.N(50 * time.Millisecond)):
-		case <-t.Context().Done():
-		}
+		pauseRandomly(t)
 		victim.Kill()
 		victim.Start(t)
 		all.Wait()
@@ -66,6 +63,15 @@ func TestKilledAtRandom(t *testing.T) {
 		n, len(orders), again, w.repeated(t, "send_receipt"))
 	if again == 0 {
 		t.Error("no kill interrupted a payment, so the test has shown nothing")
+	}
+}
+
+// pauseRandomly lets the kill happen at any point of the request.
+func pauseRandomly(t *testing.T) {
+	t.Helper()
+	select {
+	case <-time.After(rand.N(50 * time.Millisecond)):
+	case <-t.Context().Done():
 	}
 }
 

@@ -55,7 +55,10 @@ func (s *fakeServer) serve(w http.ResponseWriter, r *http.Request) {
 	waited := false
 	for s.flaws[waits] && code == "in_progress" {
 		waited = true
-		<-time.After(time.Millisecond)
+		select {
+		case <-rec.ended:
+		case <-rec.life:
+		}
 		rec, leads, code = s.claim(d, key)
 	}
 	switch {
@@ -189,7 +192,7 @@ func (s *fakeServer) claim(d demand, key string) (rec *record, leads bool, code 
 	}
 	switch {
 	case rec == nil || s.flaws[runsMismatch] && rec.fingerprint != d.fingerprint:
-		rec = &record{fingerprint: d.fingerprint, running: true, life: s.life}
+		rec = &record{fingerprint: d.fingerprint, running: true, life: s.life, ended: make(chan struct{})}
 		s.records[d.key] = rec
 		return rec, true, ""
 	case rec.fingerprint != d.fingerprint && s.flaws[storesMismatch]:
@@ -200,7 +203,7 @@ func (s *fakeServer) claim(d demand, key string) (rec *record, leads bool, code 
 	case rec.running && s.flaws[noLock]:
 		return rec, true, ""
 	case rec.running:
-		return nil, false, "in_progress"
+		return new(*rec), false, "in_progress"
 	case s.denied[d.Op] && !s.flaws[replaysWithoutPermission]:
 		return nil, false, "forbidden"
 	default:
@@ -210,10 +213,13 @@ func (s *fakeServer) claim(d demand, key string) (rec *record, leads bool, code 
 
 // lead runs the operation, and stores its answer in rec or removes rec.
 func (s *fakeServer) lead(r *http.Request, d demand, rec *record) (answer stored) {
-	keep := false
+	keep, ended := false, rec.ended
 	defer func() { // also after a panic of the operation
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		if !s.flaws[noLock] { // otherwise several requests lead
+			close(ended)
+		}
 		switch {
 		case s.records[d.key] != rec:
 		case keep && !s.down:

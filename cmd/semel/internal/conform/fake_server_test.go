@@ -38,6 +38,7 @@ type record struct {
 	fingerprint string
 	running     bool
 	life        chan struct{}
+	ended       chan struct{} // closed after the attempt
 	at          time.Duration
 	answer      stored
 	unmarked    bool // do not mark this replay
