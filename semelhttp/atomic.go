@@ -36,16 +36,18 @@ func Atomic[Tx any](e *semel.Engine[Tx], op *semel.Operation[Request], o Options
 	if e == nil {
 		return nil, &semel.FieldError{Field: "engine", Reason: "is nil"}
 	}
-	s, err := o.settleFor(op)
+	m, err := newMiddleware(e, op, o)
 	if err != nil {
 		return nil, err
 	}
-	m := &middleware{settings: s, engine: e, op: op, atomic: true}
+	m.atomic = true
 	m.serve = func(x *exchange, call semel.Call) {
 		v, replayed, err := semel.DoTx(x.waiting.Of(x.r.Context()), e, call, func(ctx context.Context, _ Tx) (any, error) {
-			return x.newRun().handle(ctx)
+			return x.newRun().handle(ctx, x.r, x.next)
 		})
-		x.replay, _ = v.(semel.Raw)
+		if raw, ok := v.(semel.Raw); ok && replayed {
+			x.stored, _ = ParseResponse(raw)
+		}
 		x.respond(!replayed, replayed, err)
 	}
 	return m.wrap, nil

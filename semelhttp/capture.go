@@ -37,7 +37,7 @@ type capture struct {
 	closed   bool
 
 	sealed  bool        // nothing may be sent before the outcome is stored
-	streams streamTypes // media types of responses that a flush sends
+	streams []string    // media types of responses that a flush sends
 	over    atomic.Bool // the handler has returned and must not use w any more
 }
 
@@ -74,11 +74,7 @@ func (c *capture) WriteHeader(status int) {
 func (c *capture) begin(status int) {
 	c.status = int32(status)
 	c.sent = c.w.Header().Clone()
-	for name := range c.sent {
-		if len(name) == len(HeaderReplayed) && strings.EqualFold(name, HeaderReplayed) {
-			delete(c.sent, name)
-		}
-	}
+	maps.DeleteFunc(c.sent, func(name string, _ []string) bool { return strings.EqualFold(name, HeaderReplayed) })
 }
 
 // Write holds p back, or sends it if the response cannot be held back.
@@ -111,9 +107,6 @@ func (c *capture) Write(p []byte) (int, error) {
 	c.body = append(c.body, p...)
 	return len(p), nil
 }
-
-// WriteString is Write of a string.
-func (c *capture) WriteString(s string) (int, error) { return c.Write([]byte(s)) }
 
 // pass sends the response from here on. Its length is not announced, so that the
 // client sees its end only after the handler has returned and the outcome is

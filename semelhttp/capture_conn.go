@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 )
@@ -31,7 +30,7 @@ func (c *capture) FlushError() error {
 	if c.status == 0 {
 		c.begin(http.StatusOK)
 	}
-	if !c.passing && !c.streams.has(linesOf(c.sent, "Content-Type")) {
+	if !c.passing && !isStream(linesOf(c.sent, "Content-Type"), c.streams) {
 		return nil
 	}
 	c.pass()
@@ -58,23 +57,12 @@ func (c *capture) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, rw, err
 }
 
-// ReadFrom writes everything that src has, for io.Copy.
-func (c *capture) ReadFrom(src io.Reader) (int64, error) {
-	return io.Copy(struct{ io.Writer }{c}, src)
-}
-
 // Unwrap lets http.ResponseController set deadlines and full duplex. capture itself
-// has the methods that write, flush or hijack.
+// has the methods that write, flush or hijack. It returns nil once the writer may
+// belong to another client.
 func (c *capture) Unwrap() http.ResponseWriter {
 	if c.over.Load() {
-		return &responseRecorder{header: make(http.Header)}
+		return nil
 	}
 	return c.w
 }
-
-var (
-	_ http.Flusher    = (*capture)(nil)
-	_ http.Hijacker   = (*capture)(nil)
-	_ io.ReaderFrom   = (*capture)(nil)
-	_ io.StringWriter = (*capture)(nil)
-)

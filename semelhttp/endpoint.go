@@ -81,12 +81,12 @@ func Handle[In, T any](ep Endpoint[In, T], o Options) (http.Handler, error) {
 
 func (ep Endpoint[In, T]) serve(s *settings, w http.ResponseWriter, r *http.Request) {
 	ctx := new(semel.WaitContext).Of(r.Context())
-	admitted, err := s.validate(w, r, s.Reauthorize != nil) // Reauthorize may read the body, too
+	admitted, err := s.validate(r)
 	if err != nil {
 		s.refuse(w, r, err)
 		return
 	}
-	in, err := ep.decode(s, w, r, admitted.request(r))
+	in, err := ep.decode(s, r, admitted.request(r))
 	if err != nil {
 		s.refuse(w, r, err)
 		return
@@ -126,13 +126,8 @@ func (ep Endpoint[In, T]) respond(s *settings, w http.ResponseWriter, r *http.Re
 	}
 }
 
-// decode calls Decode, which can read only as much as is allowed. came is the
-// request as it was received.
-func (ep Endpoint[In, T]) decode(s *settings, w http.ResponseWriter, came, r *http.Request) (in In, err error) {
-	if r.ContentLength > s.MaxBody {
-		return in, problem(codeBodyTooLarge, "")
-	}
-	r.Body = http.MaxBytesReader(w, r.Body, s.MaxBody)
+// decode calls Decode with r. came is the request as it was received.
+func (ep Endpoint[In, T]) decode(s *settings, came, r *http.Request) (in In, err error) {
 	in, err = ep.Decode(r)
 	if err == nil {
 		return in, nil

@@ -3,7 +3,9 @@ package semelhttp
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/store"
@@ -14,9 +16,6 @@ type middleware struct {
 	*settings
 	engine semel.Runner
 	op     *semel.Operation[Request]
-	// atomic means that the handler runs in a transaction, so that its response must
-	// wait for the COMMIT.
-	atomic bool
 	cache  *responseCache // nil: none
 	// serve runs the handler of x once for its call, and responds.
 	serve func(x *exchange, call semel.Call)
@@ -35,14 +34,19 @@ type exchange struct {
 
 	before http.Header // response headers before the handler ran; nil: there were none
 	run    *run        // the current run of the handler; nil: it was not run
-	stored bool        // the response is stored as a failure
-	replay semel.Raw   // the stored response, if it is not the handler's
+	stored *Response   // the stored response, if it is not the handler's
+}
 
-	// The lock of the run's capture guards the following fields until the run is
-	// over.
-	own       Response // the handler's response, if it was run
-	committed bool     // InTx has taken the response as the outcome
-	undone    bool     // InTx has rolled back, and has not committed since
+// newMiddleware returns middleware over e, without its cache and its serve.
+func newMiddleware(e semel.Runner, op *semel.Operation[Request], o Options) (*middleware, error) {
+	switch {
+	case e == nil:
+		return nil, &semel.FieldError{Field: "engine", Reason: "is nil"}
+	case op == nil:
+		return nil, &semel.FieldError{Field: "operation", Reason: "is nil"}
+	}
+	s, err := o.settle()
+	return &middleware{settings: s, engine: e, op: op}, err
 }
 
 // wrap returns next behind m: validate, claim and run once, respond.
@@ -53,7 +57,7 @@ func (m *middleware) wrap(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		in, err := m.validate(w, r, true)
+		in, err := m.validate(r)
 		switch {
 		case err != nil:
 			m.refuse(w, r, err)
@@ -62,38 +66,62 @@ func (m *middleware) wrap(next http.Handler) http.Handler {
 		default:
 			x := &exchange{middleware: m, w: w, r: r, next: next, in: in}
 			x.input = requestOf(r, in.body, m.FingerprintHeaders)
-			if m.cache != nil && m.cache.send(x) { //nolint:contextcheck // x has the request's context
-				return
-			}
-			panicked := true
-			defer func() {
-				if panicked && x.run != nil { // the response is as if no handler had run
-					x.restore()
-				}
-			}()
-			m.serve(x, m.op.CallAt(in.scope, in.keyOrRandom(), &x.input))
-			panicked = false
+			x.answer() //nolint:contextcheck // x has the request's context
 		}
 	})
+}
+
+// answer responds from the cache, or runs the operation.
+func (x *exchange) answer() {
+	if x.cache != nil {
+		if x.stored = x.cache.find(x.r.Context(), &x.in, &x.input); x.stored != nil {
+			x.respond(false, true, nil)
+			return
+		}
+	}
+	panicked := true
+	defer func() {
+		if panicked && x.run != nil { // the response is as if no handler had run
+			x.restore()
+		}
+	}()
+	x.serve(x, x.op.CallAt(x.in.scope, x.in.keyOrRandom(), &x.input))
+	panicked = false
+}
+
+// newRun begins a run of the handler.
+func (x *exchange) newRun() *run {
+	if x.run != nil {
+		x.restore()
+	} else if h := x.w.Header(); len(h) > 0 {
+		x.before = h.Clone()
+	}
+	// In HTTP/1.0 the response ends with its connection, so a part of it would be taken
+	// for the whole.
+	whole := x.atomic || !x.r.ProtoAtLeast(1, 1)
+	x.run = &run{
+		settings: x.settings, endpoint: x.endpoint(),
+		capture: capture{w: x.w, limit: x.MaxResponse, sealed: whole, streams: x.StreamTypes},
+	}
+	x.run.body.Reset(x.in.body)
+	return x.run
 }
 
 // respond sends the result of the engine's call: the handler's own response if the
 // record has it, the stored response, or a problem.
 func (x *exchange) respond(own, replayed bool, err error) {
-	if rerr := x.reauthorize(x.r, &x.in, replayed, err); rerr != nil {
-		x.withdraw()
-		x.settings.refuse(x.w, x.r, rerr)
-		return
-	}
+	denied := x.reauthorize(x.r, &x.in, replayed, err)
 	switch {
-	case err != nil && !x.isOwnAnswer(err):
+	case denied != nil:
+		x.fail(denied)
+	case own && err == nil, err != nil && x.isOwnAnswer(err):
+		x.sendOwn()
+	case err != nil:
 		x.refuse(err)
-	case err != nil || own:
-		x.send()
+	case x.stored != nil:
+		x.sendStored(x.stored, replayed)
 	default:
-		if !x.sendStored(x.replay, replayed) {
-			x.refuse(errors.Join(semel.ErrResultUnavailable, errNotResponse))
-		}
+		x.fail(errors.Join(semel.ErrResultUnavailable, errNotResponse))
 	}
 }
 
@@ -101,37 +129,39 @@ func (x *exchange) respond(own, replayed bool, err error) {
 // not nil: the response is the stored failure, or it is a temporary refusal or a
 // server error and nothing happened.
 func (x *exchange) isOwnAnswer(err error) bool {
-	if _, ok := storedFailure(err); ok {
-		return x.stored && !semel.Replayed(err)
-	}
-	if x.own.Status == 0 || semel.VerdictOf(err) != store.NotCommitted {
+	if x.run == nil || x.run.own.Status == 0 {
 		return false
 	}
-	c := x.class()
-	return c == classTemporary || c == classError
+	if _, failed := storedFailure(err); failed {
+		return x.run.failed && !semel.Replayed(err)
+	}
+	class := x.run.class()
+	return semel.VerdictOf(err) == store.NotCommitted && (class == classTemporary || class == classError)
 }
 
 // refuse sends err's problem, or the stored failure.
 func (x *exchange) refuse(err error) {
-	if x.run != nil && x.class() == classError && x.run.capture.gone() {
+	if x.run != nil && x.run.class() == classError && x.run.capture.gone() {
 		return
 	}
-	failure, ok := storedFailure(err)
-	if !ok {
-		x.withdraw()
-		x.settings.refuse(x.w, x.r, x.unread(x.otherEndpoint(err)))
+	failure, failed := storedFailure(err)
+	if !failed {
+		x.fail(x.unread(x.otherEndpoint(err)))
 		return
 	}
-	if x.sendStored(detailsOf(failure).Response, semel.Replayed(err)) {
+	if stored := responseOf(failure); stored != nil {
+		x.sendStored(stored, semel.Replayed(err))
 		return
 	}
 	x.withdraw()
 	markReplayed(x.w, semel.Replayed(err))
-	p := refusal(failure)
-	if status := statusIn(failure); status != 0 {
-		p.Status = status
-	}
-	x.sendProblem(x.w, p)
+	x.sendProblem(x.w, refusal(failure))
+}
+
+// fail sends err's problem instead of what the handler has written.
+func (x *exchange) fail(err error) {
+	x.withdraw()
+	x.settings.refuse(x.w, x.r, err)
 }
 
 // withdraw removes what the handler has set. If the client has received a part of a
@@ -148,8 +178,38 @@ func (x *exchange) withdraw() {
 }
 
 // restore sets the response's headers to their values before the handler ran.
-func (x *exchange) restore() {
-	replaceHeader(x.w.Header(), x.before.Clone())
+func (x *exchange) restore() { replaceHeader(x.w.Header(), x.before.Clone()) }
+
+// sendOwn sends everything that the handler has written.
+func (x *exchange) sendOwn() {
+	if x.run.capture.gone() {
+		return
+	}
+	own, h := &x.run.own, x.w.Header()
+	after := trailers(own.Header, h)
+	replaceHeader(h, own.Header)
+	if after != nil && x.r.ProtoAtLeast(1, 1) {
+		delete(h, contentLength)
+	} else {
+		setLength(h, own, after != nil)
+	}
+	x.w.WriteHeader(own.Status)
+	_, _ = x.w.Write(own.Body) // a client that hung up retries
+	maps.Copy(h, after)
+}
+
+// sendStored sends a stored response. If a probe of this attempt has found it, it is
+// no replay.
+func (x *exchange) sendStored(stored *Response, replayed bool) {
+	x.withdraw()
+	h := x.w.Header()
+	for name, values := range stored.Header {
+		h[name] = slices.Clone(values) // the cache keeps its own
+	}
+	markReplayed(x.w, replayed)
+	setLength(h, stored, false)
+	x.w.WriteHeader(stored.Status)
+	_, _ = x.w.Write(stored.Body) // a client that hung up retries
 }
 
 // endpoint returns where the request was sent, in profiles that distinguish a key
@@ -172,12 +232,9 @@ func (x *exchange) otherEndpoint(err error) error {
 	if !ok || !x.endpoints || !errors.Is(err, semel.ErrMismatch) {
 		return err
 	}
-	record, found, gerr := engine.Get(x.r.Context(), x.op.Name(), x.in.scope, x.in.key)
-	if gerr != nil || !found {
-		return err
-	}
-	stored, perr := ParseResponse(responseIn(&semel.Outcome{Record: record}))
-	if perr != nil || stored.endpoint == "" || stored.endpoint == x.endpoint() {
+	record, _, gerr := engine.Get(x.r.Context(), x.op.Name(), x.in.scope, x.in.key)
+	stored := storedIn(&semel.Outcome{Record: record})
+	if gerr != nil || stored == nil || stored.endpoint == "" || stored.endpoint == x.endpoint() {
 		return err
 	}
 	p := problem(codeKeyReused, "")
@@ -185,14 +242,13 @@ func (x *exchange) otherEndpoint(err error) error {
 	return p
 }
 
-// responseIn returns the response that is stored in an outcome, or nil.
-func responseIn(out *semel.Outcome) semel.Raw {
-	var raw semel.Raw
+// storedIn returns the response that is stored in an outcome, or nil.
+func storedIn(out *semel.Outcome) *Response {
 	if failure := out.Failure(); failure != nil {
-		return detailsOf(failure).Response
+		return responseOf(failure)
 	}
-	if out.Decode(&raw) != nil {
-		return nil
-	}
-	return raw
+	var raw semel.Raw
+	_ = out.Decode(&raw) // raw stays nil
+	stored, _ := ParseResponse(raw)
+	return stored
 }

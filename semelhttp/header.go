@@ -41,37 +41,39 @@ func neverKept(name string) bool {
 	}
 }
 
-// headerFilter has the response headers that are stored and replayed: each name by
-// itself.
-type headerFilter map[string]string
-
-// newHeaderFilter returns the allow-list with the user's additions.
-func newHeaderFilter(more []string) (headerFilter, error) {
-	rule := make(headerFilter)
-	for _, name := range keptByDefault() {
-		rule[name] = name
-	}
-	for _, name := range more {
+// headerNames returns the names of an option in their canonical form, each once, or an
+// error about one that is refused.
+func headerNames(option string, names []string, refused func(canonical string) bool, why string) ([]string, error) {
+	var all []string
+	for _, name := range names {
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
 		switch {
 		case !wire.IsToken(name):
-			return nil, &semel.FieldError{Field: "ReplayHeaders", Reason: "has " + name + ", which is no header name"}
-		case neverKept(name):
-			return nil, &semel.FieldError{Field: "ReplayHeaders", Reason: "has " + name + ", which is never replayed"}
+			return nil, &semel.FieldError{Field: option, Reason: "has " + name + ", which is no header name"}
+		case refused(canonical):
+			return nil, &semel.FieldError{Field: option, Reason: "has " + name + ", which " + why}
 		}
-		rule[canonical] = canonical
+		all = append(all, canonical)
 	}
-	return rule, nil
+	slices.Sort(all)
+	return slices.Compact(all), nil
 }
 
-// names appends to kept the names of the fields of h that are stored, in their spelling.
+// differsBetweenRetries reports whether a request header may differ between retries
+// of one request.
+func differsBetweenRetries(name string) bool {
+	return slices.Contains([]string{HeaderKey, "Authorization", "Cookie", "Date"}, name)
+}
+
+// keptNames appends to kept the names of the fields of h that are stored, in their
+// spelling: those that allowed has.
 // Fields that the Connection or Trailer header names belong to the exchange. A field
 // with a nil value, which keeps net/http from guessing a Content-Type, is stored too.
-func (rule headerFilter) names(kept []string, h http.Header) []string {
+func keptNames(kept []string, h http.Header, allowed []string) []string {
 	exchanged := listed(append(linesOf(h, "Connection"), linesOf(h, "Trailer")...))
 	for name := range h {
-		canonical, ok := rule[textproto.CanonicalMIMEHeaderKey(name)]
-		if ok && !slices.Contains(exchanged, canonical) {
+		canonical := textproto.CanonicalMIMEHeaderKey(name)
+		if slices.Contains(allowed, canonical) && !slices.Contains(exchanged, canonical) {
 			kept = append(kept, name)
 		}
 	}
@@ -104,22 +106,4 @@ func listed(lines []string) []string {
 		}
 	}
 	return names
-}
-
-// fingerprintHeaders returns the names in their canonical form, each once, or an
-// error about one.
-func fingerprintHeaders(names []string) ([]string, error) {
-	var canonical []string
-	for _, name := range names {
-		c := textproto.CanonicalMIMEHeaderKey(name)
-		switch {
-		case !wire.IsToken(name):
-			return nil, &semel.FieldError{Field: "FingerprintHeaders", Reason: "has " + name + ", which is no header name"}
-		case c == HeaderKey, c == "Authorization", c == "Cookie", c == "Date":
-			return nil, &semel.FieldError{Field: "FingerprintHeaders", Reason: "has " + name + ", which may differ between retries of one request"}
-		}
-		canonical = append(canonical, c)
-	}
-	slices.Sort(canonical)
-	return slices.Compact(canonical), nil
 }

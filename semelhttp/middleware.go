@@ -54,40 +54,37 @@ import (
 // validation. A handler that holds the response back, such as http.TimeoutHandler,
 // belongs outside of it: inside, semel.InTx would find nothing written.
 func Middleware(e semel.Runner, op *semel.Operation[Request], o Options) (func(http.Handler) http.Handler, error) {
-	if e == nil {
-		return nil, &semel.FieldError{Field: "engine", Reason: "is nil"}
-	}
-	s, err := o.settleFor(op)
+	m, err := newMiddleware(e, op, o)
 	if err != nil {
 		return nil, err
 	}
-	m := &middleware{settings: s, engine: e, op: op, cache: newResponseCache(e)}
+	m.cache = newResponseCache(e)
 	m.serve = func(x *exchange, call semel.Call) {
 		a, out, err := semel.Begin(x.waiting.Of(x.r.Context()), e, call)
-		own := false
 		if a != nil {
-			out, own, err = x.attempt(a)
+			out, err = x.attempt(a)
 		}
-		if err != nil || own {
-			x.respond(own, false, err)
+		if err != nil || out == nil {
+			x.respond(err == nil, false, err)
 			return
 		}
-		err = out.Decode(&x.replay)
-		if err == nil && out.Replayed && x.run == nil {
-			m.cache.put(x, out)
+		var raw semel.Raw
+		err = out.Decode(&raw)
+		x.stored, _ = ParseResponse(raw)
+		if x.stored != nil && out.Replayed && x.run == nil && len(x.in.body)+len(raw) <= maxCached {
+			m.cache.put(&x.in, x.input, out, *x.stored)
 		}
 		x.respond(false, out.Replayed, err)
 	}
 	return m.wrap, nil
 }
 
-// attempt runs the handler as one attempt. isOwn means that the outcome is the
-// handler's response, and not that of another attempt or of a probe.
-func (x *exchange) attempt(a *semel.Attempt) (out *semel.Outcome, isOwn bool, err error) {
+// attempt runs the handler as one attempt. A nil outcome means that the handler's
+// response is the outcome, and not that of another attempt or of a probe.
+func (x *exchange) attempt(a *semel.Attempt) (*semel.Outcome, error) {
 	defer a.Abandon()
-	own := x.newRun()
-	a.AdaptWith(own)
-	v, herr := own.handle(a.Context())
-	out, err = a.EndQuiet(v, herr)
-	return out, out == nil && err == nil, err
+	o := x.newRun()
+	a.AdaptWith(o)
+	v, err := o.handle(a.Context(), x.r, x.next)
+	return a.EndQuiet(v, err)
 }

@@ -1,6 +1,7 @@
 package semelhttp
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -99,23 +100,18 @@ type Options struct {
 	ErrorFunc func(*http.Request, error)
 }
 
-// settings are valid Options with the defaults filled in.
+// settings are valid Options with the defaults filled in. ReplayHeaders has all
+// headers that are replayed.
 type settings struct {
 	Options
 	profileRules
-	keep    headerFilter
-	streams streamTypes
-}
-
-// settleFor is settle for requests whose response is op's outcome.
-func (o Options) settleFor(op *semel.Operation[Request]) (*settings, error) {
-	if op == nil {
-		return nil, &semel.FieldError{Field: "operation", Reason: "is nil"}
-	}
-	return o.settle()
+	// atomic means that the handler runs in a transaction, so that its response must
+	// wait for the COMMIT.
+	atomic bool
 }
 
 func (o Options) settle() (*settings, error) {
+	rules, ok := o.Profile.rules()
 	switch {
 	case o.ScopeFunc == nil:
 		return nil, &semel.FieldError{Field: "ScopeFunc", Reason: "is required: without it callers would share answers"}
@@ -123,28 +119,24 @@ func (o Options) settle() (*settings, error) {
 		return nil, &semel.FieldError{Field: "MaxBody", Reason: "is negative"}
 	case o.MaxResponse < 0:
 		return nil, &semel.FieldError{Field: "MaxResponse", Reason: "is negative"}
-	}
-	if o.MaxBody == 0 {
-		o.MaxBody = defaultMax
-	}
-	if o.MaxResponse == 0 {
-		o.MaxResponse = defaultMaxResponse
-	}
-	if o.ProblemBase == "" {
-		o.ProblemBase = DefaultProblemBase
-	}
-	d, ok := o.Profile.rules()
-	if !ok {
+	case !ok:
 		return nil, &semel.FieldError{Field: "Profile", Reason: "is not known: " + o.Profile.String()}
 	}
-	keep, err := newHeaderFilter(o.ReplayHeaders)
+	o.MaxBody = cmp.Or(o.MaxBody, defaultMax)
+	o.MaxResponse = cmp.Or(o.MaxResponse, defaultMaxResponse)
+	o.ProblemBase = cmp.Or(o.ProblemBase, DefaultProblemBase)
+	o.StreamTypes = streamTypes(o.StreamTypes)
+	replayed, err := headerNames("ReplayHeaders", o.ReplayHeaders, neverKept, "is never replayed")
 	if err != nil {
 		return nil, err
 	}
-	if o.FingerprintHeaders, err = fingerprintHeaders(o.FingerprintHeaders); err != nil {
+	o.ReplayHeaders = append(keptByDefault(), replayed...)
+	o.FingerprintHeaders, err = headerNames("FingerprintHeaders", o.FingerprintHeaders, differsBetweenRetries,
+		"may differ between retries of one request")
+	if err != nil {
 		return nil, err
 	}
-	return &settings{Options: o, profileRules: d, keep: keep, streams: newStreamTypes(o.StreamTypes)}, nil
+	return &settings{Options: o, profileRules: rules}, nil
 }
 
 // refuse responds with err's problem, and gives ErrorFunc what the client is not
@@ -167,26 +159,20 @@ func (s *settings) report(r *http.Request, status int, err error) {
 		s.ErrorFunc(r, err)
 		return
 	}
-	level := slog.LevelInfo
-	switch status {
-	case http.StatusInternalServerError:
-		level = slog.LevelError
-	case http.StatusServiceUnavailable:
-		level = slog.LevelWarn
-	}
-	slog.Default().LogAttrs(r.Context(), level, "semelhttp: request", slog.String("method", r.Method),
+	levels := map[int]slog.Level{http.StatusInternalServerError: slog.LevelError, http.StatusServiceUnavailable: slog.LevelWarn}
+	slog.Default().LogAttrs(r.Context(), levels[status], "semelhttp: request", slog.String("method", r.Method),
 		slog.String("route", r.Pattern), slog.Int("status", status), slog.String("error", err.Error()))
 }
 
-// sendProblem sends p in the format of the profile. The type of this package's own
+func (s *settings) sendProblem(w http.ResponseWriter, p *Problem) { sendError(w, s.responseTo(p)) }
+
+// responseTo returns p in the format of the profile. The type of this package's own
 // problems points to their documentation.
-func (s *settings) sendProblem(w http.ResponseWriter, p *Problem) {
+func (s *settings) responseTo(p *Problem) Response {
+	full := p.complete()
 	if p.Type == DefaultProblemBase+p.Code {
-		p = new(*p)
-		p.Type = s.ProblemBase + p.Code
-		if status, ok := s.statuses[p.Code]; ok {
-			p.Status = status
-		}
+		full.Type = s.ProblemBase + p.Code
+		full.Status = cmp.Or(s.statuses[p.Code], full.Status)
 	}
-	s.write(w, p)
+	return s.format(full)
 }

@@ -1,7 +1,10 @@
 package semelhttp
 
 import (
+	"cmp"
 	"encoding/json"
+	"maps"
+	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -31,10 +34,7 @@ type Problem struct {
 
 // Error returns the code, or the title, and the detail.
 func (p *Problem) Error() string {
-	name := p.Code
-	if name == "" {
-		name = p.complete().Title
-	}
+	name := cmp.Or(p.Code, p.complete().Title)
 	if p.Detail == "" {
 		return name
 	}
@@ -43,50 +43,47 @@ func (p *Problem) Error() string {
 
 // Write sends the problem as application/problem+json, with a header that keeps
 // caches from reusing it. Call it before anything else is written to w.
-func (p *Problem) Write(w http.ResponseWriter) {
-	full := p.complete()
-	text, err := json.Marshal(full)
-	if err != nil { // not reachable: the fields are strings and a number
-		text = []byte("{}")
-	}
-	full.send(w, "application/problem+json", text)
-}
+func (p *Problem) Write(w http.ResponseWriter) { sendError(w, inRFC9457(p.complete())) }
 
-// send sends text, which is p in a format of that media type.
-func (p *Problem) send(w http.ResponseWriter, mediaType string, text []byte) {
-	h := w.Header()
-	for _, name := range [...]string{"Content-Encoding", "Etag", "Last-Modified"} {
-		h.Del(name) // of a response that will not be sent
-	}
-	h.Set("Content-Type", mediaType)
-	h.Set("Content-Length", strconv.Itoa(len(text)))
-	if !noStore(h) {
-		h.Set("Cache-Control", "no-cache") // not no-store, because a handler's problem is stored
+// inRFC9457 returns a complete problem as it is sent in the format of RFC 9457.
+func inRFC9457(p Problem) Response { return p.response("application/problem+json", p) }
+
+// response returns the response with that body, which is p in a format of the media
+// type.
+func (p *Problem) response(mediaType string, body any) Response {
+	text, _ := json.Marshal(body) // strings and numbers can always be encoded
+	h := http.Header{
+		"Content-Type":  {mediaType},
+		"Cache-Control": {"no-cache"}, // not no-store, because a handler's problem is stored
 	}
 	if p.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.FormatInt(seconds(p.RetryAfter), 10))
 	}
-	w.WriteHeader(p.Status)
-	_, _ = w.Write(text) // the client hung up
+	return Response{Status: p.Status, Header: h, Body: text}
+}
+
+// sendError sends r instead of the response whose header w has.
+func sendError(w http.ResponseWriter, r Response) {
+	h := w.Header()
+	for _, name := range [...]string{"Content-Encoding", "Etag", "Last-Modified"} {
+		h.Del(name)
+	}
+	if noStore(h) {
+		r.Header.Del("Cache-Control")
+	}
+	maps.Copy(h, r.Header)
+	h.Set(contentLength, strconv.Itoa(len(r.Body)))
+	w.WriteHeader(r.Status)
+	_, _ = w.Write(r.Body) // the client hung up
 }
 
 // complete returns a copy of p with the defaults filled in.
 func (p *Problem) complete() Problem {
 	full := *p
-	if full.Status == 0 {
-		full.Status = http.StatusInternalServerError
-	}
-	if full.Title == "" {
-		full.Title = http.StatusText(full.Status)
-	}
+	full.Status = cmp.Or(p.Status, http.StatusInternalServerError)
+	full.Title = cmp.Or(p.Title, http.StatusText(full.Status))
 	return full
 }
 
 // seconds rounds up.
-func seconds(d time.Duration) int64 {
-	n := int64(d / time.Second)
-	if d%time.Second > 0 {
-		n++
-	}
-	return n
-}
+func seconds(d time.Duration) int64 { return int64(math.Ceil(d.Seconds())) }

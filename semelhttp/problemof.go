@@ -59,15 +59,6 @@ func storedFailure(err error) (*semel.Failure, bool) {
 	return errors.AsType[*semel.Failure](err)
 }
 
-// refusal returns the default problem of a stored failure.
-func refusal(f *semel.Failure) *Problem {
-	p := problem(codeFailed, f.Message)
-	if f.Code != "" {
-		p.Type, p.Title, p.Code = "", "", f.Code
-	}
-	return p
-}
-
 // codeOf returns the code of err's problem, and the part of err that may be shown.
 func codeOf(err error) (code, detail string) {
 	var attempt *semel.AttemptError

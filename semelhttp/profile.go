@@ -66,14 +66,14 @@ type profileRules struct {
 	statuses map[string]int
 	// errors is the format of problems, as a Declaration names it.
 	errors string
-	write  func(w http.ResponseWriter, p *Problem)
+	format func(p Problem) Response
 }
 
 // rules returns the rules of p, and whether there is such a profile.
 func (p Profile) rules() (profileRules, bool) {
 	common := profileRules{
 		name: "lenient", forms: []string{formString, formRaw}, parse: wire.ParseKey,
-		errors: errorsProblem, write: func(w http.ResponseWriter, p *Problem) { p.Write(w) },
+		errors: errorsProblem, format: inRFC9457,
 	}
 	switch p {
 	case Lenient:
@@ -86,7 +86,7 @@ func (p Profile) rules() (profileRules, bool) {
 			name: "stripe", forms: []string{formRaw}, parse: wire.ParseRaw,
 			unkeyed: []string{http.MethodDelete}, broken: true, endpoints: true,
 			statuses: map[string]int{codeKeyReused: http.StatusBadRequest},
-			errors:   errorsStripe, write: writeStripe,
+			errors:   errorsStripe, format: inStripe,
 		}, true
 	default:
 		return profileRules{}, false

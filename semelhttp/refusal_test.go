@@ -95,21 +95,31 @@ func TestResponsesThatFillTheStore(t *testing.T) {
 // anything, and is answered all the same.
 func TestDetailsOfAnotherProgram(t *testing.T) {
 	t.Parallel()
-	for details, want := range map[string]int{
-		`{"status":5000}`: 422, `{"status":200}`: 422, `{"status":"x"}`: 422, `[1]`: 422, `{"response":"bm9uc2Vuc2U="}`: 422, `{"status":410}`: 410,
+	for _, row := range []struct {
+		code, details string
+		want          int
+	}{
+		{"http_lost", `{"response":"bm9uc2Vuc2U="}`, 422},
+		{"http_lost", `{"response":1}`, 422},
+		{"http_lost", `[1]`, 422},
+		{"http_5000", `{}`, 422},
+		{"http_200", `{}`, 422},
+		{"410", `{}`, 422},
+		{"http_410", `{}`, 410},
+		{"http_410", `[1]`, 410},
 	} {
 		b := newTestEngine(t, semel.Options{})
 		srv := b.leasedServer(t, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
 		_ = testRequest{}.do(t, srv)
 		_, err := b.Resolve(t.Context(), semel.Resolution{
 			ID: b.record(t, "op", "k1").ID, To: store.Failed, Actor: "eve", Reason: "looked",
-			Failure: &semel.Failure{Code: "http_lost", Message: "lost", Details: json.RawMessage(details)},
+			Failure: &semel.Failure{Code: row.code, Message: "lost", Details: json.RawMessage(row.details)},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := (testRequest{}).do(t, srv); got.status != want || got.problem(t).Detail != "lost" || !got.replayed() {
-			t.Errorf("%s is answered %d %s, want %d", details, got.status, got.body, want)
+		if got := (testRequest{}).do(t, srv); got.status != row.want || got.problem(t).Detail != "lost" || !got.replayed() {
+			t.Errorf("%s %s is answered %d %s, want %d", row.code, row.details, got.status, got.body, row.want)
 		}
 	}
 }

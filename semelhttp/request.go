@@ -1,7 +1,6 @@
 package semelhttp
 
 import (
-	"encoding/binary"
 	"maps"
 	"net/http"
 	"slices"
@@ -42,17 +41,7 @@ func (r Request) AppendFingerprint(b []byte) ([]byte, error) {
 		b = appendBytes(b, s)
 	}
 	b = appendBytes(b, r.Body)
-	if len(r.Headers) == 0 {
-		return b, nil
-	}
-	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
-		b = appendBytes(b, name)
-		b = binary.AppendUvarint(b, uint64(len(r.Headers[name])))
-		for _, value := range r.Headers[name] {
-			b = appendBytes(b, value)
-		}
-	}
-	return b, nil
+	return appendFields(b, slices.Collect(maps.Keys(r.Headers)), r.Headers), nil
 }
 
 // requestOf returns r as an input, with that body and the headers of those names.

@@ -45,18 +45,10 @@ func (r Response) Raw() semel.Raw {
 // encode returns r in the stored form, with the headers of those names, for a request
 // that was sent to endpoint.
 func (r *Response) encode(names []string, endpoint string) semel.Raw {
-	slices.Sort(names)
-	b := make(semel.Raw, 1, len(r.Body)+128)
-	b[0] = codecPlain
+	b := append(make([]byte, 0, len(r.Body)+128), codecPlain)
 	b = binary.AppendUvarint(b, uint64(r.Status))
 	b = binary.AppendUvarint(b, uint64(len(names)))
-	for _, name := range names {
-		b = appendBytes(b, name)
-		b = binary.AppendUvarint(b, uint64(len(r.Header[name])))
-		for _, value := range r.Header[name] {
-			b = appendBytes(b, value)
-		}
-	}
+	b = appendFields(b, names, r.Header)
 	b = appendBytes(b, r.Body)
 	if endpoint != "" {
 		b[0] = codecEndpoint
@@ -65,56 +57,47 @@ func (r *Response) encode(names []string, endpoint string) semel.Raw {
 	return b
 }
 
-func appendBytes[B ~[]byte, T string | []byte](b B, s T) B {
+// appendFields appends the fields of h with those names, sorted by name: of each the
+// name, the number of its values and the values.
+func appendFields(b []byte, names []string, h map[string][]string) []byte {
+	slices.Sort(names)
+	for _, name := range names {
+		b = appendBytes(b, name)
+		b = binary.AppendUvarint(b, uint64(len(h[name])))
+		for _, value := range h[name] {
+			b = appendBytes(b, value)
+		}
+	}
+	return b
+}
+
+func appendBytes[T string | []byte](b []byte, s T) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
 // ParseResponse reads what [Response.Raw] returned. The body shares raw's memory.
-// It allocates at most a small multiple of raw's length, whatever raw says.
+// It allocates at most a small multiple of raw's length, regardless of what raw says.
 func ParseResponse(raw semel.Raw) (*Response, error) {
-	r, err := parse(raw, make(http.Header), nil)
-	if err != nil {
-		return nil, err
-	}
-	return &r, nil
-}
-
-// parse reads a stored response. Its body shares raw's memory. Its header fields are
-// set in header, if that is not nil; those that known has use its names.
-func parse(raw []byte, header http.Header, known headerFilter) (Response, error) {
 	if len(raw) == 0 || raw[0] != codecPlain && raw[0] != codecEndpoint {
-		return Response{}, errNotResponse
+		return nil, errNotResponse
 	}
 	d := decoder{rest: raw[1:]}
-	r := Response{Status: int(d.number(999)), Header: header}
+	r := &Response{Status: int(d.number()), Header: make(http.Header)}
 	for left := d.count(); left > 0 && !d.bad; left-- {
-		name := d.bytes()
-		var values []string
+		name, values := string(d.bytes()), []string(nil)
 		for more := d.count(); more > 0 && !d.bad; more-- {
-			if value := d.bytes(); header != nil {
-				values = append(values, string(value))
-			}
+			values = append(values, string(d.bytes()))
 		}
-		if header != nil {
-			header[known.name(name)] = values
-		}
+		r.Header[name] = values
 	}
 	r.Body = d.bytes()
 	if raw[0] == codecEndpoint {
 		r.endpoint = string(d.bytes())
 	}
-	if d.bad || len(d.rest) != 0 || r.Status < http.StatusOK {
-		return Response{}, errNotResponse
+	if d.bad || len(d.rest) != 0 || r.Status < http.StatusOK || r.Status > 999 {
+		return nil, errNotResponse
 	}
 	return r, nil
-}
-
-// name returns the name in b.
-func (rule headerFilter) name(b []byte) string {
-	if known, ok := rule[string(b)]; ok {
-		return known
-	}
-	return string(b)
 }
 
 // decoder reads a stored response from the front. After the first error it reads
@@ -124,10 +107,10 @@ type decoder struct {
 	bad  bool
 }
 
-func (d *decoder) number(limit uint64) uint64 {
+func (d *decoder) number() uint64 {
 	n, size := binary.Uvarint(d.rest)
-	if size <= 0 || n > limit {
-		d.bad, d.rest = true, nil
+	if size <= 0 {
+		d.fail()
 		return 0
 	}
 	d.rest = d.rest[size:]
@@ -135,15 +118,20 @@ func (d *decoder) number(limit uint64) uint64 {
 }
 
 // count reads the number of elements, each of which takes at least one byte.
-func (d *decoder) count() uint64 { return d.number(uint64(len(d.rest))) }
+func (d *decoder) count() uint64 {
+	n := d.number()
+	if n > uint64(len(d.rest)) {
+		d.fail()
+		return 0
+	}
+	return n
+}
 
 func (d *decoder) bytes() []byte {
 	n := d.count()
-	if n > uint64(len(d.rest)) {
-		d.bad, d.rest = true, nil
-		return nil
-	}
 	b := d.rest[:n]
 	d.rest = d.rest[n:]
 	return b
 }
+
+func (d *decoder) fail() { d.bad, d.rest = true, nil }

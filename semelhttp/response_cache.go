@@ -1,9 +1,9 @@
 package semelhttp
 
 import (
+	"context"
 	"hash/maphash"
 	"maps"
-	"net/http"
 	"slices"
 	"sync/atomic"
 
@@ -51,41 +51,27 @@ func (c *responseCache) slot(key string) *atomic.Pointer[cachedResponse] {
 	return &c.slots[maphash.String(c.seed, key)%cacheSlots]
 }
 
-// send sends the cached response to x, and reports whether there is a valid one.
-func (c *responseCache) send(x *exchange) bool {
-	k := c.slot(x.in.key).Load()
-	if k == nil || k.key != x.in.key || k.scope != x.in.scope || !k.input.equals(&x.input) || !k.outcome.Valid(x.r.Context()) {
-		return false
+// find returns the cached response to a request, or nil if there is no valid one.
+func (c *responseCache) find(ctx context.Context, in *checkedRequest, input *Request) *Response {
+	k := c.slot(in.key).Load()
+	if k == nil || k.key != in.key || k.scope != in.scope || !k.input.equals(input) || !k.outcome.Valid(ctx) {
+		return nil
 	}
-	if err := x.reauthorize(x.r, &x.in, true, nil); err != nil {
-		x.settings.refuse(x.w, x.r, err)
-		return true
-	}
-	h := x.w.Header()
-	for name, values := range k.response.Header {
-		h[name] = slices.Clone(values) // the receiver of a response may change them
-	}
-	x.write(&k.response, true)
-	return true
+	return &k.response
 }
 
-// put caches the stored response to x. Its handler was not run: it could have changed
-// the request.
-func (c *responseCache) put(x *exchange, out *semel.Outcome) {
-	if c.engine == nil || len(x.in.body)+len(x.replay) > maxCached {
+// put caches the stored response to a request whose handler was not run: it could have
+// changed the request.
+func (c *responseCache) put(in *checkedRequest, input Request, out *semel.Outcome, response Response) {
+	if c.engine == nil {
 		return
 	}
 	outcome := c.engine.Cached(out)
 	if outcome == nil {
 		return
 	}
-	response, err := parse(x.replay, make(http.Header), x.keep)
-	if err != nil {
-		return
-	}
-	k := &cachedResponse{scope: x.in.scope, key: x.in.key, input: x.input, outcome: outcome, response: response}
-	k.input.Body = slices.Clone(x.in.body)
-	c.slot(k.key).Store(k)
+	input.Body = slices.Clone(in.body)
+	c.slot(in.key).Store(&cachedResponse{in.scope, in.key, input, outcome, response})
 }
 
 // equals reports whether r and other are the same request.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+
+	"github.com/semelgo/semel"
 )
 
 var (
@@ -17,61 +19,49 @@ var (
 // run is one run of the handler. A conflict in the database causes another run, which
 // shares nothing with this one.
 type run struct {
-	x       *exchange
-	capture capture
-	request *http.Request // as the handler received it
-	body    bodyReader
+	*settings
+	capture  capture
+	endpoint string        // where the request was sent, in profiles that distinguish endpoints
+	request  *http.Request // as the handler received it
+	body     bodyReader
+
+	// The lock of capture guards the following fields until the run is over.
+	own       Response // the handler's response
+	unstored  string   // why own cannot be replayed, or empty
+	failed    bool     // own is stored as a failure
+	committed bool     // InTx has taken own as the outcome
+	undone    bool     // InTx has rolled back, and has not committed since
 }
 
-// newRun begins a run of the handler.
-func (x *exchange) newRun() *run {
-	if x.run != nil {
-		x.restore()
-	} else if h := x.w.Header(); len(h) > 0 {
-		x.before = h.Clone()
-	}
-	// In HTTP/1.0 the response ends with its connection, so a part of it would be taken
-	// for the whole.
-	whole := x.atomic || !x.r.ProtoAtLeast(1, 1)
-	own := &run{x: x, capture: capture{w: x.w, limit: x.MaxResponse, sealed: whole, streams: x.streams}}
-	own.body.Reset(x.in.body)
-	x.run = own
-	return own
-}
-
-// handle runs x's handler, and returns what its response means for the engine: a
-// result, or an error for its status.
-func (own *run) handle(ctx context.Context) (any, error) {
-	x, returned := own.x, false
-	own.request = setBody(x.r.Clone(ctx), &own.body) // the handler may change it
+// handle runs next with a copy of r, and returns what its response means for the
+// engine: a result, or an error for its status.
+func (o *run) handle(ctx context.Context, r *http.Request, next http.Handler) (any, error) {
+	o.request = setBody(r.Clone(ctx), &o.body) // the handler may change it
 	defer func() {
-		if !returned {
-			own.end()
-		}
-		if own.request.MultipartForm != nil { // the server removes only the files of its own request
-			_ = own.request.MultipartForm.RemoveAll()
+		o.end()
+		if o.request.MultipartForm != nil { // the server removes only the files of its own request
+			_ = o.request.MultipartForm.RemoveAll()
 		}
 	}()
-	x.next.ServeHTTP(&own.capture, own.request)
-	late := own.end()
-	returned = true
+	next.ServeHTTP(&o.capture, o.request)
+	late := o.end()
 	switch {
-	case x.committed && late > 0:
+	case o.committed && late > 0:
 		return nil, ErrResponseClosed // the engine informs its Observer
-	case x.committed:
+	case o.committed:
 		return nil, nil // InTx has informed the engine
 	}
-	v, err := x.outcome()
-	if x.undone && err == nil && x.class() == classSuccess {
+	o.take()
+	if o.undone && o.class() == classSuccess {
 		return nil, errRolledBack
 	}
-	return v, err
+	return o.outcome()
 }
 
 // end closes the response of a handler that has returned, also for a transaction
 // that the handler left behind. It returns the number of refused writes.
-func (own *run) end() (late int) {
-	c := &own.capture
+func (o *run) end() (late int) {
+	c := &o.capture
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
@@ -79,10 +69,22 @@ func (own *run) end() (late int) {
 	return int(c.refused)
 }
 
+// take takes what was written as the handler's response.
+func (o *run) take() {
+	var storable bool
+	o.own, storable = o.capture.result()
+	switch {
+	case !storable:
+		o.unstored = "the response was streamed or is larger than is kept"
+	case !o.KeepNoStore && noStore(o.own.Header):
+		o.unstored = "the response says no-store"
+	}
+}
+
 // Encode returns to the engine, inside the transaction of InTx, what the handler
 // has written. The handler's later writes are refused.
-func (own *run) Encode(any) (any, error) {
-	c, x := &own.capture, own.x
+func (o *run) Encode(any) (any, error) {
+	c := &o.capture
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over.Load() { // a goroutine that the handler left behind ends its transaction
@@ -92,33 +94,81 @@ func (own *run) Encode(any) (any, error) {
 		return nil, errNothingWritten
 	}
 	c.closed = true
-	answer, storable := c.result()
-	x.own, x.committed, x.undone = answer, true, false
-	return x.result(storable), nil
+	o.take()
+	o.committed, o.undone = true, false
+	return o.result(), nil
 }
 
 // Undone is called if the transaction did not commit: what was written for it is
 // dropped, and the handler responds again, or runs again and reads its request
 // again. After the handler has returned, its response stays.
-func (own *run) Undone() {
-	c, x := &own.capture, own.x
+func (o *run) Undone() {
+	c := &o.capture
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over.Load() {
 		return
 	}
-	x.own, x.committed, x.undone = Response{}, false, true
+	o.own, o.unstored, o.committed, o.undone = Response{}, "", false, true
 	c.reset()
-	if body, ok := own.request.Body.(*bodyReader); ok {
-		_, _ = body.Seek(0, io.SeekStart) // cannot fail
-	}
+	_, _ = o.body.Seek(0, io.SeekStart) // cannot fail
 }
 
 // Claims reports whether the handler's response says that the operation took place.
 // It is called after the handler has returned.
-func (own *run) Claims() bool {
-	c := &own.capture
+func (o *run) Claims() bool {
+	c := &o.capture
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return classOf(max(int(c.status), http.StatusOK)) == classSuccess
+	return c.status < http.StatusBadRequest
+}
+
+// class returns the class of the handler's response. Without a transaction, the
+// application's StatusVerdict may know better than the table what a status proves.
+func (o *run) class() statusClass {
+	if o.atomic {
+		return classOf(o.own.Status, nil)
+	}
+	return classOf(o.own.Status, o.StatusVerdict)
+}
+
+// outcome returns what the response says about the operation. A response from 500 up
+// says nothing, unless the profile takes it for an answer and either a rollback proves
+// that nothing happened, or the response can be stored: a tombstone would say that the
+// operation succeeded.
+func (o *run) outcome() (any, error) {
+	class, rolledBack := o.class(), o.atomic || o.undone
+	switch {
+	case class == classTemporary:
+		return nil, semel.NotCommitted(&StatusError{Status: o.own.Status})
+	case class == classRefused && o.atomic, class == classError && o.broken && rolledBack:
+		o.failed = true
+		return nil, semel.Final(failureOf(o.own.Status, o.encoded()))
+	case class == classError && (!o.broken || o.unstored != ""):
+		return nil, &StatusError{Status: o.own.Status}
+	default:
+		return o.result(), nil
+	}
+}
+
+// result returns the response as a result, or as a tombstone. A tombstone says
+// that the operation succeeded, so for a refusal the status is stored instead.
+func (o *run) result() any {
+	switch {
+	case o.unstored == "":
+		return o.encoded()
+	case o.class() == classRefused:
+		r := o.responseTo(refusal(failureOf(o.own.Status, nil)))
+		return r.encode(keptNames(nil, r.Header, o.ReplayHeaders), o.endpoint)
+	default:
+		return semel.Tombstone(o.unstored)
+	}
+}
+
+// encoded returns the response in the stored form, or nil if it cannot be stored.
+func (o *run) encoded() semel.Raw {
+	if o.unstored != "" {
+		return nil
+	}
+	return o.own.encode(keptNames(make([]string, 0, 8), o.own.Header, o.ReplayHeaders), o.endpoint)
 }

@@ -5,13 +5,12 @@ import (
 	"strings"
 )
 
-// streamTypes are the media types of responses that are streams, in lower case.
-type streamTypes []string
-
+// everyType in Options.StreamTypes makes every flushed response a stream.
 const everyType = "*"
 
-func newStreamTypes(more []string) streamTypes {
-	types := streamTypes{
+// streamTypes returns the media types of responses that are streams, in lower case.
+func streamTypes(more []string) []string {
+	types := []string{
 		"text/event-stream", "application/x-ndjson", "application/jsonl", "application/grpc", "multipart/x-mixed-replace",
 	}
 	for _, t := range more {
@@ -20,14 +19,8 @@ func newStreamTypes(more []string) streamTypes {
 	return types
 }
 
-// has reports whether a response with these lines of Content-Type is a stream.
-func (types streamTypes) has(lines []string) bool {
-	if slices.Contains(types, everyType) {
-		return true
-	}
-	if len(lines) == 0 {
-		return false
-	}
-	name, _, _ := strings.Cut(lines[0], ";")
-	return slices.Contains(types, strings.ToLower(strings.TrimSpace(name)))
+// isStream reports whether a response with these lines of Content-Type is a stream.
+func isStream(lines, types []string) bool {
+	name, _, _ := strings.Cut(strings.Join(lines, ";"), ";")
+	return slices.Contains(types, everyType) || slices.Contains(types, strings.ToLower(strings.TrimSpace(name)))
 }

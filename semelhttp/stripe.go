@@ -1,18 +1,16 @@
 package semelhttp
 
 import (
-	"encoding/json"
+	"cmp"
 	"net/http"
-	"strconv"
 
 	"github.com/semelgo/semel/semelhttp/internal/wire"
 )
 
-// The names of these errors for clients of the Stripe profile.
+// The messages of these errors for clients of the Stripe profile.
 const (
-	stripeIdempotencyError = "idempotency_error"
-	stripeOtherParameters  = "Keys for idempotent requests can only be used with the same parameters they were first used with."
-	stripeOtherEndpoint    = "Keys for idempotent requests can only be used for the same endpoint they were first used for."
+	stripeOtherParameters = "Keys for idempotent requests can only be used with the same parameters they were first used with."
+	stripeOtherEndpoint   = "Keys for idempotent requests can only be used for the same endpoint they were first used for."
 )
 
 // stripeError is a problem in the format of the Stripe profile.
@@ -24,36 +22,26 @@ type stripeError struct {
 	DocURL  string `json:"doc_url,omitempty"`
 }
 
-// writeStripe sends p in the error format of the Stripe profile. Its
-// Stripe-Should-Retry header tells that vendor's clients whether to send the same
-// request again, and is set only if that is known.
-func writeStripe(w http.ResponseWriter, p *Problem) {
-	full := p.complete()
-	text, err := json.Marshal(map[string]stripeError{"error": stripeErrorOf(full)})
-	if err != nil { // not reachable: the fields are strings
-		text = []byte("{}")
-	}
-	h := w.Header()
+// inStripe returns a complete problem as it is sent in the format of the Stripe
+// profile. Its Stripe-Should-Retry header tells that vendor's clients whether to send
+// the same request again, and is set only if that is known.
+func inStripe(p Problem) Response {
+	r := p.response("application/json", map[string]stripeError{"error": stripeErrorOf(p)})
 	switch {
 	case p.RetryAfter > 0:
-		h.Set("Stripe-Should-Retry", strconv.FormatBool(true))
-	case full.Code == codeKeyReused, full.Code == codeOutcomeUnknown, full.Code == codeResultUnavailable:
-		h.Set("Stripe-Should-Retry", strconv.FormatBool(false))
+		r.Header.Set("Stripe-Should-Retry", "true")
+	case p.Code == codeKeyReused, p.Code == codeOutcomeUnknown, p.Code == codeResultUnavailable:
+		r.Header.Set("Stripe-Should-Retry", "false")
 	}
-	full.send(w, "application/json", text)
+	return r
 }
 
 func stripeErrorOf(p Problem) stripeError {
-	e := stripeError{Type: "invalid_request_error", Code: p.Code, Message: p.Detail, Param: p.Field, DocURL: p.Type}
-	if e.Message == "" {
-		e.Message = p.Title
-	}
+	e := stripeError{Type: "invalid_request_error", Code: p.Code, Message: cmp.Or(p.Detail, p.Title), Param: p.Field, DocURL: p.Type}
 	switch {
 	case p.Code == codeKeyReused:
-		e.Type, e.Code = stripeIdempotencyError, ""
-		if p.Field != fieldEndpoint {
-			e.Message = stripeOtherParameters
-		} else {
+		e.Type, e.Code, e.Message = "idempotency_error", "", stripeOtherParameters
+		if p.Field == fieldEndpoint {
 			e.Message, e.Param = stripeOtherEndpoint, ""
 		}
 	case p.Code == codeInProgress:

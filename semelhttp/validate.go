@@ -9,18 +9,16 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// checkedRequest is a request that may run: its scope, its key and, if it was read,
-// its body.
+// checkedRequest is a request that may run: its scope, its key and its body.
 type checkedRequest struct {
 	scope semel.Scope
 	key   string // empty: the request has no key and may run without one
 	body  []byte
-	read  bool // body was read
 }
 
 // validate checks what can be checked without the store: the syntax of the key, then
-// the scope, and last the body, which it reads if read is set or the key is in it.
-func (s *settings) validate(w http.ResponseWriter, r *http.Request, read bool) (in checkedRequest, err error) {
+// the scope, and last the body.
+func (s *settings) validate(r *http.Request) (in checkedRequest, err error) {
 	if s.KeyFunc == nil {
 		if in.key, err = s.headerKey(r.Header[HeaderKey]); err != nil {
 			return in, err
@@ -32,13 +30,9 @@ func (s *settings) validate(w http.ResponseWriter, r *http.Request, read bool) (
 	if in.scope.Bytes() == "" {
 		return in, problem(codeUnauthenticated, "") // a user who is not signed in has no name
 	}
-	if !read && s.KeyFunc == nil {
-		return in, nil
-	}
-	if in.body, err = s.readBody(w, r); err != nil {
+	if in.body, err = s.readBody(r); err != nil {
 		return in, err
 	}
-	in.read = true
 	if s.KeyFunc != nil {
 		in.key, err = s.fieldKey(r, &in)
 	}
@@ -47,10 +41,9 @@ func (s *settings) validate(w http.ResponseWriter, r *http.Request, read bool) (
 
 // request returns r as its next reader receives it.
 func (in *checkedRequest) request(r *http.Request) *http.Request {
-	if !in.read {
-		return r
-	}
-	return withBody(r.Context(), r, in.body)
+	body := new(bodyReader)
+	body.Reset(in.body)
+	return setBody(r.WithContext(r.Context()), body)
 }
 
 // headerKey returns the key in these lines of the header. Without lines there is none,

@@ -57,7 +57,6 @@ func comparisons() map[string]string {
 		"inbox.decideFailed":                edge,
 		"inbox.redeliveryDelay":             edge,
 		"semelhttp.exchange.isOwnAnswer":    edge,
-		"semelhttp.exchange.class":          edge,
 		"semelhttp.settings.neverStored":    edge,
 		"semelhttp.codeOf":                  edge,
 		"semelhttp.chosenProblem":           edge,
