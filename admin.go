@@ -1,7 +1,6 @@
 package semel
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -32,13 +31,6 @@ func (c *Core) Get(ctx context.Context, operation string, scope Scope, key strin
 		}
 	}
 	return store.Record{}, false, nil
-}
-
-// publicRecord copies a record's bytes, which may be shared with the store, so that
-// the caller may change them. It also seals the error.
-func publicRecord(r store.Record, err error) (store.Record, error) {
-	r.Input, r.Outcome = bytes.Clone(r.Input), bytes.Clone(r.Outcome)
-	return r, callerr.Seal(err)
 }
 
 // List returns one page of records, for consoles and reports. If other callers
@@ -114,16 +106,6 @@ func (c *Core) resolve(ctx context.Context, r Resolution) (store.Record, error) 
 	return now, nil
 }
 
-// retention returns how long a final record is kept: as its operation says, if the
-// engine was given it, else as the record says.
-func (c *Core) retention(r store.Record) time.Duration {
-	if op := c.operationNamed(r.Operation); op != nil {
-		return c.options.timesOf(op, r.ID).retention
-	}
-	p, _ := codec.ProgressOf(r)
-	return either(p.Retention, c.options.Retention)
-}
-
 // resolvedOutcome returns the outcome that the operator gives, or nil for none.
 func (c *Core) resolvedOutcome(r Resolution, current store.Record) []byte {
 	p, tried := codec.ProgressOf(current)
@@ -169,4 +151,39 @@ func (c *Core) Purge(ctx context.Context, limit int) (int, error) {
 		return n, callerr.Seal(fmt.Errorf("%w: purge: %w", callerr.ErrUnavailable, err))
 	}
 	return n, nil
+}
+
+// RecordIDs returns the possible IDs of a key's record when the operation's KeyTime
+// is not known: the ID of a key without a time, and the ID of a UUIDv7 or ULID. It
+// is for tools; an engine that was given the operation knows the ID.
+func RecordIDs(operation string, scope Scope, key string) []store.ID {
+	ids := []store.ID{store.NewID(operation, scope.text, key)}
+	for _, read := range [...]func(string) (time.Time, bool){UUIDv7Time, ULIDTime} {
+		if made, ok := read(key); ok {
+			ids = append(ids, store.NewTimedID(operation, scope.text, key, made))
+		}
+	}
+	return ids
+}
+
+// recordIDs returns RecordIDs, or the only ID if the engine was given the
+// operation.
+func (c *Core) recordIDs(operation string, scope Scope, key string) []store.ID {
+	if op := c.operationNamed(operation); op != nil {
+		if op.generation > 0 {
+			_, ids := op.generationAt(c.options.Clock(), scope.text, key)
+			return ids[:]
+		}
+		if op.keyTime != nil {
+			made, ok := op.timeIn(key)
+			switch {
+			case !ok:
+				return nil
+			case !made.IsZero():
+				return []store.ID{store.NewTimedID(operation, scope.text, key, made)}
+			}
+			return []store.ID{store.NewID(operation, scope.text, key)}
+		}
+	}
+	return RecordIDs(operation, scope, key)
 }

@@ -13,11 +13,6 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// cancelOperation is the operation of records that request the cancellation of a
-// running attempt. Only the leader may write the record of a running attempt, so a
-// request is a record of its own. The leader reads it with each heartbeat.
-const cancelOperation = "semel.cancel"
-
 // Cancel ends a Pending record, or asks a running attempt to stop. It returns the
 // current record.
 //
@@ -122,50 +117,4 @@ func (c *Core) requestCancel(ctx context.Context, current store.Record, begun cl
 		return fmt.Errorf("%w: request cancellation: %w", callerr.ErrUnavailable, err)
 	}
 	return nil
-}
-
-// withdrawCancel withdraws a request of [Core.Cancel] for attempts that have ended.
-func (c *Core) withdrawCancel(ctx context.Context, current store.Record) error {
-	asked, err := c.reader.get(ctx, cancelRecord(current.ID).ID)
-	if err == nil { // a request that is not Pending does not change
-		_, _, err = c.writer.settle(ctx, asked, protocol.Event{Step: protocol.StepCancel, Owner: newOwner(), Expire: c.retention(current)})
-	}
-	if err != nil {
-		return fmt.Errorf("%w: withdraw the cancellation: %w", callerr.ErrUnavailable, err)
-	}
-	return nil
-}
-
-// cancelRecord returns the identity of the record that requests the cancellation of
-// id's attempt.
-func cancelRecord(id store.ID) store.Record {
-	r := store.Record{Operation: cancelOperation, Scope: sharedScope, Key: id.String()}
-	r.ID = store.NewID(r.Operation, r.Scope, r.Key)
-	return r
-}
-
-// checkCancelRequests cancels the attempts whose keys were cancelled.
-func (c *Core) checkCancelRequests(ctx context.Context, attempts []*Attempt) {
-	ids := make([]store.ID, len(attempts))
-	for i, a := range attempts {
-		ids[i] = cancelRecord(a.call.id).ID
-	}
-	asked, err := c.store.Get(ctx, ids)
-	if err != nil {
-		c.emit(ctx, event.StoreError, store.Record{Operation: cancelOperation}, err)
-		return
-	}
-	for i, a := range attempts {
-		if r := recordOf(asked[i]); r.State == store.Pending && r.Expire >= 0 && a.isCancelRequest(r) {
-			a.cancel(&callerr.CancelledError{Of: a, Reason: codec.DecodeFailure(r.Outcome).Message})
-		}
-	}
-}
-
-// isCancelRequest reports whether the request is for this attempt's record, and not
-// for an earlier record of the same key. The earlier record was kept for its
-// retention; half of the retention is more than clocks may differ by.
-func (a *Attempt) isCancelRequest(asked store.Record) bool {
-	age := a.Record().Age + a.c.clock.Since(a.begun)
-	return asked.Since <= age+a.times.retention/2
 }

@@ -190,9 +190,6 @@ func (q *claimer) decide(ctx context.Context, current *store.Record) (claimed bo
 	}
 }
 
-// swapTries is the number of tries before the store counts as unavailable.
-const swapTries = 3
-
 // errForFollowers returns the error that the followers of a first caller receive.
 // If that caller hung up, its error says nothing about the store.
 func errForFollowers(ctx context.Context, err error) error {
@@ -225,14 +222,6 @@ func (q *claimer) claimEvent(e *protocol.Event) {
 	e.Lease = q.attempt.times.firstLease()
 }
 
-// firstLease is the lease of a claim: at most max run.
-func (t times) firstLease() time.Duration {
-	if t.maxRun > 0 {
-		return min(t.lease, t.maxRun)
-	}
-	return t.lease
-}
-
 // applied reports whether the applied change made the caller the leader.
 func (q *claimer) applied(ctx context.Context, s protocol.Step, now *store.Record) (bool, error) {
 	switch s {
@@ -249,24 +238,6 @@ func (q *claimer) applied(ctx context.Context, s protocol.Step, now *store.Recor
 		return false, callerr.ErrInDoubt
 	}
 }
-
-// refusal returns the error of an answer that ends the call.
-func (c *Core) refusal(ctx context.Context, s protocol.Answer, current store.Record) error {
-	switch s {
-	case protocol.Mismatch:
-		c.emit(ctx, event.Mismatch, current, nil)
-		return callerr.ErrMismatch
-	case protocol.Newer:
-		return errNewer
-	case protocol.InDoubt:
-		return callerr.ErrInDoubt
-	default:
-		return fmt.Errorf("%w: the record's state %v is not known to this program", callerr.ErrUnavailable, current.State)
-	}
-}
-
-// errNewer is temporary: a process of the newer version can answer the call.
-var errNewer = fmt.Errorf("%w: a newer version of the program made the record, and this one cannot compare the request with it", callerr.ErrUnavailable)
 
 // readFirst reads the record before the claim, if that is worth a round trip: the
 // time in the key says that the record may be gone, recent calls met final records,
@@ -287,25 +258,4 @@ func (q *claimer) readFirst(ctx context.Context, current *store.Record) (err err
 	default:
 		return nil
 	}
-}
-
-// checkKeyAge returns ErrKeyExpired if there is no record and the key is too old to
-// be new.
-func (c *Core) checkKeyAge(ctx context.Context, call *Call) error {
-	if err := call.notByGeneration(); err != nil || !c.keyExpired(call) {
-		return err
-	}
-	var current store.Record
-	return c.newClaimer(call, protocol.Unset).readFirst(ctx, &current)
-}
-
-// keyExpired reports whether the time in the key is older than the retention, or in
-// the future.
-func (c *Core) keyExpired(call *Call) bool {
-	made := call.keyTime()
-	if made.IsZero() {
-		return false
-	}
-	age := c.options.Clock().Sub(made)
-	return age > c.options.times(call.op).retention || age < -call.op.skew
 }

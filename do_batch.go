@@ -92,10 +92,3 @@ func mayChange(v any) bool {
 	}
 	return canonical.SharesMemory(t)
 }
-
-type (
-	// sendFunc sends the statements with the record's change.
-	sendFunc func(ctx context.Context, change store.Change, hold bool) (store.SwapResult, store.Verdict, error)
-	// batchFunc returns the result and the function that sends the statements.
-	batchFunc func(ctx context.Context) (any, sendFunc, error)
-)

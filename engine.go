@@ -2,70 +2,13 @@ package semel
 
 import (
 	"context"
-	crand "crypto/rand"
-	"encoding/binary"
 	"fmt"
-	"math/rand/v2"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/semelgo/semel/internal/cache"
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/groupcommit"
-	"github.com/semelgo/semel/internal/lazyctx"
-	"github.com/semelgo/semel/internal/protocol"
-	"github.com/semelgo/semel/internal/timers"
 	"github.com/semelgo/semel/store"
-)
-
-// Engine runs operations once over a store whose transactions are of type Tx. Its
-// methods may be called concurrently. Close drains it.
-type Engine[Tx any] struct {
-	*Core
-}
-
-// Core is an [Engine] without the type of its transactions.
-type Core struct {
-	emitter
-
-	store     store.Store
-	inProcess store.InProcess // the store, if it implements InProcess
-	atomic    atomicFunc
-	swapTx    swapTxFunc
-	options   Options
-	// operations has the operations of the options, by name.
-	operations map[string]*operation
-	caps       store.Capabilities
-	// connections identifies the connections of the store's transactions: its
-	// Connections, or this engine if the store names none.
-	connections any
-	batching    batching
-	reader      reader
-	writer      writer
-	cache       cache.Cache
-	readHint    readHint
-	clock       clock.Clock // for the engine's own durations
-
-	inflight   inflightCalls
-	timers     timers.Queue
-	unrecorded unrecorded
-	orphaned   orphanedClaims
-	attempts
-
-	survives atomic.Uint32 // the last store.Failure that the store reported
-}
-
-// Runner is any engine. [Do], [Begin] and adapters take it.
-type Runner interface{ core() *Core }
-
-func (c *Core) core() *Core { return c }
-
-type (
-	runFunc    func(ctx context.Context, tx any, current store.SwapResult) (*store.Change, error)
-	atomicFunc func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error)
-	swapTxFunc func(ctx context.Context, tx any, changes []store.Change) ([]store.SwapResult, error)
 )
 
 // New returns an engine over s. It reads the store's Capabilities once. It rejects
@@ -145,37 +88,6 @@ func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 	return &Engine[Tx]{Core: c}, nil
 }
 
-// attempts counts the running calls, for which Close waits.
-type attempts struct {
-	open   atomic.Int64
-	closed atomic.Bool
-	over   sync.Once
-	empty  chan struct{} // closed after Close, when no call is running
-}
-
-// enter and close both write before they read, so that one of them sees the other.
-func (a *attempts) enter() error {
-	a.open.Add(1)
-	if a.closed.Load() {
-		a.leave()
-		return callerr.ErrClosed
-	}
-	return nil
-}
-
-func (a *attempts) leave() {
-	if a.open.Add(-1) == 0 && a.closed.Load() {
-		a.over.Do(func() { close(a.empty) })
-	}
-}
-
-// close refuses further calls.
-func (a *attempts) close() {
-	a.open.Add(1) // the last leave closes empty
-	a.closed.Store(true)
-	a.leave()
-}
-
 // Close refuses new calls with [ErrClosed], and waits for running attempts and for
 // unrecorded outcomes. If ctx ends first, Close returns its error; outcomes that
 // are still unrecorded remain in the Journal, if there is one, or are settled after
@@ -195,41 +107,4 @@ func (c *Core) Close(ctx context.Context) error {
 		return fmt.Errorf("wait for the store's answers: %w", err)
 	}
 	return nil
-}
-
-// newOwner returns a random number that no other write of a record has. It comes
-// from the operating system, because a copy of this process, from a snapshot of a
-// virtual machine for instance, would repeat the numbers of a generator in the
-// process.
-func newOwner() uint64 {
-	var b [8]byte
-	for {
-		_, _ = crand.Read(b[:])                                                    // never fails
-		if owner := binary.LittleEndian.Uint64(b[:]); owner >= protocol.MinOwner { // MarkOwner never makes it zero
-			return owner
-		}
-	}
-}
-
-// bounded returns a context for writes that must not end with the caller's context.
-func (c *Core) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, span := lazyctx.WithDetachedTimeout(ctx, c.options.RecordTimeout)
-	return ctx, span.End
-}
-
-// pause waits d, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// jitter returns a random duration between half of d and one and a half of d.
-func jitter(d time.Duration) time.Duration {
-	return d/2 + time.Duration(rand.Int64N(int64(d)+1))
 }

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
-	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -141,13 +139,4 @@ func (q *claimer) releaseWaiter() {
 		q.c.inflight.releaseWaiter()
 		q.attempt.waits = false
 	}
-}
-
-// replay answers from a final record.
-func (c *Core) replay(ctx context.Context, current store.Record) (*Outcome, error) {
-	c.emit(ctx, event.Replayed, current, nil)
-	if current.State == store.Failed {
-		return nil, &callerr.ReplayedError{Failure: codec.DecodeFailure(current.Outcome)}
-	}
-	return &Outcome{Record: current, Replayed: true}, nil
 }

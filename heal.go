@@ -33,17 +33,6 @@ func (q *claimer) look(ctx context.Context, current store.Record, e *protocol.Ev
 	return now, nil
 }
 
-// evidence calls the operation's probe and returns the outcome that it found, or
-// nil.
-func (c *Core) evidence(ctx context.Context, op *operation, current store.Record) ([]byte, error) {
-	result, found, err := op.policy.probe(ctx, Scope{text: current.Scope}, current.Key)
-	if err != nil || !found {
-		return nil, err
-	}
-	e, _ := c.outcome(result)
-	return e.Outcome, nil
-}
-
 // heal records the outcome that the evidence shows.
 func (c *Core) heal(ctx context.Context, current store.Record, outcome []byte, keep time.Duration) (bool, store.Record, error) {
 	e := protocol.Event{Step: protocol.StepHeal, Owner: newOwner(), Outcome: outcome, Expire: keep}

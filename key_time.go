@@ -4,8 +4,6 @@ import (
 	"encoding/hex"
 	"strings"
 	"time"
-
-	"github.com/semelgo/semel/store"
 )
 
 // UUIDv7Time returns the time in a UUID of version 7 (RFC 9562), for
@@ -55,39 +53,4 @@ func (o *operation) timeIn(key string) (time.Time, bool) {
 		return time.Time{}, true
 	}
 	return o.keyTime(key)
-}
-
-// RecordIDs returns the possible IDs of a key's record when the operation's KeyTime
-// is not known: the ID of a key without a time, and the ID of a UUIDv7 or ULID. It
-// is for tools; an engine that was given the operation knows the ID.
-func RecordIDs(operation string, scope Scope, key string) []store.ID {
-	ids := []store.ID{store.NewID(operation, scope.text, key)}
-	for _, read := range [...]func(string) (time.Time, bool){UUIDv7Time, ULIDTime} {
-		if made, ok := read(key); ok {
-			ids = append(ids, store.NewTimedID(operation, scope.text, key, made))
-		}
-	}
-	return ids
-}
-
-// recordIDs returns RecordIDs, or the only ID if the engine was given the
-// operation.
-func (c *Core) recordIDs(operation string, scope Scope, key string) []store.ID {
-	if op := c.operationNamed(operation); op != nil {
-		if op.generation > 0 {
-			_, ids := op.generationAt(c.options.Clock(), scope.text, key)
-			return ids[:]
-		}
-		if op.keyTime != nil {
-			made, ok := op.timeIn(key)
-			switch {
-			case !ok:
-				return nil
-			case !made.IsZero():
-				return []store.ID{store.NewTimedID(operation, scope.text, key, made)}
-			}
-			return []store.ID{store.NewID(operation, scope.text, key)}
-		}
-	}
-	return RecordIDs(operation, scope, key)
 }

@@ -189,20 +189,6 @@ func (o *operation) inline() bool {
 	return !o.policy.kind.ClaimsFirst(o.leaseSet)
 }
 
-type duration struct {
-	field string
-	value time.Duration
-}
-
-func notNegative(ds ...duration) error {
-	for _, d := range ds {
-		if d.value < 0 {
-			return callerr.Invalid(d.field, "is negative: "+d.value.String())
-		}
-	}
-	return nil
-}
-
 func visible(s string) bool {
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] > '~' {

@@ -67,32 +67,3 @@ func (r *reader) getAll(ctx context.Context, ids []store.ID) ([]store.Record, er
 	}
 	return nil, last
 }
-
-func recordOf(s store.SwapResult) store.Record {
-	if s.Record == nil {
-		return store.Record{}
-	}
-	return *s.Record
-}
-
-// recordAfter returns the record after change is applied.
-func recordAfter(change store.Change, before store.Record) store.Record {
-	applyTo(&change, &before)
-	return before
-}
-
-// applyTo applies change to r.
-func applyTo(change *store.Change, r *store.Record) {
-	priority, input, outcome := r.Priority, r.Input, r.Outcome
-	*r = change.To
-	r.Since = 0
-	if change.If != (store.Token{}) {
-		r.Priority = priority // written by the create, and never changed
-	}
-	if r.Input == nil {
-		r.Input = input
-	}
-	if r.Outcome == nil {
-		r.Outcome = outcome
-	}
-}

@@ -99,27 +99,6 @@ func notRedriven(why protocol.Answer) error {
 	}
 }
 
-// ownsKey reports whether the system, and not a caller, chose the record's key.
-func (c *Core) ownsKey(r store.Record) bool {
-	op := c.operationNamed(r.Operation)
-	return op != nil && op.retry != nil
-}
-
-// operationNamed returns the operation of a name that the engine was given, or nil.
-func (c *Core) operationNamed(name string) *operation {
-	return c.operations[name]
-}
-
-// checkDefinition returns an error if the engine was given another operation of the
-// same name. Records refer to operations by name, so one operation would answer for
-// the other.
-func (c *Core) checkDefinition(op *operation) error {
-	if given := c.operations[op.name]; given != nil && given != op {
-		return callerr.Invalid("Operations", "of the engine have another definition of "+op.name+": define an operation once and use that definition")
-	}
-	return nil
-}
-
 // redriveProgress returns the progress of a redriven record.
 func (c *Core) redriveProgress(current store.Record) []byte {
 	p, _ := codec.ProgressOf(current)

@@ -1,12 +1,9 @@
 package semel
 
 import (
-	"context"
-	"errors"
 	"time"
 
 	"github.com/semelgo/semel/internal/callerr"
-	"github.com/semelgo/semel/store"
 )
 
 // Retry defines how an operation is retried whose keys the system owns: tasks and
@@ -67,28 +64,4 @@ func (r *Retry) delay(err error, errors int) time.Duration {
 		return own
 	}
 	return max(r.Delay(errors), 0)
-}
-
-// interrupted reports whether an attempt ended because of its circumstances: the
-// store did not answer, or the process is stopping. Its error is then not counted.
-// A timeout of the attempt itself is counted, and so is a commit that the store
-// refused because of the function's writes. A transaction that was interrupted
-// while the function ran is counted as well, because the function may have caused
-// the interruption, and would then cause it every time.
-func interrupted(ctx context.Context, err error) bool {
-	tx, ok := errors.AsType[*callerr.TxError](err)
-	switch {
-	case ok && !tx.Ran:
-		return true
-	case ok && !errors.Is(tx.Err, store.ErrInterrupted):
-		return false
-	}
-	return ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) && !lostOwnLease(ctx)
-}
-
-// lostOwnLease reports whether ctx ended because its own attempt lost its lease.
-func lostOwnLease(ctx context.Context) bool {
-	lost, ok := errors.AsType[*callerr.LeaseLostError](context.Cause(ctx))
-	a, _ := AttemptOf(ctx)
-	return ok && lost.Of == a
 }

@@ -79,32 +79,32 @@ func (o *operation) exhausted(r store.Record, n uint32) error {
 	return nil
 }
 
-// exhausted checks the claimed record.
-func (a *Attempt) exhausted() error {
-	if a.call.op.retry == nil { // avoids loading the record
-		return nil
+// interrupted reports whether an attempt ended because of its circumstances: the
+// store did not answer, or the process is stopping. Its error is then not counted.
+// A timeout of the attempt itself is counted, and so is a commit that the store
+// refused because of the function's writes. A transaction that was interrupted
+// while the function ran is counted as well, because the function may have caused
+// the interruption, and would then cause it every time.
+func interrupted(ctx context.Context, err error) bool {
+	tx, ok := errors.AsType[*callerr.TxError](err)
+	switch {
+	case ok && !tx.Ran:
+		return true
+	case ok && !errors.Is(tx.Err, store.ErrInterrupted):
+		return false
 	}
-	return a.call.op.exhausted(a.Record(), a.token.Attempt)
+	return ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) && !lostOwnLease(ctx)
 }
 
-// Prepare must be called before the function of an attempt of [Core.Dequeue]. It
-// ends an attempt whose operation has crashed too often or whose key was cancelled,
-// and under [Fenced] raises the fence and looks the effect up. If it returns an
-// outcome or an error, the attempt has ended and its function must not run.
-func (a *Attempt) Prepare() (*Outcome, error) {
-	if err := a.exhausted(); err != nil {
-		return a.End(nil, err)
-	}
-	if why := a.cancelled(); why != nil {
-		return a.End(nil, callerr.NotCommitted(why))
-	}
-	return a.fence()
+// lostOwnLease reports whether ctx ended because its own attempt lost its lease.
+func lostOwnLease(ctx context.Context) bool {
+	lost, ok := errors.AsType[*callerr.LeaseLostError](context.Cause(ctx))
+	a, _ := AttemptOf(ctx)
+	return ok && lost.Of == a
 }
 
-// precheck is Prepare for a new attempt, whose key cannot have been cancelled.
-func (a *Attempt) precheck() (*Outcome, error) {
-	if err := a.exhausted(); err != nil {
-		return a.End(nil, err)
-	}
-	return a.fence()
+// crashed is the progress of an attempt whose lease has expired.
+func (c *Core) crashed(op *operation, r store.Record) []byte {
+	p, _ := codec.ProgressOf(r)
+	return c.progress(p.With(r.Attempt, codec.TryCrash, nil), op, r.ID)
 }

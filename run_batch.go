@@ -64,3 +64,10 @@ func (i *inline) build(ctx context.Context) (any, sendFunc, error) {
 	}
 	return i.batch(withOperation(ctx, *i.call, nil, nil))
 }
+
+type (
+	// sendFunc sends the statements with the record's change.
+	sendFunc func(ctx context.Context, change store.Change, hold bool) (store.SwapResult, store.Verdict, error)
+	// batchFunc returns the result and the function that sends the statements.
+	batchFunc func(ctx context.Context) (any, sendFunc, error)
+)

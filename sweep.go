@@ -8,7 +8,6 @@ import (
 
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
-	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -67,12 +66,6 @@ func (c *Core) sweepOperation(ctx context.Context, op *operation, limit int, swe
 		skip, limit = skip+stuck, limit-len(records)+stuck
 	}
 	return blind, nil
-}
-
-// crashed is the progress of an attempt whose lease has expired.
-func (c *Core) crashed(op *operation, r store.Record) []byte {
-	p, _ := codec.ProgressOf(r)
-	return c.progress(p.With(r.Attempt, codec.TryCrash, nil), op, r.ID)
 }
 
 // sweep settles one record, unless it has changed or another transaction holds it.

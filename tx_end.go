@@ -11,16 +11,6 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// txEnd is what is known after the transaction of an attempt has ended in a way
-// that must be settled.
-type txEnd struct {
-	current store.Record
-	err     error // instead of an outcome
-	// superseded means that another attempt has changed the record: it has the
-	// answer.
-	superseded bool
-}
-
 // unknownCommit settles a commit of change whose reply was lost. The proof is a
 // write to the same record: if it is applied, the commit can never be applied; if
 // the record has the token of change, it was.

@@ -26,12 +26,3 @@ func (c *Core) CheckWorker(op Declared, inTx bool) error {
 	}
 	return c.options.outlived(d)
 }
-
-// AbandonWith is [Attempt.Abandon] with the reason why the function did not return.
-// The reason is kept in the record's [Progress] and sent to the Observer. No mark
-// in it is evidence.
-func (a *Attempt) AbandonWith(why error) {
-	if !a.ended.Load() {
-		_, _ = a.End(nil, &callerr.AbandonedError{Why: why})
-	}
-}

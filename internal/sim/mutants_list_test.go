@@ -93,7 +93,7 @@ func furtherMutants() []mutant {
 		},
 		{
 			name: "fence not raised", plan: "fenced/faults", watch: "I1",
-			edits: []edit{{"attempt.go", "p.raise(a.ctx, a.call.scope, a.call.key, a.token.Attempt)", "error(nil)"}},
+			edits: []edit{{"prepare.go", "p.raise(a.ctx, a.call.scope, a.call.key, a.token.Attempt)", "error(nil)"}},
 		},
 		{
 			name: "attempt not counted", plan: "leased/faults", watch: "I5",
@@ -132,7 +132,7 @@ func lastMutants() []mutant {
 	return []mutant{
 		{
 			name: "error taken for proof", plan: "hold/replies", watch: "I2t",
-			edits: []edit{{"conclude.go", "proven = marked || rolledBack\n", "proven = true\n"}},
+			edits: []edit{{"proof.go", "proven = marked || rolledBack\n", "proven = true\n"}},
 		},
 		{
 			name: "scope left out", plan: "leased/scopes", watch: "I10",
@@ -147,7 +147,7 @@ func lastMutants() []mutant {
 		},
 		{
 			name: "healed without evidence", plan: "heal/faults", watch: "I3",
-			edits: []edit{{"heal.go", "if err != nil || !found {", "if err != nil || !found && current.ID == (store.ID{}) {"}},
+			edits: []edit{{"result.go", "if err != nil || !found {", "if err != nil || !found && current.ID == (store.ID{}) {"}},
 		},
 		{
 			name: "ambiguous commit told as ok", plan: "leased/faults", watch: "I3t",
@@ -155,7 +155,7 @@ func lastMutants() []mutant {
 		},
 		{
 			name: "a refusal taken to speak for all", plan: "atleastonce/replies", watch: "I2k",
-			edits: []edit{{"complete.go", "protocol.Verdict(proven, now.Tainted,", "protocol.Verdict(proven, false,"}},
+			edits: []edit{{"report.go", "protocol.Verdict(proven, now.Tainted,", "protocol.Verdict(proven, false,"}},
 		},
 		{
 			name: "nobody takes over", plan: "keyed/faults", watch: "I12",

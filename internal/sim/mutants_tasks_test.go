@@ -60,7 +60,7 @@ func triedMutants() []mutant {
 	return []mutant{
 		{
 			name: "lost claim given back while it runs", plan: "task-hold/overlap", watch: "I1",
-			edits: []edit{{"orphaned_claims.go", "if lost.run[r.ID] != r.Attempt {", "if r.Attempt > 0 {"}},
+			edits: []edit{{"dequeue_orphans.go", "if lost.run[r.ID] != r.Attempt {", "if r.Attempt > 0 {"}},
 		},
 		{
 			name: "lost claim counted as a crash", plan: "task-tx/batch", watch: "I15",
@@ -101,7 +101,7 @@ func triedMutants() []mutant {
 			name: "cancelling taken for the receiver's word", plan: "task-keyed/cancel", watch: "I2",
 			edits: []edit{
 				{"internal/protocol/conclude.go", "e.Answered && e.Cause == ByError\n", "e.Answered\n"},
-				{"conclude.go", "!snoozed && !cancelled && ", "!snoozed && (cancelled || !cancelled) && "},
+				{"proof.go", "!snoozed && !cancelled && ", "!snoozed && (cancelled || !cancelled) && "},
 			},
 		},
 	}
