@@ -16,6 +16,7 @@ import (
 	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/inbox"
 	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/sqlite"
 	"github.com/semelgo/semel/task"
 )
 
@@ -81,12 +82,13 @@ func (s *app) assemble(to hooks) (err error) {
 	return nil
 }
 
-// newEngine makes an engine. At the start of a server the database may be slow,
-// so the first call may take up to startBound.
+// newEngine makes an engine. At the start of a server the database may be slow or
+// locked, so the first call may take up to startBound.
 func newEngine(s store.TxStore[chatdb.Tx], o semel.Options) (*semel.Engine[chatdb.Tx], error) {
 	for deadline := time.Now().Add(startBound); ; {
 		e, err := semel.New(s, o)
-		if !errors.Is(err, context.DeadlineExceeded) || time.Now().After(deadline) {
+		late := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, sqlite.ErrBusy)
+		if !late || time.Now().After(deadline) {
 			return e, err
 		}
 	}

@@ -157,7 +157,9 @@ func person[Tx any](t *testing.T, s store.TxStore[Tx], err error) *semel.Core {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine, err := semel.New(s, semel.Options{Survive: store.NoFailure})
+	// The server may hold the locks of a database for longer than the default limit, while
+	// it recovers the log of a killed process.
+	engine, err := semel.New(s, semel.Options{Survive: store.NoFailure, RecordTimeout: patience})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,10 +17,10 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-	_ "modernc.org/sqlite" // the payment service's database, read by the test
 
 	payment "github.com/semelgo/semel/examples/payment/server"
 	"github.com/semelgo/semel/internal/realtest"
+	"github.com/semelgo/semel/store/sqlite"
 )
 
 // environment is everything around the shop: its database, its broker, the payment service
@@ -50,7 +50,7 @@ func newTown(t *testing.T) *environment {
 	charging := w.front(t, "charge", paymentService(t, file))
 	mailing := httptest.NewServer(http.HandlerFunc(w.takeMail))
 	t.Cleanup(mailing.Close)
-	if w.charges, err = sql.Open("sqlite", file); err != nil {
+	if w.charges, err = sqlite.Open(file); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.charges.Close() })

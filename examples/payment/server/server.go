@@ -22,6 +22,9 @@ import (
 	"github.com/semelgo/semel/store/sqlite"
 )
 
+// startBound limits how long a starting service waits for its database.
+const startBound = 30 * time.Second
+
 // grace is how long running requests may take to end when the server stops.
 const grace = 10 * time.Second
 
@@ -87,11 +90,7 @@ func open(ctx context.Context, c config, log *slog.Logger) (*service, error) {
 		return nil, err
 	}
 	s := &service{config: c, db: db, log: log}
-	_, err = db.ExecContext(ctx, schema)
-	if err == nil {
-		err = migrate.SQLite(ctx, db)
-	}
-	if err == nil {
+	if err = s.createTables(ctx); err == nil {
 		err = s.assemble() //nolint:contextcheck // semel.New bounds its one question itself
 	}
 	if err != nil {
@@ -101,15 +100,42 @@ func open(ctx context.Context, c config, log *slog.Logger) (*service, error) {
 	return s, nil
 }
 
+// createTables creates the tables that are missing. It waits for the write lock of
+// other processes.
+func (s *service) createTables(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startBound)
+	defer cancel()
+	for {
+		_, err := s.db.ExecContext(ctx, schema)
+		switch {
+		case err == nil:
+			return migrate.SQLite(ctx, s.db)
+		case ctx.Err() != nil || !sqlite.IsBusy(err): // busy: it has waited for the busy_timeout
+			return err
+		}
+	}
+}
+
 func (s *service) assemble() (err error) {
-	s.engine, err = semel.New(sqlite.New(s.db), semel.Options{
-		Observer: event.Slog(s.log), Operations: []semel.Declared{createCharge},
-	})
-	if err != nil {
+	if s.engine, err = s.newEngine(); err != nil {
 		return fmt.Errorf("start the engine: %w", err)
 	}
 	s.handler, err = s.routes()
 	return err
+}
+
+// newEngine makes the engine. On a slow or locked database the first call takes up to
+// startBound.
+func (s *service) newEngine() (*semel.Engine[*sql.Tx], error) {
+	for deadline := time.Now().Add(startBound); ; {
+		e, err := semel.New(sqlite.New(s.db), semel.Options{
+			Observer: event.Slog(s.log), Operations: []semel.Declared{createCharge},
+		})
+		late := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, sqlite.ErrBusy)
+		if !late || time.Now().After(deadline) {
+			return e, err
+		}
+	}
 }
 
 // serve handles requests until ctx ends. Then it waits for running requests.

@@ -10,8 +10,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/semelgo/semel/examples/payment/server"
+	"github.com/semelgo/semel/store/sqlite"
 )
 
 // run serves the database in file until stop is called.
@@ -197,5 +199,26 @@ func TestFlagsAreChecked(t *testing.T) {
 		if code != row.code || !strings.Contains(out.String()+errs.String(), row.names) {
 			t.Errorf("%v: code %d, said %q %q; want %d and %q", row.args, code, &out, &errs, row.code, row.names)
 		}
+	}
+}
+
+// TestStartWaitsForTheWriteLock: another process holds the write lock for longer than
+// the busy_timeout while the service starts.
+func TestStartWaitsForTheWriteLock(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "payment.db")
+	db, err := sqlite.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(3*time.Second, func() { _ = tx.Rollback() })
+	url, _ := run(t, file)
+	if a := ask(t, url, "POST /v1/charges", "shop", `"k"`, `{"amount":1,"currency":"EUR","reference":"r"}`); a.status != http.StatusCreated {
+		t.Errorf("a charge: %d %s", a.status, a.body)
 	}
 }
