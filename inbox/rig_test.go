@@ -4,24 +4,20 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
-	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
-	"github.com/semelgo/semel/migrate"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/store/postgres"
-	"github.com/semelgo/semel/store/sqlite"
+	"github.com/semelgo/semel/store/storetest"
 )
 
 // rig is a store with a table of effects without a unique constraint, so that
@@ -80,86 +76,28 @@ func inMemory(*testing.T) *rig[*memory.Tx] {
 
 func inMemoryAt() (*rig[*memory.Tx], *clock) {
 	c := &clock{now: time.Now()}
-	s := memory.New(memory.Options{Now: c.Now})
-	var tried atomic.Int64
-	return &rig[*memory.Tx]{
-		store: s,
-		effect: func(_ context.Context, tx *memory.Tx, name string) error {
-			return tx.Put(fmt.Sprint(name, "#", tried.Add(1)), nil)
-		},
-		effects: func(name string) (n int) {
-			for i := range tried.Load() {
-				if _, there := s.Value(fmt.Sprint(name, "#", i+1)); there {
-					n++
-				}
-			}
-			return n
-		},
-	}, c
+	return newRig(ledger.Memory(memory.Options{Now: c.Now}), ""), c
 }
 
 func inSQLite(t *testing.T) *rig[*sql.Tx] {
 	t.Helper()
-	db, err := sqlite.Open(filepath.Join(t.TempDir(), "inbox.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	if err := migrate.SQLite(t.Context(), db); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.ExecContext(t.Context(), `create table effects (name text not null)`); err != nil {
-		t.Fatal(err)
-	}
-	return &rig[*sql.Tx]{
-		store: sqlite.New(db),
-		effect: func(ctx context.Context, tx *sql.Tx, name string) error {
-			_, err := tx.ExecContext(ctx, `insert into effects values (?)`, name)
-			return err
-		},
-		effects: func(name string) (n int) {
-			row := db.QueryRowContext(context.Background(), `select count(*) from effects where name = ?`, name)
-			if err := row.Scan(&n); err != nil {
-				t.Errorf("count effects: %v", err)
-			}
-			return n
-		},
-	}
+	return newRig(ledger.SQLite(t), "")
 }
 
 // inPostgres opens one database of a server for all tests that use it.
 func inPostgres(t *testing.T) func(*testing.T) *rig[pgx.Tx] {
 	t.Helper()
-	pool, err := pgxpool.New(t.Context(), realtest.Postgres(t).Database(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
-	if err := migrate.Postgres(t.Context(), pool); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := pool.Exec(t.Context(), `create table effects (name text not null)`); err != nil {
-		t.Fatal(err)
-	}
-	s, err := postgres.New(pool, postgres.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return func(t *testing.T) *rig[pgx.Tx] {
-		return &rig[pgx.Tx]{
-			store: s,
-			effect: func(ctx context.Context, tx pgx.Tx, name string) error {
-				_, err := tx.Exec(ctx, `insert into effects values ($1)`, t.Name()+name)
-				return err
-			},
-			effects: func(name string) (n int) {
-				row := pool.QueryRow(context.Background(), `select count(*) from effects where name = $1`, t.Name()+name)
-				if err := row.Scan(&n); err != nil {
-					t.Errorf("count effects: %v", err)
-				}
-				return n
-			},
-		}
+	url := realtest.Postgres(t).Database(t)
+	s := ledger.Postgres(t, url, url, postgres.Options{})
+	return func(t *testing.T) *rig[pgx.Tx] { return newRig(s, t.Name()) }
+}
+
+// newRig returns a rig over s, whose effects have names with a prefix.
+func newRig[Tx any](s storetest.Subject[Tx], prefix string) *rig[Tx] {
+	return &rig[Tx]{
+		store:   s.Store,
+		effect:  func(ctx context.Context, tx Tx, name string) error { return s.Effect(ctx, tx, prefix+name) },
+		effects: func(name string) int { return s.Effects(prefix + name) },
 	}
 }
 

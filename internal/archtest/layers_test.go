@@ -78,10 +78,11 @@ func layers() map[string]layer {
 		"gateway":      surfaces,
 		"internal/sim": surfaces,
 
-		"cmd/":      programs,
-		"examples/": programs,
-		"bench":     programs,
-		"test":      programs,
+		"cmd/":            programs,
+		"examples/":       programs,
+		"internal/ledger": programs,
+		"bench":           programs,
+		"test":            programs,
 
 		"internal/archtest": repositoryTests,
 		"internal/doctest":  repositoryTests,

@@ -3,7 +3,6 @@ package boundary_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"testing"
 	"time"
@@ -135,16 +134,7 @@ func outerModes() map[string]outerMode {
 // TestRule14InnerEndingDecidesNothing: however an inner call ends, the outer operation
 // ends as with any other error of its function.
 func TestRule14InnerEndingDecidesNothing(t *testing.T) {
-	t.Parallel()
-	for wayName, by := range outerModes() {
-		for endingName, end := range innerCalls() {
-			for shapeName, shape := range errorForms() {
-				t.Run(fmt.Sprintf("%s/%s/%s", wayName, endingName, shapeName), func(t *testing.T) {
-					bubble(t, func(t *testing.T) { testInnerCall(t, by, end, shape) })
-				})
-			}
-		}
-	}
+	eachInnerCall(t, outerModes(), testInnerCall)
 }
 
 // body is the function of an outer operation. It makes one effect and then the

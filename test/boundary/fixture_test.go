@@ -3,6 +3,7 @@ package boundary_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -122,6 +123,22 @@ func (b *brokenStore) Atomic(ctx context.Context, id store.ID, hold bool,
 }
 
 var errRolledBack = errors.New("rolled back")
+
+// eachInnerCall runs test in a bubble for each outer operation, each end of an inner
+// call, and each form of its error.
+func eachInnerCall[By any](t *testing.T, outer map[string]By, test func(*testing.T, By, innerCall, func(error) error)) {
+	t.Helper()
+	t.Parallel()
+	for outerName, by := range outer {
+		for endingName, end := range innerCalls() {
+			for formName, form := range errorForms() {
+				t.Run(fmt.Sprintf("%s/%s/%s", outerName, endingName, formName), func(t *testing.T) {
+					bubble(t, func(t *testing.T) { test(t, by, end, form) })
+				})
+			}
+		}
+	}
+}
 
 // bubble runs test in a synctest bubble, where waiting takes no time.
 func bubble(t *testing.T, test func(t *testing.T)) {

@@ -3,7 +3,6 @@ package boundary_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -45,16 +44,7 @@ func codeOf(t *testing.T, answer *httptest.ResponseRecorder) string {
 // TestInnerEndingDecidesNothingForEndpoints: however an inner call ends, the client
 // of an endpoint gets the outcome of the outer operation.
 func TestInnerEndingDecidesNothingForEndpoints(t *testing.T) {
-	t.Parallel()
-	for wayName, by := range outerModes() {
-		for endingName, end := range innerCalls() {
-			for shapeName, shape := range errorForms() {
-				t.Run(fmt.Sprintf("%s/%s/%s", wayName, endingName, shapeName), func(t *testing.T) {
-					bubble(t, func(t *testing.T) { testEndpoint(t, by, end, shape) })
-				})
-			}
-		}
-	}
+	eachInnerCall(t, outerModes(), testEndpoint)
 }
 
 func testEndpoint(t *testing.T, by outerMode, end innerCall, shape func(error) error) {
@@ -173,16 +163,7 @@ func middlewares() map[string]middleware {
 // TestInnerEndingDecidesNothingForMiddleware: however an inner call ends, the status that
 // the handler answers decides, and nothing else.
 func TestInnerEndingDecidesNothingForMiddleware(t *testing.T) {
-	t.Parallel()
-	for middlewareName, by := range middlewares() {
-		for endingName, end := range innerCalls() {
-			for shapeName, shape := range errorForms() {
-				t.Run(fmt.Sprintf("%s/%s/%s", middlewareName, endingName, shapeName), func(t *testing.T) {
-					bubble(t, func(t *testing.T) { testMiddleware(t, by, end, shape) })
-				})
-			}
-		}
-	}
+	eachInnerCall(t, middlewares(), testMiddleware)
 }
 
 func testMiddleware(t *testing.T, by middleware, end innerCall, shape func(error) error) {

@@ -2,7 +2,6 @@ package boundary_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -57,16 +56,7 @@ func deliveries() map[string]delivery {
 // TestInnerEndingDecidesNothingForMessages: however an inner call ends, the message is
 // handled as after any other error of its handler.
 func TestInnerEndingDecidesNothingForMessages(t *testing.T) {
-	t.Parallel()
-	for deliveryName, by := range deliveries() {
-		for endingName, end := range innerCalls() {
-			for shapeName, shape := range errorForms() {
-				t.Run(fmt.Sprintf("%s/%s/%s", deliveryName, endingName, shapeName), func(t *testing.T) {
-					bubble(t, func(t *testing.T) { testDelivery(t, by, end, shape) })
-				})
-			}
-		}
-	}
+	eachInnerCall(t, deliveries(), testDelivery)
 }
 
 func testDelivery(t *testing.T, by delivery, end innerCall, shape func(error) error) {

@@ -2,7 +2,6 @@ package boundary_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -56,16 +55,7 @@ func taskModes() map[string]taskMode {
 // TestInnerEndingDecidesNothingForTasks: however an inner call ends, the task is tried
 // again as after any other error of its function, and counts it.
 func TestInnerEndingDecidesNothingForTasks(t *testing.T) {
-	t.Parallel()
-	for workName, by := range taskModes() {
-		for endingName, end := range innerCalls() {
-			for shapeName, shape := range errorForms() {
-				t.Run(fmt.Sprintf("%s/%s/%s", workName, endingName, shapeName), func(t *testing.T) {
-					bubble(t, func(t *testing.T) { testTask(t, by, end, shape) })
-				})
-			}
-		}
-	}
+	eachInnerCall(t, taskModes(), testTask)
 }
 
 func testTask(t *testing.T, by taskMode, end innerCall, shape func(error) error) {

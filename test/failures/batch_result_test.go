@@ -8,6 +8,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 )
 
@@ -21,7 +22,7 @@ func TestBatchThatReturnsItsID(t *testing.T) {
 	t.Attr("engine", "postgres")
 	url := realtest.Postgres(t).Database(t)
 	w := newFixture(t, inPostgres(t, url, url), "returning")
-	if _, err := pool(t, url).Exec(t.Context(), `CREATE TABLE orders (id int GENERATED ALWAYS AS IDENTITY, amount int)`); err != nil {
+	if _, err := ledger.Pool(t, url).Exec(t.Context(), `CREATE TABLE orders (id int GENERATED ALWAYS AS IDENTITY, amount int)`); err != nil {
 		t.Fatal(err)
 	}
 	e := w.process(t, w.Store)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 )
 
@@ -26,7 +27,7 @@ func TestDeadlockedHandlersBothAnswer(t *testing.T) {
 			t.Parallel()
 			url := realtest.Postgres(t).Database(t)
 			w := newFixture(t, inPostgres(t, url, url), "deadlock")
-			if _, err := pool(t, url).Exec(t.Context(), `
+			if _, err := ledger.Pool(t, url).Exec(t.Context(), `
 create table accounts (name text primary key, n int not null); insert into accounts values ('a', 0), ('b', 0)`); err != nil {
 				t.Fatal(err)
 			}
@@ -65,7 +66,7 @@ create table accounts (name text primary key, n int not null); insert into accou
 				t.Error("no transaction was run again: there was no deadlock")
 			}
 			var sum int
-			if err := pool(t, url).QueryRow(t.Context(), `select sum(n) from accounts`).Scan(&sum); err != nil || sum != 4 {
+			if err := ledger.Pool(t, url).QueryRow(t.Context(), `select sum(n) from accounts`).Scan(&sum); err != nil || sum != 4 {
 				t.Errorf("the accounts hold %d, %v, want 4", sum, err)
 			}
 		})

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/migrate"
 	"github.com/semelgo/semel/store"
@@ -23,7 +24,7 @@ import (
 func TestLockedRowDoesNotDelayOtherRecords(t *testing.T) {
 	t.Parallel()
 	t.Attr("engine", "postgres")
-	p := pool(t, realtest.Postgres(t).Database(t))
+	p := ledger.Pool(t, realtest.Postgres(t).Database(t))
 	if err := migrate.Postgres(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}

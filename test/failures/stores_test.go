@@ -1,17 +1,15 @@
 package failures_test
 
 import (
-	"context"
-	"database/sql"
-	"fmt"
-	"path/filepath"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/semelgo/semel/migrate"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel/internal/ledger"
+	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store/memory"
-	"github.com/semelgo/semel/store/sqlite"
+	"github.com/semelgo/semel/store/postgres"
 	"github.com/semelgo/semel/store/storetest"
 )
 
@@ -25,63 +23,29 @@ type database[Tx any] struct {
 
 func TestMemory(t *testing.T) {
 	t.Parallel()
-	s := memory.New(memory.Options{})
-	l := &effectLedger{store: s}
-	failureClasses(t, database[*memory.Tx]{
-		Subject: storetest.Subject[*memory.Tx]{Store: s, Effect: l.effect, Effects: l.effects},
-		Lease:   500 * time.Millisecond,
-	})
-}
-
-// effectLedger counts effects in a memory store: each effect is a separate value,
-// so that two effects count as two.
-type effectLedger struct {
-	store *memory.Store
-	tried atomic.Int64
-}
-
-func (l *effectLedger) effect(_ context.Context, tx *memory.Tx, key string) error {
-	return tx.Put(fmt.Sprintf("%s#%d", key, l.tried.Add(1)), nil)
-}
-
-func (l *effectLedger) effects(key string) (n int) {
-	for i := range l.tried.Load() {
-		if _, committed := l.store.Value(fmt.Sprintf("%s#%d", key, i+1)); committed {
-			n++
-		}
-	}
-	return n
+	failureClasses(t, onSubject(ledger.Memory(memory.Options{}), 500*time.Millisecond))
 }
 
 func TestSQLite(t *testing.T) {
 	t.Parallel()
 	t.Attr("engine", "sqlite")
-	db, err := sqlite.Open(filepath.Join(t.TempDir(), "failures.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	if err := migrate.SQLite(t.Context(), db); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.ExecContext(t.Context(), `CREATE TABLE effects (key TEXT NOT NULL)`); err != nil {
-		t.Fatal(err)
-	}
-	failureClasses(t, database[*sql.Tx]{
-		Subject: storetest.Subject[*sql.Tx]{
-			Store: sqlite.New(db),
-			Effect: func(ctx context.Context, tx *sql.Tx, key string) error {
-				_, err := tx.ExecContext(ctx, `INSERT INTO effects (key) VALUES (?)`, key)
-				return err
-			},
-			Effects: func(key string) (n int) {
-				row := db.QueryRowContext(context.Background(), `SELECT count(*) FROM effects WHERE key = ?`, key)
-				if err := row.Scan(&n); err != nil {
-					t.Errorf("count effects: %v", err)
-				}
-				return n
-			},
-		},
-		Lease: 500 * time.Millisecond,
-	})
+	failureClasses(t, onSubject(ledger.SQLite(t), 500*time.Millisecond))
+}
+
+func TestPostgres(t *testing.T) {
+	t.Parallel()
+	t.Attr("engine", "postgres")
+	url := realtest.Postgres(t).Database(t)
+	failureClasses(t, inPostgres(t, url, url))
+}
+
+// inPostgres returns a new database at url, which the engine reaches by another
+// address; effects are counted directly.
+func inPostgres(t testing.TB, url, by string) database[pgx.Tx] {
+	t.Helper()
+	return onSubject(ledger.Postgres(t, url, by, postgres.Options{}), 2*time.Second)
+}
+
+func onSubject[Tx any](s storetest.Subject[Tx], lease time.Duration) database[Tx] {
+	return database[Tx]{Subject: s, Lease: lease}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/migrate"
 	"github.com/semelgo/semel/store"
@@ -52,7 +53,7 @@ func killedServer(t *testing.T, l lossySetting) {
 	// The delay is that of the process that flushes asynchronous commits; the
 	// longest delay leaves the most time for the kill.
 	server := realtest.OwnPostgres(t, "fsync=on", "full_page_writes=on", "synchronous_commit=on", "wal_writer_delay=10s")
-	p := pool(t, server.Database(t))
+	p := ledger.Pool(t, server.Database(t))
 	if err := migrate.Postgres(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}

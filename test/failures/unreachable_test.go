@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/migrate"
 	"github.com/semelgo/semel/store"
@@ -42,7 +43,7 @@ func TestUnreachablePostgres(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := pool(t, realtest.Postgres(t).Database(t))
+			p := ledger.Pool(t, realtest.Postgres(t).Database(t))
 			if err := migrate.Postgres(t.Context(), p); err != nil {
 				t.Fatal(err)
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 )
@@ -39,7 +40,7 @@ func newProxiedFixture(t *testing.T) *proxiedFixture {
 	url := server.Database(t)
 	proxy := realtest.NewProxy(t, server.Addr())
 	w := newFixture(t, inPostgres(t, url, proxy.URL(url)), "wire")
-	return &proxiedFixture{fixture: w, proxy: proxy, direct: pool(t, url)}
+	return &proxiedFixture{fixture: w, proxy: proxy, direct: ledger.Pool(t, url)}
 }
 
 // inTx runs one operation whose effect is in the record's database.

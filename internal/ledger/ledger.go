@@ -1,0 +1,121 @@
+// Package ledger gives tests stores with a table of effects in the same database. The
+// table has no unique constraint, so that an effect that happens twice counts as two.
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semelgo/semel/migrate"
+	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/store/postgres"
+	"github.com/semelgo/semel/store/sqlite"
+	"github.com/semelgo/semel/store/storetest"
+)
+
+const createTable = `CREATE TABLE effects (key TEXT NOT NULL)`
+
+// Memory returns a memory store. Each effect is a value of its own.
+func Memory(o memory.Options) storetest.Subject[*memory.Tx] {
+	s := memory.New(o)
+	var tried atomic.Int64
+	name := func(key string, n int64) string { return fmt.Sprintf("%s#%d", key, n) }
+	return storetest.Subject[*memory.Tx]{
+		Store: s,
+		Effect: func(_ context.Context, tx *memory.Tx, key string) error {
+			return tx.Put(name(key, tried.Add(1)), nil)
+		},
+		Effects: func(key string) (n int) {
+			for i := range tried.Load() {
+				if _, committed := s.Value(name(key, i+1)); committed {
+					n++
+				}
+			}
+			return n
+		},
+	}
+}
+
+// SQLite returns a store in a new file.
+func SQLite(tb testing.TB) storetest.Subject[*sql.Tx] {
+	tb.Helper()
+	db, err := sqlite.Open(filepath.Join(tb.TempDir(), "ledger.db"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = db.Close() })
+	if err := migrate.SQLite(tb.Context(), db); err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := db.ExecContext(tb.Context(), createTable); err != nil {
+		tb.Fatal(err)
+	}
+	return storetest.Subject[*sql.Tx]{
+		Store: sqlite.New(db),
+		Effect: func(ctx context.Context, tx *sql.Tx, key string) error {
+			_, err := tx.ExecContext(ctx, `INSERT INTO effects (key) VALUES (?)`, key)
+			return err
+		},
+		Effects: func(key string) (n int) {
+			row := db.QueryRowContext(context.Background(), `SELECT count(*) FROM effects WHERE key = ?`, key)
+			if err := row.Scan(&n); err != nil {
+				tb.Errorf("count effects: %v", err)
+			}
+			return n
+		},
+	}
+}
+
+// Postgres returns a store in the new database at url. The store reaches it at the
+// address by; the effects are counted at url.
+func Postgres(tb testing.TB, url, by string, o postgres.Options) storetest.Subject[pgx.Tx] {
+	tb.Helper()
+	direct := Pool(tb, url)
+	if err := migrate.Postgres(tb.Context(), direct); err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := direct.Exec(tb.Context(), createTable); err != nil {
+		tb.Fatal(err)
+	}
+	s, err := postgres.New(Pool(tb, by), o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return storetest.Subject[pgx.Tx]{
+		Store: s,
+		Effect: func(ctx context.Context, tx pgx.Tx, key string) error {
+			_, err := tx.Exec(ctx, `INSERT INTO effects (key) VALUES ($1)`, key)
+			return err
+		},
+		Effects: func(key string) (n int) {
+			row := direct.QueryRow(context.Background(), `SELECT count(*) FROM effects WHERE key = $1`, key)
+			if err := row.Scan(&n); err != nil {
+				tb.Errorf("count effects: %v", err)
+			}
+			return n
+		},
+	}
+}
+
+// Pool connects to url. The pool is closed when the test ends.
+func Pool(tb testing.TB, url string) *pgxpool.Pool {
+	tb.Helper()
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	config.MaxConns = 12 // the same on machines with any number of processors
+	pool, err := pgxpool.NewWithConfig(tb.Context(), config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(pool.Close)
+	return pool
+}
