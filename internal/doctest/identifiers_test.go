@@ -3,9 +3,14 @@ package doctest_test
 import (
 	"cmp"
 	"go/ast"
+	"go/importer"
 	"go/parser"
 	"go/token"
+	"go/types"
+	"io"
 	"os"
+	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -52,13 +57,71 @@ func TestIdentifiersExist(t *testing.T) {
 	}
 }
 
+// exportsOfPublished reads the packages as the compiler has written them.
 func exportsOfPublished(t *testing.T) map[string]exported {
 	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}", "./...")
+	cmd.Dir = root(t)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	files := make(map[string]string)
+	for line := range strings.Lines(string(out)) {
+		name, file, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		files[name] = file
+	}
+	compiled := importer.ForCompiler(token.NewFileSet(), "gc", func(name string) (io.ReadCloser, error) { return os.Open(files[name]) })
 	all := make(map[string]exported, len(published))
 	for name, dir := range published {
-		all[name] = exportsOf(t, filepath.Join(root(t), dir))
+		p, err := compiled.Import(path.Join("github.com/semelgo/semel", dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = exportsOf(p)
 	}
 	return all
+}
+
+func exportsOf(p *types.Package) exported {
+	found := exported{}
+	for _, name := range p.Scope().Names() {
+		o := p.Scope().Lookup(name)
+		found.add(name, o)
+		if _, isType := o.(*types.TypeName); !isType {
+			continue
+		}
+		for _, methods := range []*types.MethodSet{types.NewMethodSet(o.Type()), types.NewMethodSet(types.NewPointer(o.Type()))} {
+			for m := range methods.Methods() {
+				found.add(name+"."+m.Obj().Name(), m.Obj())
+			}
+		}
+		found.fields(name, o.Type())
+	}
+	return found
+}
+
+func (e exported) add(id string, o types.Object) {
+	if o.Exported() {
+		e[id] = true
+	}
+}
+
+// fields adds the fields of a struct, including those of embedded ones.
+func (e exported) fields(name string, of types.Type) {
+	if pointer, ok := of.Underlying().(*types.Pointer); ok {
+		of = pointer.Elem()
+	}
+	s, ok := of.Underlying().(*types.Struct)
+	if !ok {
+		return
+	}
+	for f := range s.Fields() {
+		e.add(name+"."+f.Name(), f)
+		if f.Embedded() {
+			e.fields(name, f.Type())
+		}
+	}
 }
 
 // docLink finds [Name], [Type.Member] and [package.Name] in a comment. It ignores type
@@ -108,128 +171,4 @@ func filesOf(t *testing.T, dir string) (files []*ast.File) {
 		files = append(files, file)
 	}
 	return files
-}
-
-// exportsOf reads the package in dir.
-func exportsOf(t *testing.T, dir string) exported {
-	t.Helper()
-	found := exported{}
-	embeds := map[string][]string{}
-	for _, file := range filesOf(t, dir) {
-		found.aliases(t, file)
-		for _, d := range file.Decls {
-			switch d := d.(type) {
-			case *ast.FuncDecl:
-				found.add(receiver(d), d.Name.Name)
-			case *ast.GenDecl:
-				for _, s := range d.Specs {
-					found.declared(s, embeds)
-				}
-			}
-		}
-	}
-	for range 3 { // an embedded type may embed another
-		for outer, inner := range embeds {
-			for _, of := range inner {
-				for id := range found {
-					if m, is := strings.CutPrefix(id, of+"."); is {
-						found[outer+"."+m] = true
-					}
-				}
-			}
-		}
-	}
-	return found
-}
-
-func (e exported) add(of, name string) {
-	switch {
-	case !ast.IsExported(name):
-	case of != "":
-		e[of+"."+name] = true
-	default:
-		e[name] = true
-	}
-}
-
-func (e exported) declared(s ast.Spec, embeds map[string][]string) {
-	switch s := s.(type) {
-	case *ast.ValueSpec:
-		for _, n := range s.Names {
-			e.add("", n.Name)
-		}
-	case *ast.TypeSpec:
-		e.add("", s.Name.Name)
-		var fields *ast.FieldList
-		switch t := s.Type.(type) {
-		case *ast.StructType:
-			fields = t.Fields
-		case *ast.InterfaceType:
-			fields = t.Methods
-		default:
-			return
-		}
-		for _, f := range fields.List {
-			for _, n := range f.Names {
-				e.add(s.Name.Name, n.Name)
-			}
-			if len(f.Names) == 0 {
-				name := typeName(f.Type)
-				e.add(s.Name.Name, name)
-				embeds[s.Name.Name] = append(embeds[s.Name.Name], name)
-			}
-		}
-	}
-}
-
-// aliases adds the members of the types of our packages that a file has aliases of.
-func (e exported) aliases(t *testing.T, file *ast.File) {
-	t.Helper()
-	ast.Inspect(file, func(n ast.Node) bool {
-		alias, ok := n.(*ast.TypeSpec)
-		if !ok || !alias.Assign.IsValid() {
-			return true
-		}
-		of, ok := alias.Type.(*ast.SelectorExpr)
-		if !ok {
-			return true
-		}
-		for _, i := range file.Imports {
-			dir, ours := strings.CutPrefix(strings.Trim(i.Path.Value, `"`), "github.com/semelgo/semel/")
-			if !ours || filepath.Base(dir) != of.X.(*ast.Ident).Name {
-				continue
-			}
-			for id := range exportsOf(t, filepath.Join(root(t), dir)) {
-				if m, is := strings.CutPrefix(id, of.Sel.Name+"."); is {
-					e[alias.Name.Name+"."+m] = true
-				}
-			}
-		}
-		return true
-	})
-}
-
-// receiver returns the name of the type of a method, and "" for a function.
-func receiver(d *ast.FuncDecl) string {
-	if d.Recv == nil {
-		return ""
-	}
-	return typeName(d.Recv.List[0].Type)
-}
-
-func typeName(e ast.Expr) string {
-	switch e := e.(type) {
-	case *ast.Ident:
-		return e.Name
-	case *ast.StarExpr:
-		return typeName(e.X)
-	case *ast.IndexExpr:
-		return typeName(e.X)
-	case *ast.IndexListExpr:
-		return typeName(e.X)
-	case *ast.SelectorExpr:
-		return e.Sel.Name
-	default:
-		return ""
-	}
 }

@@ -126,16 +126,26 @@ func TestPausedServerIsSilent(t *testing.T) {
 	t.Parallel()
 	s := realtest.OwnPostgres(t)
 	conn := connect(t, s.URL())
+	mustBeSilentWhilePaused(t, s, func() error { return conn.Ping(t.Context()) })
+}
+
+// mustBeSilentWhilePaused requires that a server answers a question after its pause.
+func mustBeSilentWhilePaused(t *testing.T, s interface {
+	Pause()
+	Resume()
+}, ask func() error,
+) {
+	t.Helper()
 	s.Pause()
-	asked := make(chan error, 1)
-	go func() { asked <- conn.Ping(t.Context()) }()
+	answered := make(chan error, 1)
+	go func() { answered <- ask() }()
 	select {
-	case err := <-asked:
+	case err := <-answered:
 		t.Errorf("the paused server answered: %v", err)
 	case <-time.After(100 * time.Millisecond):
 	}
 	s.Resume()
-	if err := <-asked; err != nil {
+	if err := <-answered; err != nil {
 		t.Errorf("after the pause: %v", err)
 	}
 }
@@ -170,16 +180,20 @@ func TestSharedServerCannotBeKilled(t *testing.T) {
 	t.Parallel()
 	v := &recordingTB{TB: t}
 	s := realtest.Postgres(v)
-	for name, act := range map[string]func(){
-		"kill": s.Kill, "pause": s.Pause, "resume": s.Resume, "stop": func() { s.Stop(realtest.Fast) },
-	} {
+	mustRefuse(t, v, s.Kill, s.Pause, s.Resume, func() { s.Stop(realtest.Fast) })
+	if err := connect(t, s.URL()).Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// mustRefuse requires that each act fails the test of a shared server.
+func mustRefuse(t *testing.T, v *recordingTB, acts ...func()) {
+	t.Helper()
+	for i, act := range acts {
 		v.erred = ""
 		act()
 		if v.erred == "" {
-			t.Errorf("%s is allowed", name)
+			t.Errorf("act %d is allowed", i)
 		}
-	}
-	if err := connect(t, s.URL()).Ping(t.Context()); err != nil {
-		t.Error(err)
 	}
 }

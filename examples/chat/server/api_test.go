@@ -106,7 +106,7 @@ func TestRefusals(t *testing.T) {
 	long := func(n int) string { return strings.Repeat("é", n) }
 	huge := `{"name":"` + strings.Repeat("x", 1<<20) + `"}`
 	// A JSON schema cannot express these.
-	unsayable := []string{"field twice", "member too large", "body and more", "body not UTF-8", "key too long"}
+	unsayable := []string{"field twice", "member too large", "body and more", "body not UTF-8", "key too long", "key unfinished"}
 	tests := map[string]struct {
 		request
 		status      int
@@ -146,6 +146,9 @@ func TestRefusals(t *testing.T) {
 		"key too long": {
 			with(post("/v1/groups", `{"name":"a"}`), func(q *request) { q.key = strings.Repeat("k", 256) }),
 			400, "key_malformed", "Idempotency-Key",
+		},
+		"key unfinished": {
+			with(post("/v1/groups", `{"name":"a"}`), func(q *request) { q.key = `"unfinished` }), 400, "key_malformed", "Idempotency-Key",
 		},
 		"no token": {with(post("/v1/groups", `{"name":"a"}`), func(q *request) { q.as = user{} }), 401, "unauthenticated", "Authorization"},
 		"unknown token": {
@@ -189,9 +192,14 @@ func TestRefusals(t *testing.T) {
 			w.wantDocumented(t, p)
 		})
 	}
-	a := w.send(t, post("/v1/groups", `{"name":"at last"}`)).want(t, http.StatusCreated, "")
+	last := post("/v1/groups", `{"name":"at last"}`)
+	a := w.send(t, last).want(t, http.StatusCreated, "")
 	if a.Replayed {
 		t.Error("a refused request has used the key up")
+	}
+	last.key = `"` + key + `"` // the quoted form of the same key
+	if b := w.send(t, last); b.Body != a.Body || !b.Replayed {
+		t.Errorf("the raw and the quoted key: %q and %q, replayed %v", a.Body, b.Body, b.Replayed)
 	}
 }
 

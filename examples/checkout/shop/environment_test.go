@@ -136,21 +136,7 @@ func (w *environment) charged(t *testing.T) map[string]int {
 		t.Fatal(err)
 	}
 	defer func() { _ = rows.Close() }()
-	n := make(map[string]int)
-	for rows.Next() {
-		var (
-			order string
-			count int
-		)
-		if err := rows.Scan(&order, &count); err != nil {
-			t.Fatal(err)
-		}
-		n[order] = count
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return counts(t, rows)
 }
 
 // rows counts, for each order, the rows of one of the shop's tables.
@@ -161,6 +147,17 @@ func (w *environment) rows(t *testing.T, table string) map[string]int {
 		t.Fatal(err)
 	}
 	defer rows.Close()
+	return counts(t, rows)
+}
+
+// counts reads rows with an order and a number.
+func counts(t *testing.T, rows interface {
+	Next() bool
+	Scan(dest ...any) error
+	Err() error
+},
+) map[string]int {
+	t.Helper()
 	n := make(map[string]int)
 	for rows.Next() {
 		var (
