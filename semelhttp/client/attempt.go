@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -24,7 +25,8 @@ func (s *clientCall) try() (*http.Response, error) {
 	if s.tries > 0 {
 		var err error
 		if body, err = s.body.reopen(); err != nil {
-			return nil, &sendError{fmt.Errorf("get request body: %w", err)}
+			s.hopeless = true
+			return nil, fmt.Errorf("get request body: %w", err)
 		}
 	}
 	ctx, cancel := context.WithCancelCause(s.r.Context())
@@ -33,36 +35,30 @@ func (s *clientCall) try() (*http.Response, error) {
 	if err == nil && s.reads(resp) {
 		err = hold(resp, s.t.MaxBody)
 	}
-	inTime := timer.Stop()
-	if err != nil {
-		return nil, endOf(ctx, cancel, err)
-	}
-	if _, all := resp.Body.(bufferedBody); all {
+	switch inTime := timer.Stop(); {
+	case err != nil:
+	case isBuffered(resp):
 		cancel(nil)
 		return resp, nil
-	}
-	if !inTime {
+	case inTime:
+		resp.Body = tryBody{resp.Body, cancel}
+		return resp, nil
+	default:
 		_ = resp.Body.Close()
-		return nil, endOf(ctx, cancel, errNoResponse)
+		err = errNoResponse
 	}
-	resp.Body = tryBody{resp.Body, cancel}
-	return resp, nil
-}
-
-// endOf returns the error of a failed try. The reason for which it was ended is
-// better than what Base made of it.
-func endOf(ctx context.Context, cancel context.CancelCauseFunc, err error) error {
+	// The reason for which the try was ended is better than what Base made of it.
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 		err = fmt.Errorf("%w: %w", cause, err)
 	}
 	cancel(nil)
-	return err
+	return nil, err
 }
 
 // reads reports whether resp is read before it is returned.
 func (s *clientCall) reads(resp *http.Response) bool {
 	short := resp.ContentLength >= 0 && resp.ContentLength <= s.t.MaxBody
-	return short || resp.StatusCode >= http.StatusBadRequest && mayRetry(resp.StatusCode, true)
+	return short || isTemporary(resp.StatusCode) || needsInvitation(resp.StatusCode)
 }
 
 // send gives a copy of the request to Base, and finds out whether the server may
@@ -88,30 +84,20 @@ func (s *clientCall) send(ctx context.Context, body io.ReadCloser) (*http.Respon
 		}
 		return nil, context.Cause(ctx)
 	}
-	resp, err := roundTrip(s.t.Base, r)
-	_, traces := s.t.Base.(*http.Transport)
-	local := traces && !asked.Load() && !connected.Load() && refusesToSend(err)
-	s.sent = s.sent || connected.Load() || !asked.Load() && !local
-	if local {
-		return nil, &sendError{err}
-	}
-	return resp, err
-}
-
-// roundTrip calls base, and returns either a response or an error.
-func roundTrip(base http.RoundTripper, r *http.Request) (*http.Response, error) {
-	resp, err := base.RoundTrip(r)
+	resp, err := s.t.Base.RoundTrip(r)
 	switch {
 	case err == nil && resp == nil:
-		return nil, errNoBase
+		err = errNoBase
 	case err != nil && resp != nil:
 		if resp.Body != nil {
 			_ = resp.Body.Close()
 		}
-		return nil, err
-	default:
-		return resp, err
+		resp = nil
 	}
+	_, traces := s.t.Base.(*http.Transport)
+	s.hopeless = traces && !asked.Load() && !connected.Load() && refusesToSend(err)
+	s.sent = s.sent || connected.Load() || !asked.Load() && !s.hopeless
+	return resp, err
 }
 
 // refusesToSend reports whether err is one of those that http.Transport returns
@@ -119,18 +105,11 @@ func roundTrip(base http.RoundTripper, r *http.Request) (*http.Response, error) 
 // http.Transport asks for no connection either, and its errors do not say what was
 // sent.
 func refusesToSend(err error) bool {
-	if err == nil {
-		return false
-	}
-	for _, text := range [...]string{
+	texts := []string{
 		"http: nil Request.URL", "http: no Host in request URL", "unsupported protocol scheme",
 		"net/http: invalid header", "net/http: invalid trailer", "net/http: invalid method",
-	} {
-		if strings.HasPrefix(err.Error(), text) {
-			return true
-		}
 	}
-	return false
+	return err != nil && slices.ContainsFunc(texts, func(text string) bool { return strings.HasPrefix(err.Error(), text) })
 }
 
 // tryBody is a response body that is read within the context of its try, which ends

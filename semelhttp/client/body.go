@@ -21,35 +21,34 @@ type requestBody struct {
 // bodyOf makes sure that the body of r can be sent again, within the remaining
 // time. After an error the body is closed.
 func (t *Transport) bodyOf(r *http.Request, left time.Duration) (requestBody, error) {
-	unknown := r.ContentLength <= 0
+	b, unknown := requestBody{r.Body, r.GetBody, r.ContentLength}, r.ContentLength <= 0
 	switch {
 	case r.Body == nil || r.Body == http.NoBody:
-		same := func() (io.ReadCloser, error) { return r.Body, nil }
-		return requestBody{r.Body, same, r.ContentLength}, nil
-	case r.GetBody != nil:
-		return requestBody{r.Body, r.GetBody, r.ContentLength}, nil
-	case t.StreamOnce && (unknown || r.ContentLength > t.MaxBody):
-		return requestBody{r.Body, nil, r.ContentLength}, nil
+		b.reopen = func() (io.ReadCloser, error) { return r.Body, nil }
+		return b, nil
+	case r.GetBody != nil, t.StreamOnce && (unknown || r.ContentLength > t.MaxBody):
+		return b, nil
 	case r.ContentLength > t.MaxBody:
 		closeBody(r)
-		return requestBody{}, onlyOnce(t.MaxBody)
+		return b, onlyOnce(t.MaxBody)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), left)
 	defer cancel()
 	text, err := readAll(ctx, r.Body, t.MaxBody)
 	switch {
 	case err != nil:
-		return requestBody{}, err
+		return b, fmt.Errorf("read request body: %w", err)
 	case !unknown && int64(len(text)) != r.ContentLength:
-		return requestBody{}, &semel.FieldError{
+		return b, &semel.FieldError{
 			Field: "ContentLength", Reason: fmt.Sprintf("is %d, and the body has another length", r.ContentLength),
 		}
 	case int64(len(text)) > t.MaxBody:
-		return requestBody{}, onlyOnce(t.MaxBody)
+		return b, onlyOnce(t.MaxBody)
 	}
-	again := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
-	first, err := again()
-	return requestBody{first, again, int64(len(text))}, err
+	b.length = int64(len(text))
+	b.reopen = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
+	b.first, err = b.reopen()
+	return b, err
 }
 
 func onlyOnce(most int64) error {
@@ -63,13 +62,10 @@ func readAll(ctx context.Context, body io.ReadCloser, most int64) ([]byte, error
 	stop := context.AfterFunc(ctx, func() { _ = body.Close() })
 	text, err := io.ReadAll(io.LimitReader(body, most+1))
 	if !stop() {
-		return nil, fmt.Errorf("read request body: %w", context.Cause(ctx))
+		return nil, context.Cause(ctx)
 	}
 	_ = body.Close()
-	if err != nil {
-		return nil, fmt.Errorf("read request body: %w", err)
-	}
-	return text, nil
+	return text, err
 }
 
 // hold reads the body of resp up to most bytes, so that it is read from memory; the
@@ -81,7 +77,10 @@ func hold(resp *http.Response, most int64) error {
 		return fmt.Errorf("read response body: %w", err)
 	}
 	if int64(len(text)) > most {
-		resp.Body = prefixedBody{io.MultiReader(bytes.NewReader(text), resp.Body), resp.Body}
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(text), resp.Body), resp.Body}
 		return nil
 	}
 	_ = resp.Body.Close()
@@ -94,15 +93,15 @@ type bufferedBody struct{ *bytes.Reader }
 
 func (bufferedBody) Close() error { return nil }
 
-// rewind makes a body that was read readable from its start.
-func rewind(resp *http.Response) {
-	if h, ok := resp.Body.(bufferedBody); ok {
-		_, _ = h.Seek(0, io.SeekStart) // never fails
-	}
+// isBuffered reports whether the body of resp was read.
+func isBuffered(resp *http.Response) bool {
+	_, ok := resp.Body.(bufferedBody)
+	return ok
 }
 
-// prefixedBody is a body whose beginning was read.
-type prefixedBody struct {
-	io.Reader
-	io.Closer
+// rewind makes a body that was read readable from its start.
+func rewind(resp *http.Response) {
+	if b, ok := resp.Body.(bufferedBody); ok {
+		_, _ = b.Seek(0, io.SeekStart) // never fails
+	}
 }

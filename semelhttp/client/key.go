@@ -1,7 +1,6 @@
 package client
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
 
@@ -13,22 +12,24 @@ import (
 
 // keyLine returns the key's header line of all tries of r; empty: none.
 func (t *Transport) keyLine(r *http.Request) (string, error) {
-	child, named, err := childKey(r)
+	child, err := childKey(r)
 	if err != nil {
 		return "", err
 	}
 	lines := r.Header.Values(t.Header)
 	switch {
 	case t.otherSpelling(r.Header):
-		return "", &semel.FieldError{Field: t.Header, Reason: "must be spelt so in Request.Header, as Header.Set does"}
+		return "", t.keyError("must be spelt so in Request.Header, as Header.Set does")
 	case len(lines) > 0:
-		return t.callerKey(lines, child, named)
-	case named:
+		return t.callerKey(lines, child)
+	case child != "":
 		return t.written(child)
-	case !needsKey(methodOf(r)):
+	case r.Method != http.MethodPost && r.Method != http.MethodPatch:
 		return "", nil
-	case t.redirected(r) != "":
-		return t.redirected(r), nil
+	case r.Response != nil && r.Response.Request != nil: // a redirect, which keeps the key
+		if line := r.Response.Request.Header.Get(t.Header); line != "" {
+			return line, nil
+		}
 	}
 	key, err := t.newKey(r)
 	if err != nil {
@@ -37,15 +38,19 @@ func (t *Transport) keyLine(r *http.Request) (string, error) {
 	return t.written(key)
 }
 
-// childKey returns the key that WithChildKey has named for r. A safe request has
-// none, because repeating it does no harm.
-func childKey(r *http.Request) (key string, named bool, err error) {
+// keyError is an error about the key's header.
+func (t *Transport) keyError(reason string) error {
+	return &semel.FieldError{Field: t.Header, Reason: reason}
+}
+
+// childKey returns the key that WithChildKey has named for r, or an empty one. A safe
+// request has none, because repeating it does no harm.
+func childKey(r *http.Request) (string, error) {
 	name, named := r.Context().Value(childName{}).(string)
-	if !named || wire.Safe(methodOf(r)) {
-		return "", false, nil
+	if !named || wire.Safe(r.Method) {
+		return "", nil
 	}
-	key, err = semel.ChildKey(r.Context(), name)
-	return key, true, err
+	return semel.ChildKey(r.Context(), name)
 }
 
 // otherSpelling reports whether h has the key under a spelling that is sent as it
@@ -60,54 +65,28 @@ func (t *Transport) otherSpelling(h http.Header) bool {
 }
 
 // callerKey returns the one line that the caller has set.
-func (t *Transport) callerKey(lines []string, child string, named bool) (string, error) {
+func (t *Transport) callerKey(lines []string, child string) (string, error) {
 	if len(lines) > 1 || lines[0] == "" {
-		return "", &semel.FieldError{Field: t.Header, Reason: "must be one header line with one key"}
+		return "", t.keyError("must be one header line with one key")
 	}
-	if key, reason := wire.ParseKey(lines[0]); named && (reason != "" || key != child) {
-		return "", &semel.FieldError{
-			Field: t.Header, Reason: "is set, and WithChildKey names another key; leave one of them out",
-		}
+	if key, reason := wire.ParseKey(lines[0]); child != "" && (reason != "" || key != child) {
+		return "", t.keyError("is set, and WithChildKey names another key; leave one of them out")
 	}
 	return lines[0], nil
 }
 
-// needsKey reports whether requests of that method need a key if their callers have
-// given none.
-func needsKey(method string) bool {
-	return method == http.MethodPost || method == http.MethodPatch
-}
-
-// redirected returns the key's header line of the request whose response redirected
-// the client to r, if there was one.
-func (t *Transport) redirected(r *http.Request) string {
-	if r.Response == nil || r.Response.Request == nil {
-		return ""
-	}
-	return r.Response.Request.Header.Get(t.Header)
-}
-
 func (t *Transport) newKey(r *http.Request) (string, error) {
-	if t.KeyFunc != nil {
+	_, outside := semel.ChildKey(r.Context(), "")
+	switch {
+	case t.KeyFunc != nil:
 		return t.KeyFunc(r)
-	}
-	if _, err := semel.ChildKey(r.Context(), ""); err == nil { // the request belongs to an operation
-		return "", &semel.FieldError{
-			Field:  t.Header,
-			Reason: "is not set, and each attempt of the operation would send another; name the call with client.WithChildKey",
-		}
-	}
-	if t.RequireKey {
-		return "", &semel.FieldError{
-			Field:  t.Header,
-			Reason: "is not set, and Transport.RequireKey allows no random key; set the header, or name the call with client.WithChildKey",
-		}
+	case outside == nil: // the request belongs to an operation
+		return "", t.keyError("is not set, and each attempt of the operation would send another; name the call with client.WithChildKey")
+	case t.RequireKey:
+		return "", t.keyError("is not set, and Transport.RequireKey allows no random key; set the header, or name the call with client.WithChildKey")
 	}
 	id, err := uuid.NewV7()
-	if err != nil {
-		return "", fmt.Errorf("draw key: %w", err)
-	}
-	return id.String(), nil
+	return id.String(), err
 }
 
 // written returns key as a header line.
@@ -118,9 +97,5 @@ func (t *Transport) written(key string) (string, error) {
 	if t.RawKeys {
 		return key, nil
 	}
-	line, err := wire.FormatKey(key)
-	if err != nil {
-		return "", fmt.Errorf("write key: %w", err)
-	}
-	return line, nil
+	return wire.FormatKey(key)
 }

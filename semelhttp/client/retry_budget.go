@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"math"
 	"sync"
 
@@ -20,9 +21,8 @@ type RetryBudget struct {
 	// Zero: 10.
 	Burst int
 
-	mu      sync.Mutex
-	used    bool
-	balance float64
+	mu    sync.Mutex
+	spent float64 // of Burst
 }
 
 const (
@@ -43,33 +43,13 @@ func (b *RetryBudget) valid() error {
 	}
 }
 
-func (b *RetryBudget) burst() float64 {
-	if b.Burst == 0 {
-		return defaultBurst
-	}
-	return float64(b.Burst)
-}
-
-// begin fills the budget before its first use. mu is locked.
-func (b *RetryBudget) begin() {
-	if !b.used {
-		b.used, b.balance = true, b.burst()
-	}
-}
-
 // earn adds what a call earns.
 func (b *RetryBudget) earn() {
-	if b == nil {
-		return
+	if b != nil {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.spent = max(b.spent-cmp.Or(b.PerCall, defaultPerCall), 0)
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.begin()
-	part := b.PerCall
-	if part == 0 {
-		part = defaultPerCall
-	}
-	b.balance = min(b.balance+part, b.burst())
 }
 
 // spend takes one retry, and reports whether there was one.
@@ -79,10 +59,9 @@ func (b *RetryBudget) spend() bool {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.begin()
-	if b.balance < 1 {
+	if b.spent+1 > float64(cmp.Or(b.Burst, defaultBurst)) {
 		return false
 	}
-	b.balance--
+	b.spent++
 	return true
 }

@@ -4,6 +4,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -116,8 +117,8 @@ type Transport struct {
 	RequireKey bool
 	// FinalFunc reports that a response that would be retried is the last one: a
 	// 503 of an API that means "closed on Sundays", for instance. It may read the
-	// body, and is called only if the body is no longer than MaxBody. Nil: no
-	// response is.
+	// body, which is empty for it if it is longer than MaxBody. Nil: no response
+	// is.
 	FinalFunc func(*http.Response) bool
 	// OnRetry is called before each wait for another try, in the goroutine of the
 	// call, so it should return soon. It is not called after the last try. It may
@@ -142,26 +143,23 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	case err != nil:
 		closeBody(r)
 		return nil, err
-	case line == "" && !wire.Safe(methodOf(r)), r.Header.Get("Upgrade") != "":
+	case line == "" && !wire.Safe(r.Method), r.Header.Get("Upgrade") != "":
 		return o.Base.RoundTrip(r)
 	}
-	s := o.newCall(r, line)
+	s := &clientCall{t: o, r: r, line: line, bound: o.MinBackoff, ends: now().Add(o.Budget)}
 	if s.body, err = o.bodyOf(r, s.left()); err != nil {
 		return nil, err
 	}
 	if s.body.reopen == nil {
-		return s.once()
+		resp, err := s.send(r.Context(), s.body.first)
+		return resp, s.unanswered(err)
 	}
 	return s.run()
 }
 
 // CloseIdleConnections closes those of Base, if it has any.
 func (t *Transport) CloseIdleConnections() {
-	base := t.Base
-	if base == nil {
-		base = http.DefaultTransport
-	}
-	if c, ok := base.(interface{ CloseIdleConnections() }); ok {
+	if c, ok := cmp.Or(t.Base, http.DefaultTransport).(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
 }
@@ -176,64 +174,35 @@ const (
 
 // settle returns t with its defaults, or an error about a field.
 func (t *Transport) settle() (*Transport, error) {
+	for field, n := range map[string]int64{
+		"Budget": int64(t.Budget), "TryTimeout": int64(t.TryTimeout), "MinBackoff": int64(t.MinBackoff),
+		"MaxBackoff": int64(t.MaxBackoff), "MaxTries": int64(t.MaxTries), "MaxBody": t.MaxBody,
+	} {
+		if n < 0 {
+			return nil, &semel.FieldError{Field: field, Reason: "is negative"}
+		}
+	}
 	o := *t
-	durations := []struct {
-		name      string
-		value     *time.Duration
-		otherwise time.Duration
-	}{
-		{"Budget", &o.Budget, defaultBudget},
-		{"TryTimeout", &o.TryTimeout, defaultTryTimeout},
-		{"MinBackoff", &o.MinBackoff, defaultMinBackoff},
-		{"MaxBackoff", &o.MaxBackoff, max(defaultMaxBackoff, o.MinBackoff)},
-	}
-	for _, d := range durations {
-		if *d.value < 0 {
-			return nil, &semel.FieldError{Field: d.name, Reason: "is negative"}
-		}
-		if *d.value == 0 {
-			*d.value = d.otherwise
-		}
-	}
-	switch {
-	case o.MaxTries < 0:
-		return nil, &semel.FieldError{Field: "MaxTries", Reason: "is negative"}
-	case o.MaxBody < 0:
-		return nil, &semel.FieldError{Field: "MaxBody", Reason: "is negative"}
-	case o.MaxBackoff < o.MinBackoff:
+	o.Base = cmp.Or(o.Base, http.DefaultTransport)
+	o.Budget = cmp.Or(o.Budget, defaultBudget)
+	o.TryTimeout = cmp.Or(o.TryTimeout, defaultTryTimeout)
+	o.MinBackoff = cmp.Or(o.MinBackoff, defaultMinBackoff)
+	o.MaxBackoff = cmp.Or(o.MaxBackoff, max(defaultMaxBackoff, o.MinBackoff))
+	o.MaxBody = cmp.Or(o.MaxBody, defaultHeld)
+	o.Header = http.CanonicalHeaderKey(cmp.Or(o.Header, wire.HeaderKey))
+	if o.MaxBackoff < o.MinBackoff {
 		return nil, &semel.FieldError{Field: "MaxBackoff", Reason: "is below MinBackoff"}
-	}
-	if o.MaxBody == 0 {
-		o.MaxBody = defaultHeld
-	}
-	if o.Header == "" {
-		o.Header = wire.HeaderKey
 	}
 	if !wire.IsToken(o.Header) {
 		return nil, &semel.FieldError{Field: "Header", Reason: "is no name of a header"}
 	}
-	o.Header = http.CanonicalHeaderKey(o.Header)
-	if err := o.RetryBudget.valid(); err != nil {
-		return nil, err
-	}
-	if o.Base == nil {
-		o.Base = http.DefaultTransport
-	}
-	return &o, nil
+	return &o, o.RetryBudget.valid()
 }
 
 func closeBody(r *http.Request) {
 	if r.Body != nil {
 		_ = r.Body.Close()
 	}
-}
-
-// methodOf returns the method of a client's request, whose zero value is GET.
-func methodOf(r *http.Request) string {
-	if r.Method == "" {
-		return http.MethodGet
-	}
-	return r.Method
 }
 
 type childName struct{}

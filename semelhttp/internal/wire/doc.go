@@ -4,6 +4,7 @@ package wire
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -18,19 +19,15 @@ const (
 	StripeKeyInUse = "idempotency_key_in_use"
 )
 
-// Safe reports whether requests of that method have no effect by definition.
+// Safe reports whether requests of that method have no effect by definition. The
+// zero value is GET, as in a client's request.
 func Safe(method string) bool {
-	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]string{"", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace}, method)
 }
 
 // IsToken reports whether s can be the name of a header.
 func IsToken(s string) bool {
-	return s != "" && strings.IndexFunc(s, func(r rune) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return r <= ' ' || r > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
-	}) < 0
+	})
 }
