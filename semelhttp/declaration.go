@@ -1,21 +1,13 @@
 package semelhttp
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
 	"time"
 
 	"github.com/semelgo/semel/store"
-)
-
-// Values of a Declaration.
-const (
-	formString    = "string" // one structured string, "abc"
-	formRaw       = "raw"    // the line as it is, abc
-	errorsProblem = "problem"
-	errorsStripe  = "stripe"
-	errorsCertain = "certain" // runs again only with proof that nothing happened
 )
 
 // specification is the draft that describes the Idempotency-Key header.
@@ -124,49 +116,35 @@ func DeclarationOf(o Options, t Terms) (*Declaration, error) {
 	if err := t.valid(); err != nil {
 		return nil, err
 	}
-	d := s.declaration()
-	d.Methods, d.RetentionSeconds = t.methods(), int64(t.Retention/time.Second)
-	if t.Value { // a function's result has no status, and every method is protected
-		d.ServerErrors = errorsCertain
-	} else {
-		d.Methods = slices.DeleteFunc(d.Methods, s.ignores)
-	}
-	d.Key.Time = t.KeyTime
-	if t.KeyTime != "" {
-		d.AfterRetention = "expired"
-	}
-	if t.Shared {
-		d.Scope = "shared"
-	}
-	if t.OneOperation {
-		d.OtherOperation = "mismatch"
-	}
-	if t.Wait > 0 {
-		d.InProgress, d.WaitSeconds = "wait", seconds(t.Wait)
-	}
-	d.Fingerprint = t.fingerprint()
-	d.Fingerprint.Headers = append(d.Fingerprint.Headers, s.FingerprintHeaders...)
-	return d, nil
-}
-
-// declaration returns the part that follows from the options alone.
-func (s *settings) declaration() *Declaration {
 	d := &Declaration{
 		Version: 1, Profile: s.name, Specification: specification,
-		Header: HeaderKey, Required: !s.Optional,
-		Key:   KeyDeclaration{Forms: s.forms, Same: len(s.forms) > 1, MaxLength: store.MaxKey},
-		Scope: "principal", OtherOperation: "independent", AfterRetention: "run", InProgress: "reject",
-		ServerErrors: errorsCertain, NeverStored: s.neverStored(), Statuses: s.declaredStatuses(), Errors: s.errors,
-		Problems: s.ProblemBase, ReplayHeader: HeaderReplayed, ReplayValue: "true", ReplayMaxBytes: s.MaxResponse,
+		Header: HeaderKey, Required: !s.Optional, Methods: t.methods(),
+		Key:              KeyDeclaration{Forms: s.forms, Same: len(s.forms) > 1, MaxLength: store.MaxKey, Time: t.KeyTime},
+		Scope:            choose(t.Shared, "shared", "principal"),
+		OtherOperation:   choose(t.OneOperation, "mismatch", "independent"),
+		Fingerprint:      t.fingerprint(s.FingerprintHeaders),
+		RetentionSeconds: int64(t.Retention / time.Second),
+		AfterRetention:   choose(t.KeyTime != "", "expired", "run"),
+		InProgress:       choose(t.Wait > 0, "wait", "reject"), WaitSeconds: seconds(t.Wait),
+		ServerErrors: choose(s.broken && !t.Value, "stored", "certain"), // the result of a function has no status
+		NeverStored:  s.neverStored(), Statuses: s.declaredStatuses(), Errors: s.errors, Problems: s.ProblemBase,
+		ReplayHeader: HeaderReplayed, ReplayValue: "true", ReplayMaxBytes: s.MaxResponse,
 		Reauthorizes: s.Reauthorize != nil,
+	}
+	if !t.Value { // otherwise every method is protected
+		d.Methods = slices.DeleteFunc(d.Methods, s.ignores)
 	}
 	if s.KeyFunc != nil {
 		d.Header, d.Key.Forms, d.Key.Same = "", []string{}, false
 	}
-	if s.broken {
-		d.ServerErrors = "stored"
+	return d, nil
+}
+
+func choose(is bool, yes, no string) string {
+	if is {
+		return yes
 	}
-	return d
+	return no
 }
 
 // neverStored lists the statuses of a handler that are not stored and prove that
@@ -187,10 +165,7 @@ func (s *settings) neverStored() []int {
 func (s *settings) declaredStatuses() map[string]int {
 	statuses := make(map[string]int)
 	for _, p := range catalogue() {
-		statuses[p.Code] = p.Status
-		if status, ok := s.statuses[p.Code]; ok {
-			statuses[p.Code] = status
-		}
+		statuses[p.Code] = cmp.Or(s.statuses[p.Code], p.Status)
 	}
 	return statuses
 }

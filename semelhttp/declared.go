@@ -59,8 +59,9 @@ func (t Terms) methods() []string {
 	return slices.Clone(t.Methods)
 }
 
-func (t Terms) fingerprint() FingerprintDeclaration {
-	f := FingerprintDeclaration{Covers: []string{"method", "target", "media_type", "body"}, Body: "bytes", Fields: []string{}, Headers: []string{}}
+func (t Terms) fingerprint(headers []string) FingerprintDeclaration {
+	f := FingerprintDeclaration{Covers: []string{"method", "target", "media_type", "body"}, Body: "bytes", Fields: []string{}}
+	f.Headers = append([]string{}, headers...)
 	switch {
 	case t.Value:
 		f.Covers, f.Body = []string{"method", "target", "body"}, "value"

@@ -42,17 +42,12 @@ type Endpoint[In, T any] struct {
 }
 
 func (ep Endpoint[In, T]) valid() error {
-	const required = "is required"
-	switch {
-	case ep.Operation == nil:
-		return &semel.FieldError{Field: "Operation", Reason: required}
-	case ep.Decode == nil:
-		return &semel.FieldError{Field: "Decode", Reason: required}
-	case ep.Run == nil:
-		return &semel.FieldError{Field: "Run", Reason: required}
-	default:
-		return nil
+	for field, missing := range map[string]bool{"Operation": ep.Operation == nil, "Decode": ep.Decode == nil, "Run": ep.Run == nil} {
+		if missing {
+			return &semel.FieldError{Field: field, Reason: "is required"}
+		}
 	}
+	return nil
 }
 
 // Handle returns the handler of a typed endpoint. It checks the request's key and
@@ -96,7 +91,18 @@ func (ep Endpoint[In, T]) serve(s *settings, w http.ResponseWriter, r *http.Requ
 		s.refuse(w, r, rerr)
 		return
 	}
-	ep.respond(s, w, r, v, replayed, err)
+	failure, failed := storedFailure(err)
+	markReplayed(w, err == nil && replayed || err != nil && semel.Replayed(err))
+	switch {
+	case failed:
+		s.sendProblem(w, ep.Refuse(failure))
+	case err != nil:
+		s.refuse(w, r, err)
+	case replayed:
+		ep.Render(w, r, v)
+	default:
+		ep.Render(w, r, stored(v))
+	}
 }
 
 // call returns the call of a request.
@@ -112,20 +118,6 @@ func (ep Endpoint[In, T]) call(s *settings, r *http.Request, of *checkedRequest,
 	return c.Bind(text)
 }
 
-// respond sends the results of Run.
-func (ep Endpoint[In, T]) respond(s *settings, w http.ResponseWriter, r *http.Request, v T, replayed bool, err error) {
-	failure, failed := storedFailure(err)
-	markReplayed(w, err == nil && replayed || err != nil && semel.Replayed(err))
-	switch {
-	case failed:
-		s.sendProblem(w, ep.Refuse(failure))
-	case err != nil:
-		s.refuse(w, r, err)
-	default:
-		ep.render(w, r, v, replayed)
-	}
-}
-
 // decode calls Decode with r. came is the request as it was received.
 func (ep Endpoint[In, T]) decode(s *settings, came, r *http.Request) (in In, err error) {
 	in, err = ep.Decode(r)
@@ -139,31 +131,21 @@ func (ep Endpoint[In, T]) decode(s *settings, came, r *http.Request) (in In, err
 		return in, own
 	}
 	s.report(came, http.StatusBadRequest, err)
-	p := problem(codeBodyInvalid, "")
-	p.Field, p.Detail = invalidJSON(err)
+	field, detail := invalidJSON(err)
+	p := problem(codeBodyInvalid, detail)
+	p.Field = field
 	return in, p
 }
 
-// render renders v as every retry receives it: as it was stored. The first caller's
-// own value may have parts that are not stored, or that change when they are
-// encoded.
-func (ep Endpoint[In, T]) render(w http.ResponseWriter, r *http.Request, v T, replayed bool) {
-	if !replayed {
-		v = stored(v)
-	}
-	ep.Render(w, r, v)
-}
-
+// stored returns v as every retry receives it. The first caller's own value may have
+// parts that are not stored, or that change when they are encoded. A value that cannot
+// be encoded becomes a tombstone, and only this caller gets it.
 func stored[T any](v T) T {
 	if _, raw := any(v).(semel.Raw); raw {
 		return v
 	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		return v // a tombstone: only this caller gets the value
-	}
 	var again T
-	if json.Unmarshal(text, &again) != nil {
+	if text, err := json.Marshal(v); err != nil || json.Unmarshal(text, &again) != nil {
 		return v
 	}
 	return again
@@ -187,12 +169,13 @@ func renderJSON[T any](s *settings) func(http.ResponseWriter, *http.Request, T) 
 func invalidJSON(err error) (field, detail string) {
 	wrongType, isType := errors.AsType[*json.UnmarshalTypeError](err)
 	syntax, isSyntax := errors.AsType[*json.SyntaxError](err)
-	about, _ := pageOf(codeBodyInvalid)
 	switch {
-	case isType && wrongType.Field != "":
-		return wrongType.Field, fmt.Sprintf("The field %q must not be a JSON %s. Nothing was run.", wrongType.Field, jsonKind(wrongType.Value))
 	case isType:
-		return "body", fmt.Sprintf("The body must not be a JSON %s. Nothing was run.", jsonKind(wrongType.Value))
+		kind, _, _ := strings.Cut(wrongType.Value, " ") // without the value
+		if wrongType.Field == "" {
+			return "body", fmt.Sprintf("The body must not be a JSON %s. Nothing was run.", kind)
+		}
+		return wrongType.Field, fmt.Sprintf("The field %q must not be a JSON %s. Nothing was run.", wrongType.Field, kind)
 	case isSyntax:
 		return "body", fmt.Sprintf("The body is not valid JSON: %v, at byte %d. Nothing was run.", syntax, syntax.Offset)
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -200,13 +183,6 @@ func invalidJSON(err error) (field, detail string) {
 	case errors.Is(err, io.EOF):
 		return "body", "The body is empty. Nothing was run."
 	default:
-		return "", about.Means
+		return "", ""
 	}
-}
-
-// jsonKind returns the kind of a JSON value as encoding/json names it, without the
-// value.
-func jsonKind(value string) string {
-	kind, _, _ := strings.Cut(value, " ")
-	return kind
 }

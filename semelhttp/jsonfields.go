@@ -43,15 +43,11 @@ func JSONFields(fields ...string) func(Request) any {
 		if err != nil {
 			return fingerprintError{err}
 		}
-		text, err := json.Marshal(fingerprinted{r.Method, r.Path, r.Query, r.MediaType, body, r.Headers})
-		if err != nil { // not reachable: strings and JSON
+		text, err := canonical(fingerprinted{r.Method, r.Path, r.Query, r.MediaType, body, r.Headers})
+		if err != nil {
 			return fingerprintError{err}
 		}
-		whole := jsontext.Value(text)
-		if err := canonical(&whole); err != nil { // not reachable: it was just encoded
-			return fingerprintError{err}
-		}
-		return semel.Raw(whole)
+		return semel.Raw(text)
 	}
 }
 
@@ -61,7 +57,7 @@ type fingerprinted struct {
 	Path      string              `json:"path"`
 	Query     string              `json:"query"`
 	MediaType string              `json:"media_type"`
-	Body      json.RawMessage     `json:"body"`
+	Body      any                 `json:"body"`
 	Headers   map[string][]string `json:"headers,omitempty"`
 }
 
@@ -75,113 +71,98 @@ func (u fingerprintError) MarshalJSON() ([]byte, error) { return nil, u.err }
 var errNoObject = errors.New("the body is not a JSON object")
 
 // chosen returns the chosen fields of a body, or the whole body.
-func chosen(body []byte, fields []string) (json.RawMessage, error) {
+func chosen(body []byte, fields []string) (any, error) {
 	if len(fields) == 0 {
-		whole, err := valueIn(body)
-		if err != nil {
-			return nil, err
-		}
-		return numbered(whole)
+		return valueIn(body)
 	}
 	whole, err := objectIn(body)
 	if err != nil {
 		return nil, err
 	}
-	picked := make(map[string]json.RawMessage)
+	picked := make(map[string]any)
 	for _, field := range fields {
 		value, ok, err := member(whole, field)
 		if err != nil {
 			return nil, err
 		}
-		if !ok {
-			continue
-		}
-		if picked[field], err = numbered(value); err != nil {
-			return nil, err
+		if ok {
+			picked[field] = value
 		}
 	}
-	return json.Marshal(picked)
+	return picked, nil
 }
 
-// valueIn returns the JSON value of a body. A member that occurs twice is an error,
-// and so is invalid UTF-8.
-func valueIn(body []byte) (json.RawMessage, error) {
+// valueIn returns the JSON value of a body, with its numbers as they are written. A
+// member that occurs twice is an error, and so is invalid UTF-8.
+func valueIn(body []byte) (v any, err error) {
 	whole := jsontext.Value(bytes.Clone(body))
-	err := whole.Compact(jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false))
-	return json.RawMessage(whole), err
+	if err := whole.Compact(jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false)); err != nil {
+		return nil, err
+	}
+	in := json.NewDecoder(bytes.NewReader(whole))
+	in.UseNumber()
+	err = in.Decode(&v)
+	return v, err
 }
 
 // objectIn returns the JSON object of a body.
-func objectIn(body []byte) (json.RawMessage, error) {
+func objectIn(body []byte) (any, error) {
 	whole, err := valueIn(body)
-	if err == nil && jsontext.Value(whole).Kind() != '{' {
+	if _, ok := whole.(map[string]any); err == nil && !ok {
 		err = errNoObject
 	}
 	return whole, err
 }
 
-// canonical replaces v by the canonical form of its value.
-func canonical(v *jsontext.Value) error {
-	return v.Canonicalize(jsontext.CanonicalizeRawInts(false))
+// canonical returns the JSON of v in the canonical form of its value.
+func canonical(v any) ([]byte, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	whole, err := numbered(text)
+	if err != nil {
+		return nil, err
+	}
+	err = whole.Canonicalize(jsontext.CanonicalizeRawInts(false))
+	return whole, err
 }
 
 // member returns the part of whole that field names, and whether it exists.
-func member(whole json.RawMessage, field string) (value json.RawMessage, ok bool, err error) {
+func member(whole any, field string) (value any, ok bool, err error) {
 	if !strings.HasPrefix(field, "/") {
 		return step(whole, field)
 	}
 	value, ok = whole, true
-	for token := range strings.SplitSeq(field[1:], "/") {
-		if value, ok, err = step(value, unescaped(token)); !ok || err != nil {
+	for token := range jsontext.Pointer(field).Tokens() {
+		if value, ok, err = step(value, token); !ok || err != nil {
 			break
 		}
 	}
 	return value, ok, err
 }
 
-// step returns a member of an object or an array.
-func step(whole json.RawMessage, name string) (json.RawMessage, bool, error) {
-	switch jsontext.Value(whole).Kind() {
-	case '{':
-		var object map[string]json.RawMessage
-		if err := json.Unmarshal(whole, &object); err != nil {
-			return nil, false, err
-		}
-		value, ok := object[name]
-		return value, ok, oneCase(object, name)
-	case '[':
-		var list []json.RawMessage
-		if err := json.Unmarshal(whole, &list); err != nil {
-			return nil, false, err
-		}
-		for i, value := range list {
-			if strconv.Itoa(i) == name {
-				return value, true, nil
-			}
-		}
-		return nil, false, nil
-	default:
-		return nil, false, nil
-	}
-}
-
 // errCase means that two readers would read different values from one body.
 var errCase = errors.New("a member that counts is there in another case")
 
-// oneCase returns an error if object has name in another case: encoding/json would
-// take that member for the named one.
-func oneCase(object map[string]json.RawMessage, name string) error {
-	for other := range object {
-		if other != name && strings.EqualFold(other, name) {
-			return errCase
+// step returns a member of an object or an array. A member whose name has another case
+// is an error: encoding/json would take it for the named one.
+func step(whole any, name string) (any, bool, error) {
+	switch whole := whole.(type) {
+	case map[string]any:
+		for other := range whole {
+			if other != name && strings.EqualFold(other, name) {
+				return nil, false, errCase
+			}
+		}
+		value, ok := whole[name]
+		return value, ok, nil
+	case []any:
+		if i, err := strconv.Atoi(name); err == nil && 0 <= i && i < len(whole) && strconv.Itoa(i) == name {
+			return whole[i], true, nil
 		}
 	}
-	return nil
-}
-
-// unescaped returns a token of a JSON Pointer without its escapes.
-func unescaped(token string) string {
-	return strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+	return nil, false, nil
 }
 
 // unread explains why the fingerprint of a request could not be computed. Behind a
@@ -194,9 +175,9 @@ func (x *exchange) unread(err error) error {
 	}
 	whole, jerr := valueIn(x.in.body)
 	if jerr == nil {
-		_, jerr = numbered(whole)
+		_, jerr = canonical(whole)
 	}
-	if jerr == nil && jsontext.Value(whole).Kind() == '{' {
+	if _, object := whole.(map[string]any); jerr == nil && object {
 		return problem(codeBodyInvalid, "")
 	}
 	return bodyInvalid(jerr)

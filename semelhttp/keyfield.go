@@ -4,9 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strconv"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // KeyField returns an Options.KeyFunc that finds the key in a JSON body: field is
@@ -19,14 +16,11 @@ func KeyField(field string) func(*http.Request, []byte) (string, error) {
 		if err != nil {
 			return "", bodyInvalid(err)
 		}
-		value, ok, err := member(whole, field)
+		value, _, err := member(whole, field) // nil, as null is, if it does not exist
 		if err != nil {
 			return "", bodyInvalid(err)
 		}
-		if !ok {
-			return "", nil
-		}
-		key, ok := keyIn(jsontext.Value(value))
+		key, ok := keyIn(value)
 		if !ok {
 			p := problem(codeKeyMalformed, fmt.Sprintf("The key in %q is neither a string nor an integer.", field))
 			p.Field = field
@@ -37,16 +31,15 @@ func KeyField(field string) func(*http.Request, []byte) (string, error) {
 }
 
 // keyIn returns the key in a JSON value.
-func keyIn(v jsontext.Value) (string, bool) {
-	switch v.Kind() {
-	case 'n':
+func keyIn(value any) (key string, ok bool) {
+	switch v := value.(type) {
+	case nil:
 		return "", true
-	case '"':
-		var key string
-		return key, json.Unmarshal(v, &key) == nil
-	case '0':
-		_, err := strconv.ParseInt(string(v), 10, 64)
-		return string(v), err == nil
+	case string:
+		return v, true
+	case json.Number:
+		_, err := v.Int64()
+		return v.String(), err == nil
 	default:
 		return "", false
 	}

@@ -2,7 +2,6 @@ package semelhttp
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"strconv"
@@ -17,7 +16,7 @@ var errNumber = errors.New("a number has more digits, or is larger, than can be 
 
 // numbered returns v with each number in the one spelling of its value, or
 // errNumber.
-func numbered(v json.RawMessage) (json.RawMessage, error) {
+func numbered(v []byte) (jsontext.Value, error) {
 	var text bytes.Buffer
 	in, out := jsontext.NewDecoder(bytes.NewReader(v)), jsontext.NewEncoder(&text)
 	for {
@@ -54,42 +53,31 @@ func spelling(number string) (string, bool) {
 	if integer && len(strings.TrimPrefix(number, "-")) <= mostDigits {
 		return number, true
 	}
-	short, exact := shortest(number)
+	f, err := strconv.ParseFloat(number, 64) // an error means that it is out of range
+	short := strconv.FormatFloat(f, 'e', -1, 64)
+	exact := err == nil && decimalOf(number) == decimalOf(short)
 	if exact && integer {
 		return short, true
 	}
 	return number, exact || integer
 }
 
-// shortest returns the shortest form of the double nearest to number, and whether
-// that is equal to number.
-func shortest(number string) (string, bool) {
-	f, err := strconv.ParseFloat(number, 64)
-	if err != nil { // out of range
-		return "", false
-	}
-	short := strconv.FormatFloat(f, 'e', -1, 64)
-	digits, exponent, ok := decimal(number)
-	shortDigits, shortExponent, _ := decimal(short)
-	return short, ok && digits == shortDigits && exponent == shortExponent
+// decimal is a number without its sign: the significant digits, and the power of ten of
+// the last one. Zero has no digits and the power 0.
+type decimal struct {
+	digits   string
+	exponent int
 }
 
-// decimal returns the significant digits of a number and the power of ten of the
-// last one, without the sign. Zero has no digits and the power 0.
-func decimal(number string) (digits string, exponent int, ok bool) {
+func decimalOf(number string) decimal {
 	mantissa, power, _ := strings.Cut(strings.ToLower(strings.TrimPrefix(number, "-")), "e")
-	if power != "" {
-		var err error
-		if exponent, err = strconv.Atoi(power); err != nil {
-			return "", 0, false
-		}
-	}
+	exponent, _ := strconv.Atoi(power) // 0 without a power; the largest for a power that is out of range
 	whole, fraction, _ := strings.Cut(mantissa, ".")
-	digits = whole + fraction
+	digits := whole + fraction
 	significant := strings.TrimRight(digits, "0")
 	exponent += len(digits) - len(significant) - len(fraction)
 	if significant = strings.TrimLeft(significant, "0"); significant == "" {
-		return "", 0, true
+		return decimal{}
 	}
-	return significant, exponent, true
+	return decimal{significant, exponent}
 }

@@ -61,32 +61,35 @@ func storedFailure(err error) (*semel.Failure, bool) {
 
 // codeOf returns the code of err's problem, and the part of err that may be shown.
 func codeOf(err error) (code, detail string) {
-	var attempt *semel.AttemptError
-	var field *semel.FieldError
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &attempt) && attempt.Verdict == store.Committed:
+	if attempt, ok := errors.AsType[*semel.AttemptError](err); ok && attempt.Verdict == store.Committed {
 		return codeResultUnavailable, ""
-	case errors.Is(err, semel.ErrOutcomeUnknown), errors.Is(err, semel.ErrInDoubt):
-		return codeOutcomeUnknown, ""
-	case errors.Is(err, semel.ErrMismatch):
-		return codeKeyReused, ""
-	case errors.Is(err, semel.ErrInProgress):
-		return codeInProgress, ""
-	case errors.Is(err, semel.ErrKeyExpired):
-		return codeKeyExpired, ""
-	case errors.Is(err, semel.ErrResultUnavailable):
-		return codeResultUnavailable, ""
-	case errors.Is(err, semel.ErrUnavailable), errors.Is(err, semel.ErrClosed),
-		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return codeUnavailable, ""
-	case errors.As(err, &field) && field.Field == "Key":
-		return codeKeyMalformed, "The key " + field.Reason + "."
-	case errors.As(err, &tooLarge):
-		return codeBodyTooLarge, ""
-	default:
-		return codeInternal, ""
 	}
+	for _, row := range [...]struct {
+		is   error
+		code string
+	}{
+		{semel.ErrOutcomeUnknown, codeOutcomeUnknown},
+		{semel.ErrInDoubt, codeOutcomeUnknown},
+		{semel.ErrMismatch, codeKeyReused},
+		{semel.ErrInProgress, codeInProgress},
+		{semel.ErrKeyExpired, codeKeyExpired},
+		{semel.ErrResultUnavailable, codeResultUnavailable},
+		{semel.ErrUnavailable, codeUnavailable},
+		{semel.ErrClosed, codeUnavailable},
+		{context.Canceled, codeUnavailable},
+		{context.DeadlineExceeded, codeUnavailable},
+	} {
+		if errors.Is(err, row.is) {
+			return row.code, ""
+		}
+	}
+	if field, ok := errors.AsType[*semel.FieldError](err); ok && field.Field == "Key" {
+		return codeKeyMalformed, "The key " + field.Reason + "."
+	}
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return codeBodyTooLarge, ""
+	}
+	return codeInternal, ""
 }
 
 // problem returns this package's own problem with that code.

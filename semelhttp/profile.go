@@ -53,7 +53,7 @@ func (p Profile) String() string {
 // profileRules are the rules of a Profile.
 type profileRules struct {
 	name  string
-	forms []string // of a key, as a Declaration names them
+	forms []string // of a key, as a Declaration names them: "string" is one structured string, "raw" the line as it is
 	parse func(line string) (key, reason string)
 	// unkeyed are the methods, besides the safe ones, whose requests need no key.
 	unkeyed []string
@@ -72,21 +72,21 @@ type profileRules struct {
 // rules returns the rules of p, and whether there is such a profile.
 func (p Profile) rules() (profileRules, bool) {
 	common := profileRules{
-		name: "lenient", forms: []string{formString, formRaw}, parse: wire.ParseKey,
-		errors: errorsProblem, format: inRFC9457,
+		name: "lenient", forms: []string{"string", "raw"}, parse: wire.ParseKey,
+		errors: "problem", format: inRFC9457,
 	}
 	switch p {
 	case Lenient:
 		return common, true
 	case Strict:
-		common.name, common.forms, common.parse = "strict", []string{formString}, wire.ParseString
+		common.name, common.forms, common.parse = "strict", []string{"string"}, wire.ParseString
 		return common, true
 	case Stripe:
 		return profileRules{
-			name: "stripe", forms: []string{formRaw}, parse: wire.ParseRaw,
+			name: "stripe", forms: []string{"raw"}, parse: wire.ParseRaw,
 			unkeyed: []string{http.MethodDelete}, broken: true, endpoints: true,
 			statuses: map[string]int{codeKeyReused: http.StatusBadRequest},
-			errors:   errorsStripe, format: inStripe,
+			errors:   "stripe", format: inStripe,
 		}, true
 	default:
 		return profileRules{}, false

@@ -44,9 +44,9 @@ func (t *Transport) shouldRetry(resp *http.Response, keyed bool) bool {
 	switch {
 	case status < http.StatusBadRequest, isFinal(status), resp.Header.Get(wire.HeaderReplayed) == "true", told == "false":
 		return false
-	case needsInvitation(status) && !(keyed && invitesRetry(resp)):
+	case needsInvitation(status) && (!keyed || !invitesRetry(resp)):
 		return false
-	case !isTemporary(status) && !needsInvitation(status) && !(keyed && told == "true"):
+	case !isTemporary(status) && !needsInvitation(status) && (!keyed || told != "true"):
 		return false
 	}
 	return !t.saysFinal(resp)

@@ -154,7 +154,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		resp, err := s.send(r.Context(), s.body.first)
 		return resp, s.unanswered(err)
 	}
-	return s.run()
+	return s.run() //nolint:contextcheck // s has the request's context
 }
 
 // CloseIdleConnections closes those of Base, if it has any.
