@@ -29,13 +29,13 @@ type capture struct {
 	sent     http.Header // at the time when the status was written
 	body     []byte      // the part that is held back
 	room     [512]byte   // for the body of a short response
-	size     int64
-	status   int32 // 0: nothing was written
-	refused  int32 // number of writes after the outcome
-	passing  bool  // the response is being sent to the client
+	status   int32       // 0: nothing was written
+	refused  int32       // number of writes after the outcome
+	passing  bool        // the response is being sent to the client
 	hijacked bool
 	closed   bool
 
+	http10  bool        // the client speaks HTTP/1.0
 	sealed  bool        // nothing may be sent before the outcome is stored
 	streams []string    // media types of responses that a flush sends
 	over    atomic.Bool // the handler has returned and must not use w any more
@@ -94,8 +94,7 @@ func (c *capture) Write(p []byte) (int, error) {
 	if !hasBody(int(c.status)) {
 		return 0, http.ErrBodyNotAllowed
 	}
-	c.size += int64(len(p))
-	if !c.sealed && c.size > c.limit {
+	if !c.sealed && int64(len(c.body)+len(p)) > c.limit {
 		c.pass()
 	}
 	if c.passing {
@@ -112,19 +111,25 @@ func (c *capture) Write(p []byte) (int, error) {
 // client sees its end only after the handler has returned and the outcome is
 // stored; until then the client knows that it has a part.
 func (c *capture) pass() {
-	if c.passing {
-		return
+	if !c.passing {
+		c.passing = true
+		c.send(false)
 	}
-	c.passing = true
+}
+
+// send sends what was written. whole means that nothing follows. In HTTP/1.0 the client
+// cannot receive trailers.
+func (c *capture) send(whole bool) {
 	h := c.w.Header()
 	after := trailers(c.sent, h) // trailers that were set already
-	replaceHeader(h, c.sent.Clone())
+	replaceHeader(h, c.sent)
 	delete(h, contentLength)
-	c.w.WriteHeader(int(c.status))
-	maps.Copy(h, after)
-	if len(c.body) > 0 {
-		_, _ = c.w.Write(c.body) // the handler's next write returns the same error
+	if whole && (after == nil || c.http10) {
+		setLength(h, int(c.status), c.body, after != nil)
 	}
+	c.w.WriteHeader(int(c.status))
+	_, _ = c.w.Write(c.body) // a client that hung up retries; the handler's next write returns the same error
+	maps.Copy(h, after)
 }
 
 // reset drops what was written, so that the handler can respond again. What was
@@ -134,7 +139,7 @@ func (c *capture) reset() {
 	if c.passing || c.hijacked {
 		return
 	}
-	c.status, c.sent, c.size, c.body = 0, nil, 0, nil
+	c.status, c.sent, c.body = 0, nil, nil
 }
 
 // result returns the response, and whether it can be stored. mu is locked, or the
@@ -144,7 +149,7 @@ func (c *capture) result() (r Response, storable bool) {
 		c.begin(http.StatusOK)
 	}
 	r = Response{Status: int(c.status), Header: c.sent, Body: c.body}
-	return r, !c.passing && !c.hijacked && c.size <= c.limit && c.status >= http.StatusOK
+	return r, !c.passing && !c.hijacked && int64(len(c.body)) <= c.limit && c.status >= http.StatusOK
 }
 
 // started reports whether the handler has written a part of its response. mu is
@@ -154,8 +159,3 @@ func (c *capture) started() bool { return c.status != 0 || c.hijacked }
 // gone reports whether the response, or a part of it, was sent to the client. The
 // capture is closed.
 func (c *capture) gone() bool { return c.passing || c.hijacked }
-
-// hasBody reports whether a response with the status can have a body.
-func hasBody(status int) bool {
-	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
-}

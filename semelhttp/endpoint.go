@@ -42,12 +42,17 @@ type Endpoint[In, T any] struct {
 }
 
 func (ep Endpoint[In, T]) valid() error {
-	for field, missing := range map[string]bool{"Operation": ep.Operation == nil, "Decode": ep.Decode == nil, "Run": ep.Run == nil} {
-		if missing {
-			return &semel.FieldError{Field: field, Reason: "is required"}
-		}
+	const required = "is required"
+	switch {
+	case ep.Operation == nil:
+		return &semel.FieldError{Field: "Operation", Reason: required}
+	case ep.Decode == nil:
+		return &semel.FieldError{Field: "Decode", Reason: required}
+	case ep.Run == nil:
+		return &semel.FieldError{Field: "Run", Reason: required}
+	default:
+		return nil
 	}
-	return nil
 }
 
 // Handle returns the handler of a typed endpoint. It checks the request's key and
@@ -132,9 +137,7 @@ func (ep Endpoint[In, T]) decode(s *settings, came, r *http.Request) (in In, err
 	}
 	s.report(came, http.StatusBadRequest, err)
 	field, detail := invalidJSON(err)
-	p := problem(codeBodyInvalid, detail)
-	p.Field = field
-	return in, p
+	return in, problemOn(field, codeBodyInvalid, detail)
 }
 
 // stored returns v as every retry receives it. The first caller's own value may have

@@ -3,7 +3,6 @@ package semelhttp
 import (
 	"context"
 	"errors"
-	"maps"
 	"net/http"
 	"slices"
 
@@ -98,10 +97,10 @@ func (x *exchange) newRun() *run {
 	}
 	// In HTTP/1.0 the response ends with its connection, so a part of it would be taken
 	// for the whole.
-	whole := x.atomic || !x.r.ProtoAtLeast(1, 1)
+	http10 := !x.r.ProtoAtLeast(1, 1)
 	x.run = &run{
 		settings: x.settings, endpoint: x.endpoint(),
-		capture: capture{w: x.w, limit: x.MaxResponse, sealed: whole, streams: x.StreamTypes},
+		capture: capture{w: x.w, limit: x.MaxResponse, http10: http10, sealed: x.atomic || http10, streams: x.StreamTypes},
 	}
 	x.run.body.Reset(x.in.body)
 	return x.run
@@ -115,7 +114,9 @@ func (x *exchange) respond(own, replayed bool, err error) {
 	case denied != nil:
 		x.fail(denied)
 	case own && err == nil, err != nil && x.isOwnAnswer(err):
-		x.sendOwn()
+		if !x.run.capture.gone() {
+			x.run.capture.send(true)
+		}
 	case err != nil:
 		x.refuse(err)
 	case x.stored != nil:
@@ -180,24 +181,6 @@ func (x *exchange) withdraw() {
 // restore sets the response's headers to their values before the handler ran.
 func (x *exchange) restore() { replaceHeader(x.w.Header(), x.before.Clone()) }
 
-// sendOwn sends everything that the handler has written.
-func (x *exchange) sendOwn() {
-	if x.run.capture.gone() {
-		return
-	}
-	own, h := &x.run.own, x.w.Header()
-	after := trailers(own.Header, h)
-	replaceHeader(h, own.Header)
-	if after != nil && x.r.ProtoAtLeast(1, 1) {
-		delete(h, contentLength)
-	} else {
-		setLength(h, own, after != nil)
-	}
-	x.w.WriteHeader(own.Status)
-	_, _ = x.w.Write(own.Body) // a client that hung up retries
-	maps.Copy(h, after)
-}
-
 // sendStored sends a stored response. If a probe of this attempt has found it, it is
 // no replay.
 func (x *exchange) sendStored(stored *Response, replayed bool) {
@@ -207,7 +190,7 @@ func (x *exchange) sendStored(stored *Response, replayed bool) {
 		h[name] = slices.Clone(values) // the cache keeps its own
 	}
 	markReplayed(x.w, replayed)
-	setLength(h, stored, false)
+	setLength(h, stored.Status, stored.Body, false)
 	x.w.WriteHeader(stored.Status)
 	_, _ = x.w.Write(stored.Body) // a client that hung up retries
 }
@@ -237,9 +220,7 @@ func (x *exchange) otherEndpoint(err error) error {
 	if gerr != nil || stored == nil || stored.endpoint == "" || stored.endpoint == x.endpoint() {
 		return err
 	}
-	p := problem(codeKeyReused, "")
-	p.Field = fieldEndpoint
-	return p
+	return problemOn(fieldEndpoint, codeKeyReused, "")
 }
 
 // storedIn returns the response that is stored in an outcome, or nil.

@@ -12,8 +12,10 @@ const HeaderKey = wire.HeaderKey
 // spaces, and is never folded or truncated. A key with a comma must be quoted,
 // because two header lines that a proxy has joined look the same. Any other line is
 // an error that is a [*Problem]; it does not repeat the line.
-func ParseKey(line string) (string, error) {
-	key, reason := wire.ParseKey(line)
+func ParseKey(line string) (string, error) { return checked(wire.ParseKey(line)) }
+
+// checked returns a key that was read without a reason against it.
+func checked(key, reason string) (string, error) {
 	if reason != "" {
 		return "", malformed(reason)
 	}
@@ -21,7 +23,5 @@ func ParseKey(line string) (string, error) {
 }
 
 func malformed(reason string) *Problem {
-	p := problem(codeKeyMalformed, "The "+HeaderKey+" header "+reason+".")
-	p.Field = HeaderKey
-	return p
+	return problemOn(HeaderKey, codeKeyMalformed, "The "+HeaderKey+" header "+reason+".")
 }

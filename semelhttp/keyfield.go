@@ -22,9 +22,7 @@ func KeyField(field string) func(*http.Request, []byte) (string, error) {
 		}
 		key, ok := keyIn(value)
 		if !ok {
-			p := problem(codeKeyMalformed, fmt.Sprintf("The key in %q is neither a string nor an integer.", field))
-			p.Field = field
-			return "", p
+			return "", problemOn(field, codeKeyMalformed, fmt.Sprintf("The key in %q is neither a string nor an integer.", field))
 		}
 		return key, nil
 	}

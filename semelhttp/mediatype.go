@@ -9,10 +9,7 @@ func mediaType(contentType string) string {
 		return contentType
 	}
 	name, params, err := mime.ParseMediaType(contentType)
-	if err != nil {
-		return contentType
-	}
-	if normal := mime.FormatMediaType(name, params); normal != "" {
+	if normal := mime.FormatMediaType(name, params); err == nil && normal != "" {
 		return normal
 	}
 	return contentType

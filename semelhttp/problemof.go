@@ -102,3 +102,10 @@ func problem(code, detail string) *Problem {
 		Type: DefaultProblemBase + code, Title: about.Title, Status: about.Status, Detail: detail, Code: code,
 	}
 }
+
+// problemOn is problem about a header or a part of the body.
+func problemOn(field, code, detail string) *Problem {
+	p := problem(code, detail)
+	p.Field = field
+	return p
+}

@@ -43,12 +43,17 @@ const maxAutoLength = 2048
 // the response can have none or the server sets it. trailing means that the response
 // ends in trailers that the client cannot receive: for such a response the server sets
 // no length.
-func setLength(h http.Header, r *Response, trailing bool) {
-	if hasBody(r.Status) && (trailing || len(r.Body) > maxAutoLength) {
-		h[contentLength] = []string{strconv.Itoa(len(r.Body))}
+func setLength(h http.Header, status int, body []byte, trailing bool) {
+	if hasBody(status) && (trailing || len(body) > maxAutoLength) {
+		h[contentLength] = []string{strconv.Itoa(len(body))}
 	} else {
 		delete(h, contentLength)
 	}
+}
+
+// hasBody reports whether a response with the status can have a body.
+func hasBody(status int) bool {
+	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
 }
 
 func markReplayed(w http.ResponseWriter, replayed bool) {

@@ -54,15 +54,11 @@ func (s *settings) headerKey(lines []string) (string, error) {
 	case len(lines) == 0 && s.Optional:
 		return "", nil
 	case len(lines) == 0:
-		return "", missing(HeaderKey)
+		return "", problemOn(HeaderKey, codeKeyMissing, "")
 	case len(lines) > 1:
 		return "", malformed("must be sent on exactly one header line")
 	}
-	key, reason := s.parse(lines[0])
-	if reason != "" {
-		return "", malformed(reason)
-	}
-	return key, nil
+	return checked(s.parse(lines[0]))
 }
 
 // fieldKey returns the key that KeyFunc finds. If that is allowed, there may be
@@ -76,7 +72,7 @@ func (s *settings) fieldKey(r *http.Request, in *checkedRequest) (string, error)
 	case len(key) > store.MaxKey:
 		return "", problem(codeKeyMalformed, invalid)
 	case key == "" && !s.Optional:
-		return "", missing("")
+		return "", problem(codeKeyMissing, "The request carries no key, and this operation does not run without one. Nothing was run.")
 	default:
 		return key, nil
 	}
@@ -88,15 +84,6 @@ func (in *checkedRequest) keyOrRandom() string {
 		return rand.Text()
 	}
 	return in.key
-}
-
-func missing(field string) error {
-	p := problem(codeKeyMissing, "")
-	if field == "" {
-		p.Detail = "The request carries no key, and this operation does not run without one. Nothing was run."
-	}
-	p.Field = field
-	return p
 }
 
 // problemIn returns the [Problem] in err, which a function of the application chose, or

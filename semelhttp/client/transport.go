@@ -174,12 +174,15 @@ const (
 
 // settle returns t with its defaults, or an error about a field.
 func (t *Transport) settle() (*Transport, error) {
-	for field, n := range map[string]int64{
-		"Budget": int64(t.Budget), "TryTimeout": int64(t.TryTimeout), "MinBackoff": int64(t.MinBackoff),
-		"MaxBackoff": int64(t.MaxBackoff), "MaxTries": int64(t.MaxTries), "MaxBody": t.MaxBody,
+	for _, field := range []struct {
+		name string
+		n    int64
+	}{
+		{"Budget", int64(t.Budget)}, {"TryTimeout", int64(t.TryTimeout)}, {"MinBackoff", int64(t.MinBackoff)},
+		{"MaxBackoff", int64(t.MaxBackoff)}, {"MaxTries", int64(t.MaxTries)}, {"MaxBody", t.MaxBody},
 	} {
-		if n < 0 {
-			return nil, &semel.FieldError{Field: field, Reason: "is negative"}
+		if field.n < 0 {
+			return nil, &semel.FieldError{Field: field.name, Reason: "is negative"}
 		}
 	}
 	o := *t
