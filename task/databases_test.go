@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/migrate"
 	"github.com/semelgo/semel/store"
@@ -24,7 +25,7 @@ import (
 func newPostgres(t *testing.T) string {
 	t.Helper()
 	url := realtest.Postgres(t).Database(t)
-	pool := connect(t, url)
+	pool := ledger.Pool(t, url)
 	if err := migrate.Postgres(t.Context(), pool); err != nil {
 		t.Fatalf("migrate: %v", err)
 	}
@@ -32,21 +33,6 @@ func newPostgres(t *testing.T) string {
 		t.Fatalf("create table: %v", err)
 	}
 	return url
-}
-
-func connect(t *testing.T, url string) *pgxpool.Pool {
-	t.Helper()
-	config, err := pgxpool.ParseConfig(url)
-	if err != nil {
-		t.Fatalf("parse %q: %v", url, err)
-	}
-	config.MaxConns = 12
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	if err != nil {
-		t.Fatalf("connect: %v", err)
-	}
-	t.Cleanup(pool.Close)
-	return pool
 }
 
 // insertEffect records the effect of an attempt, even if ctx has ended.

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
@@ -43,7 +44,7 @@ func TestWorkersShareTheQueueOnPostgres(t *testing.T) {
 	op := semel.Define("op", o)
 	var processes []*realProcess[pgx.Tx]
 	for range 3 {
-		p := newProcess(t, newPostgresStore(t, connect(t, url)), task.Options{Slots: 8, Poll: 20 * time.Millisecond}, op)
+		p := newProcess(t, newPostgresStore(t, ledger.Pool(t, url)), task.Options{Slots: 8, Poll: 20 * time.Millisecond}, op)
 		err := task.HandleTx(p.worker, op, func(ctx context.Context, tx pgx.Tx, in input) (int, error) {
 			a, _ := semel.AttemptOf(ctx)
 			if err := insertEffect(ctx, tx, fmt.Sprint(in.N), a.Number()); err != nil {
@@ -57,7 +58,7 @@ func TestWorkersShareTheQueueOnPostgres(t *testing.T) {
 		p.start(t)
 		processes = append(processes, p)
 	}
-	pool := connect(t, url)
+	pool := ledger.Pool(t, url)
 	for i := range sharedTasks {
 		err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 			added, err := semel.EnqueueTx(t.Context(), processes[0].Engine, tx, op.Call(me, fmt.Sprint(i), input{i}), semel.EnqueueOptions{})
@@ -177,7 +178,7 @@ func TestLockedRowDoesNotDelayTheBatchOnPostgres(t *testing.T) {
 	t.Parallel()
 	url := newPostgres(t)
 	op := semel.Define("op", leasedOptions(semel.Hold()))
-	p := newProcess(t, newPostgresStore(t, connect(t, url)), task.Options{Slots: 20, Poll: 20 * time.Millisecond}, op)
+	p := newProcess(t, newPostgresStore(t, ledger.Pool(t, url)), task.Options{Slots: 20, Poll: 20 * time.Millisecond}, op)
 	begun, end := make(chan struct{}), make(chan struct{})
 	err := task.Handle(p.worker, op, func(_ context.Context, in input) (int, error) {
 		sendOrEnd(t, begun, struct{}{})
@@ -198,7 +199,7 @@ func TestLockedRowDoesNotDelayTheBatchOnPostgres(t *testing.T) {
 	for range calls {
 		await(t, begun, "the tasks to begin")
 	}
-	pool := connect(t, url)
+	pool := ledger.Pool(t, url)
 	locked := calls[0].ID()
 	err = pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(t.Context(), `SELECT id FROM semel_records WHERE id = $1 FOR UPDATE`, locked[:]); err != nil {

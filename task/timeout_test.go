@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/task"
@@ -30,7 +31,7 @@ func TestBrokenTransactionsAreRetriedWithALimit(t *testing.T) {
 			o := atomicOptions()
 			o.Retry.MaxErrors, o.Retry.Delay = 2, after(time.Millisecond)
 			op := semel.Define("op", o)
-			p := newProcess(t, newPostgresStore(t, connect(t, newPostgres(t))), task.Options{Poll: 10 * time.Millisecond}, op)
+			p := newProcess(t, newPostgresStore(t, ledger.Pool(t, newPostgres(t))), task.Options{Poll: 10 * time.Millisecond}, op)
 			if err := task.HandleTx(p.worker, op, func(ctx context.Context, tx pgx.Tx, _ input) (string, error) {
 				_, err := tx.Exec(ctx, run.sql, pgx.QueryExecModeSimpleProtocol)
 				return "", err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/task"
@@ -51,7 +52,7 @@ func TestZombiesOnPostgres(t *testing.T) {
 		}
 		cut := realtest.NewProxy(t, hostOf(t, url))
 		z := zombieRun{make(chan uint32), make(chan struct{}), make(chan error, 1)}
-		p := newProcess(t, newPostgresStore(t, connect(t, cut.URL(url))), task.Options{Poll: 10 * time.Millisecond, NoSweeper: true}, op)
+		p := newProcess(t, newPostgresStore(t, ledger.Pool(t, cut.URL(url))), task.Options{Poll: 10 * time.Millisecond, NoSweeper: true}, op)
 		if err := task.Handle(p.worker, op, z.run(t, p), task.HandlerOptions{}); err != nil {
 			t.Fatalf("Handle: %v", err)
 		}
@@ -82,7 +83,7 @@ func TestZombiesOnPostgres(t *testing.T) {
 			return swept.Requeued == 1
 		})
 	}
-	pool := connect(t, url)
+	pool := ledger.Pool(t, url)
 	for i := range 2 {
 		cuts[i].BlackHole(false)
 		close(zombies[i].resume)

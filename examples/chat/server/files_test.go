@@ -6,10 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/examples/chat/chatdb"
+	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
@@ -82,22 +81,11 @@ func openFile(t *testing.T, path string) *sql.DB {
 	return db
 }
 
-// openPool opens a PostgreSQL database that servers are using.
-func openPool(t *testing.T, url string) *pgxpool.Pool {
-	t.Helper()
-	pool, err := pgxpool.New(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
-	return pool
-}
-
 // openDomain opens the chat's own tables while servers use them.
 func (f files) openDomain(t *testing.T) chatdb.Querier {
 	t.Helper()
 	if f.postgres != "" {
-		return chatdb.Postgres(openPool(t, f.postgres))
+		return chatdb.Postgres(ledger.Pool(t, f.postgres))
 	}
 	return chatdb.SQLite(openFile(t, f.domain))
 }
@@ -146,7 +134,7 @@ func (f files) recordOf(t *testing.T, engine *semel.Core, u user, key string) st
 func (f files) engine(t *testing.T) *semel.Core {
 	t.Helper()
 	if f.postgres != "" && f.mode != records {
-		s, err := postgres.New(openPool(t, f.postgres), postgres.Options{})
+		s, err := postgres.New(ledger.Pool(t, f.postgres), postgres.Options{})
 		return person(t, s, err)
 	}
 	return person(t, sqlite.New(openFile(t, f.records)), nil)

@@ -19,6 +19,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	payment "github.com/semelgo/semel/examples/payment/server"
+	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store/sqlite"
 )
@@ -40,16 +41,12 @@ func newTown(t *testing.T) *environment {
 	w := &environment{requests: make(chan string, 10_000), mails: make(map[string][]string)}
 	// The shop's engine requires a database that waits for the disk.
 	db := realtest.OwnPostgres(t, "fsync=on", "full_page_writes=on", "synchronous_commit=on").Database(t)
-	pool, err := pgxpool.New(t.Context(), db)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
-	w.pool = pool
+	w.pool = ledger.Pool(t, db)
 	file := filepath.Join(t.TempDir(), "payment.db")
 	charging := w.front(t, "charge", paymentService(t, file))
 	mailing := httptest.NewServer(http.HandlerFunc(w.takeMail))
 	t.Cleanup(mailing.Close)
+	var err error
 	if w.charges, err = sqlite.Open(file); err != nil {
 		t.Fatal(err)
 	}

@@ -9,11 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/cmd/semel/internal/command"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
@@ -103,12 +102,7 @@ func newPostgres(t *testing.T) *testDB {
 	t.Helper()
 	s := &testDB{db: realtest.Postgres(t).Database(t)}
 	must(t, "migrate", "--db", s.db)
-	pool, err := pgxpool.New(t.Context(), s.db)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
-	records, err := postgres.New(pool, postgres.Options{})
+	records, err := postgres.New(ledger.Pool(t, s.db), postgres.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
