@@ -2,6 +2,7 @@ package semelhttp
 
 import (
 	"maps"
+	"mime"
 	"net/http"
 	"slices"
 )
@@ -76,4 +77,17 @@ func headersOf(r *http.Request, names []string) map[string][]string {
 		found[name] = values
 	}
 	return found
+}
+
+// mediaType returns the normal form of a Content-Type. An invalid Content-Type is
+// returned unchanged.
+func mediaType(contentType string) string {
+	if contentType == "application/json" { // the comparison is faster
+		return contentType
+	}
+	name, params, err := mime.ParseMediaType(contentType)
+	if normal := mime.FormatMediaType(name, params); err == nil && normal != "" {
+		return normal
+	}
+	return contentType
 }

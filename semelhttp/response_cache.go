@@ -23,11 +23,9 @@ const (
 // says whether a cached outcome is still valid; without semel.Options.CacheBytes
 // nothing is cached.
 type responseCache struct {
-	engine interface {
-		Cached(out *semel.Outcome) *semel.CachedOutcome
-	}
-	seed  maphash.Seed
-	slots [cacheSlots]atomic.Pointer[cachedResponse] // a later entry replaces an earlier one
+	cached func(*semel.Outcome) *semel.CachedOutcome // of the engine; nil: there is none
+	seed   maphash.Seed
+	slots  [cacheSlots]atomic.Pointer[cachedResponse] // a later entry replaces an earlier one
 }
 
 type cachedResponse struct {
@@ -40,9 +38,11 @@ type cachedResponse struct {
 
 func newResponseCache(e semel.Runner) *responseCache {
 	c := &responseCache{seed: maphash.MakeSeed()}
-	c.engine, _ = e.(interface {
+	if engine, ok := e.(interface {
 		Cached(out *semel.Outcome) *semel.CachedOutcome
-	})
+	}); ok {
+		c.cached = engine.Cached
+	}
 	return c
 }
 
@@ -63,15 +63,13 @@ func (c *responseCache) find(ctx context.Context, in *checkedRequest, input *Req
 // put caches the stored response to a request whose handler was not run: it could have
 // changed the request.
 func (c *responseCache) put(in *checkedRequest, input Request, out *semel.Outcome, response Response) {
-	if c.engine == nil {
+	if c.cached == nil {
 		return
 	}
-	outcome := c.engine.Cached(out)
-	if outcome == nil {
-		return
+	if outcome := c.cached(out); outcome != nil {
+		input.Body = slices.Clone(in.body)
+		c.slot(in.key).Store(&cachedResponse{in.scope, in.key, input, outcome, response})
 	}
-	input.Body = slices.Clone(in.body)
-	c.slot(in.key).Store(&cachedResponse{in.scope, in.key, input, outcome, response})
 }
 
 // equals reports whether r and other are the same request.

@@ -6,8 +6,12 @@ import (
 	"net/http"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelhttp/internal/wire"
 	"github.com/semelgo/semel/store"
 )
+
+// HeaderKey is the request header that carries the caller's key.
+const HeaderKey = wire.HeaderKey
 
 // checkedRequest is a request that may run: its scope, its key and its body.
 type checkedRequest struct {
@@ -59,6 +63,27 @@ func (s *settings) headerKey(lines []string) (string, error) {
 		return "", malformed("must be sent on exactly one header line")
 	}
 	return checked(s.parse(lines[0]))
+}
+
+// ParseKey returns the key of one Idempotency-Key header line, in the [Lenient]
+// profile. The structured form "abc", with \" and \\ as its escapes, and the raw
+// form abc are the same key; parameters of the structured form and whitespace
+// around either are ignored. A key is 1 to 255 visible ASCII characters and inner
+// spaces, and is never folded or truncated. A key with a comma must be quoted,
+// because two header lines that a proxy has joined look the same. Any other line is
+// an error that is a [*Problem]; it does not repeat the line.
+func ParseKey(line string) (string, error) { return checked(wire.ParseKey(line)) }
+
+// checked returns a key that was read without a reason against it.
+func checked(key, reason string) (string, error) {
+	if reason != "" {
+		return "", malformed(reason)
+	}
+	return key, nil
+}
+
+func malformed(reason string) *Problem {
+	return problemOn(HeaderKey, codeKeyMalformed, "The "+HeaderKey+" header "+reason+".")
 }
 
 // fieldKey returns the key that KeyFunc finds. If that is allowed, there may be

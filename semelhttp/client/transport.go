@@ -178,8 +178,12 @@ func (t *Transport) settle() (*Transport, error) {
 		name string
 		n    int64
 	}{
-		{"Budget", int64(t.Budget)}, {"TryTimeout", int64(t.TryTimeout)}, {"MinBackoff", int64(t.MinBackoff)},
-		{"MaxBackoff", int64(t.MaxBackoff)}, {"MaxTries", int64(t.MaxTries)}, {"MaxBody", t.MaxBody},
+		{"Budget", int64(t.Budget)},
+		{"TryTimeout", int64(t.TryTimeout)},
+		{"MinBackoff", int64(t.MinBackoff)},
+		{"MaxBackoff", int64(t.MaxBackoff)},
+		{"MaxTries", int64(t.MaxTries)},
+		{"MaxBody", t.MaxBody},
 	} {
 		if field.n < 0 {
 			return nil, &semel.FieldError{Field: field.name, Reason: "is negative"}
