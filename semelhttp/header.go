@@ -10,6 +10,9 @@ import (
 	"github.com/semelgo/semel/semelhttp/internal/wire"
 )
 
+// HeaderKey is the request header that carries the caller's key.
+const HeaderKey = wire.HeaderKey
+
 // HeaderReplayed is "true" on every response that was answered from the record, and
 // absent from all others. Scripts of other origins see it only if the application's
 // Access-Control-Expose-Headers names it.

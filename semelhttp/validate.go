@@ -10,9 +10,6 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// HeaderKey is the request header that carries the caller's key.
-const HeaderKey = wire.HeaderKey
-
 // checkedRequest is a request that may run: its scope, its key and its body.
 type checkedRequest struct {
 	scope semel.Scope
