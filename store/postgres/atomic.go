@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -34,11 +33,19 @@ func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
 	if !hold && s.level != pgx.ReadCommitted {
 		return store.NotCommitted, fmt.Errorf("begin: %w", ErrIsolation)
 	}
-	t, err := s.begin(ctx, id, hold)
+	on, err := s.tables(ctx)
+	if err == nil {
+		err = s.gate.enter(ctx)
+	}
 	if err != nil {
 		return store.NotCommitted, s.fault("begin", withConflict(err))
 	}
+	t := &transaction{store: s, tables: on, id: id}
 	defer t.leave(ctx) // also when run panics or ends its goroutine
+	if err := t.open(ctx, hold); err != nil {
+		t.leave(ctx)
+		return store.NotCommitted, s.fault("begin", withConflict(err))
+	}
 	if t.current.Busy {
 		t.leave(ctx)
 		return tellBusy(ctx, run)
@@ -56,45 +63,3 @@ func tellBusy(ctx context.Context,
 	}
 	return store.NotCommitted, err
 }
-
-func (s *Store) begin(ctx context.Context, id store.ID, hold bool) (*transaction, error) {
-	on, err := s.tables(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.gate.enter(ctx); err != nil {
-		return nil, err
-	}
-	t := &transaction{store: s, tables: on, id: id}
-	return t.orLeave(ctx, func() error { return t.take(ctx, hold) })
-}
-
-// take takes a connection and begins.
-func (t *transaction) take(ctx context.Context, hold bool) (err error) {
-	if t.conn, err = t.store.pool.Acquire(ctx); err != nil {
-		return fmt.Errorf("take a connection: %w", err)
-	}
-	return t.open(ctx, hold)
-}
-
-// orLeave returns t, and releases it if it cannot be opened or a callback of the
-// pool panics.
-func (t *transaction) orLeave(ctx context.Context, open func() error) (*transaction, error) {
-	opened := false
-	defer func() {
-		if !opened {
-			t.leave(ctx)
-		}
-	}()
-	if err := open(); err != nil {
-		return nil, err
-	}
-	opened = true
-	return t, nil
-}
-
-// errOtherTx means that this is not the transaction that was begun.
-var errOtherTx = errors.New("semel/postgres: it is another transaction")
-
-// errConnLost means that the connection was lost before anything was committed.
-var errConnLost = errors.New("semel/postgres: the connection was lost within the transaction")

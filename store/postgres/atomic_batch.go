@@ -21,9 +21,7 @@ import (
 // A batch whose queries have callbacks uses a second round trip for its COMMIT, so that
 // an error of a callback, or a wrong result, rolls everything back. A batch of a driver's
 // own transaction, statements that might end the transaction, and statements that are
-// sent by a prepared name are refused with [ErrEnded]. A batch without callbacks does not
-// use Options.IdleInTransaction, and StatementTimeout limits its wait for a lock, unless
-// LockTimeout is not the default. Errors of statements are PostgreSQL's, with the number
+// sent by a prepared name are refused with [ErrEnded]. Errors of statements are PostgreSQL's, with the number
 // of the statement, from 1.
 func (s *Store) AtomicBatch(ctx context.Context, change store.Change, hold bool, batch *pgx.Batch) (store.SwapResult, store.Verdict, error) {
 	if err := check(&change); err != nil {
@@ -32,7 +30,7 @@ func (s *Store) AtomicBatch(ctx context.Context, change store.Change, hold bool,
 	b := &batchTx{store: s, change: &change, hold: hold}
 	if batch != nil {
 		b.queries = batch.QueuedQueries
-		if effectOfBatch(batch) != reachInside {
+		if effectOfBatch(batch) != staysInside {
 			return store.SwapResult{}, store.NotCommitted, fmt.Errorf("a statement of the batch may end the transaction: %w", ErrEnded)
 		}
 	}
@@ -97,7 +95,9 @@ func (b *batchTx) release() {
 }
 
 func (b *batchTx) run(ctx context.Context) (store.SwapResult, store.Verdict, error) {
-	err := b.sendFirst(ctx)
+	bounded, done := context.WithTimeout(context.WithoutCancel(ctx), b.bound())
+	defer done()
+	err := b.conn.SendBatch(bounded, b.build()).Close()
 	if b.over || err == nil && b.plain && b.ours && b.hasRun == len(b.queries) {
 		return store.SwapResult{Token: b.change.To.Token}, store.Committed, nil
 	}
@@ -122,9 +122,6 @@ func (b *batchTx) build() *pgx.Batch {
 	send := &pgx.Batch{QueuedQueries: all}
 	if !b.plain {
 		send.Queue(beginOf(b.store.level))
-	}
-	if b.calls {
-		send.Queue(b.store.texts.calling)
 	}
 	b.queueChange(send)
 	for _, q := range b.queries { // copied, because the driver writes into the queries it sends

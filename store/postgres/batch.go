@@ -15,14 +15,6 @@ type sender interface {
 	send(ctx context.Context, b *pgx.Batch) error
 }
 
-// frame has the statements before and after others in the same round trip.
-type frame struct {
-	before, after []string
-	// wait limits the wait for locks, for a statement that contains the limit
-	// itself and needs no frame. Empty: no limit.
-	wait string
-}
-
 // trip sends the statements that queue adds, within the frame, at once. Without an
 // error all of them were executed, and outside of a transaction committed.
 func trip(ctx context.Context, in sender, f frame, queue func(b *pgx.Batch)) error {
@@ -39,15 +31,11 @@ func trip(ctx context.Context, in sender, f frame, queue func(b *pgx.Batch)) err
 
 // get reads the current records, in the order of ids.
 func get(ctx context.Context, in sender, t *tables, f frame, ids []store.ID) ([]store.SwapResult, error) {
-	return sortAnswers(ids, func(use func(*store.Record)) error {
-		return trip(ctx, in, f, func(b *pgx.Batch) { b.Queue(t.getMany, uuids(ids)).Query(eachRecord(use)) })
-	})
-}
-
-// sortAnswers returns the records that were read in the order of ids.
-func sortAnswers(ids []store.ID, read func(use func(*store.Record)) error) ([]store.SwapResult, error) {
 	found := make(map[store.ID]*store.Record, len(ids))
-	if err := read(func(r *store.Record) { found[r.ID] = r }); err != nil {
+	err := trip(ctx, in, f, func(b *pgx.Batch) {
+		b.Queue(t.getMany, uuids(ids)).Query(eachRecord(func(r *store.Record) { found[r.ID] = r }))
+	})
+	if err != nil {
 		return nil, err
 	}
 	answers := make([]store.SwapResult, len(ids))

@@ -188,13 +188,13 @@ func TestBatchSettings(t *testing.T) {
 	pool := connect(t, database(t))
 	const read = `concat_ws(' ', current_setting('idle_in_transaction_session_timeout'), current_setting('lock_timeout'), current_setting('statement_timeout'))`
 	for i, row := range []struct {
-		o            postgres.Options
-		once, called string
+		o    postgres.Options
+		want string
 	}{
-		{postgres.Options{}, "0 0 30s", "30s 10s 30s"},
-		{postgres.Options{LockTimeout: time.Second}, "0 1s 30s", "30s 1s 30s"},
-		{postgres.Options{StatementTimeout: -1}, "0 10s 0", "30s 10s 0"},
-		{postgres.Options{IdleInTransaction: -1, LockTimeout: -1, StatementTimeout: -1}, "0 0 0", "0 0 0"},
+		{postgres.Options{}, "30s 10s 30s"},
+		{postgres.Options{LockTimeout: time.Second}, "30s 1s 30s"},
+		{postgres.Options{StatementTimeout: -1}, "30s 10s 0"},
+		{postgres.Options{IdleInTransaction: -1, LockTimeout: -1, StatementTimeout: -1}, "0 0 0"},
 	} {
 		s := newStore(t, pool, row.o)
 		var called string
@@ -207,8 +207,8 @@ func TestBatchSettings(t *testing.T) {
 		if first != store.Committed || second != store.Committed {
 			t.Fatalf("AtomicBatch = %v, %v and %v, %v, want Committed", first, err, second, failed)
 		}
-		if once := one[string](t, pool, `SELECT key FROM effects`); called != row.called || once != row.once {
-			t.Errorf("a batch with %+v has the settings %s, with a callback %s; want %s, and %s", row.o, once, called, row.once, row.called)
+		if once := one[string](t, pool, `SELECT key FROM effects`); called != row.want || once != row.want {
+			t.Errorf("a batch with %+v has the settings %s, with a callback %s; want %s", row.o, once, called, row.want)
 		}
 	}
 }

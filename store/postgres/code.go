@@ -13,21 +13,18 @@ import (
 // The SQLSTATEs that the store distinguishes. The first two characters are the
 // class.
 const (
-	codeNoActiveTransaction = "25P01"
-	codeIdleInTransaction   = "25P03"
-	codeTransactionTimeout  = "25P04"
-	codeNoSavepoint         = "3B001"
-	codeSerialization       = "40001"
-	codeUnknown             = "40003"
-	codeDeadlock            = "40P01"
-	codeUnique              = "23505"
-	codeCheck               = "23514"
-	codeDivisionByZero      = "22012"
-	codeNoTable             = "42P01"
-	codeNotSupported        = "0A000"
-	codeNoStatement         = "26000"
-	codeLockTimeout         = "55P03"
-	codeCancelled           = "57014"
+	codeNoSavepoint        = "3B001"
+	codeIdleInTransaction  = "25P03"
+	codeTransactionTimeout = "25P04"
+	codeSerialization      = "40001"
+	codeUnknown            = "40003"
+	codeDeadlock           = "40P01"
+	codeUnique             = "23505"
+	codeCheck              = "23514"
+	codeDivisionByZero     = "22012"
+	codeNoTable            = "42P01"
+	codeLockTimeout        = "55P03"
+	codeCancelled          = "57014"
 )
 
 // errorOf returns the server's error for a statement after which the session
@@ -114,11 +111,8 @@ func isRefusal(err error) bool {
 	}
 }
 
-// isTxOver reports whether the transaction had ended, or was another one.
-func isTxOver(err error) bool {
-	code := codeOf(err)
-	return errors.Is(err, errOtherTx) || code == codeNoSavepoint || code == codeNoActiveTransaction
-}
+// errConnLost means that the connection was lost before anything was committed.
+var errConnLost = errors.New("semel/postgres: the connection was lost within the transaction")
 
 // withConflict marks conflicts with other transactions as store.ErrConflict.
 func withConflict(err error) error {

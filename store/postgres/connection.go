@@ -30,7 +30,8 @@ func (s *Store) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	return conn, nil
 }
 
-// txSender sends statements in a transaction.
+// txSender sends statements in a transaction, or over a connection that a caller has
+// taken.
 type txSender struct {
 	by interface {
 		SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults

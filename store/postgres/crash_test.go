@@ -14,7 +14,7 @@ import (
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// told is what was said of one transaction.
+// answered is the answer to one transaction.
 type answered struct {
 	key     string
 	last    store.Change

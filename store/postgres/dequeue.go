@@ -41,8 +41,8 @@ func (s *Store) dequeue(ctx context.Context, t *tables, d store.Dequeue) (all []
 		return s.claimed(ctx, t, d)
 	}
 	if own := s.sessions.take(ctx); own != nil {
-		defer s.sessions.give(own)
-		return own.dequeue(ctx, t, d)
+		defer own.Release()
+		return dequeueIn(ctx, txSender{own}, frame{}, t.dequeue, dequeueArgs(d)...)
 	}
 	f := frame{before: []string{beginQueue, s.texts.queue}, after: []string{`COMMIT`}}
 	return dequeueIn(ctx, poolSender{s}, f, t.dequeue, dequeueArgs(d)...)
@@ -66,29 +66,6 @@ func dequeueIn(ctx context.Context, in sender, f frame, text string, args ...any
 			return err
 		})
 	})
-	return all, err
-}
-
-// dequeue needs neither a transaction nor settings, because the session has them.
-func (s *session) dequeue(ctx context.Context, t *tables, d store.Dequeue) (all []rankedRecord, err error) {
-	if s.seen {
-		return dequeueIn(ctx, s, frame{}, t.dequeue, dequeueArgs(d)...)
-	}
-	err = s.ask(ctx, []prepared{{
-		text: t.dequeue,
-		write: func(r *encoder) {
-			r.text(d.Operation)
-			r.int64(int64(d.Limit))
-			r.int64(int64(d.Owner))
-			r.int64(d.Lease.Microseconds())
-		},
-		read: func(row *decoder) error {
-			place, _ := row.int64()
-			r, err := row.record()
-			all = append(all, rankedRecord{r, place})
-			return err
-		},
-	}})
 	return all, err
 }
 

@@ -14,10 +14,11 @@
 // Make the pool larger by one than the number of handlers that run at once
 // (pool_max_conns; pgx's default is small). It must have at least two connections.
 //
-// While there is much to record, the store opens connections of its own beside the
-// pool's, at most four ([Options].MaxSessions). Their settings for planning and lock
-// waits are made once, and no handler uses them. They are closed after a second or two
-// without use, and after the pool was closed. If the server, the database or the role
+// While there is much to record, the store has a second pool of at most four connections
+// ([Options].MaxSessions), with the configuration of the first one. Their settings for
+// planning and lock waits are made once, and no handler uses them. The second pool is
+// closed after a second or two without use, and after the first one was closed. If the
+// server, the database or the role
 // limits connections, leave room for them: the store opens none that would leave too few
 // for the pool, but other processes may connect later.
 //

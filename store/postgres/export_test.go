@@ -2,10 +2,8 @@ package postgres
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"runtime"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -37,8 +35,6 @@ func Queries(s *Store) []Query {
 	id, t := uuid(store.ID{1}), newTables("public", false)
 	all := []Query{
 		{"look", s.texts.lent.made, t.look, []any{id}},
-		{"stands", s.texts.byKey, t.stands, []any{id}},
-		{"stands off", s.texts.byKey, t.standsOff, []any{id}},
 		{"get many", s.texts.byKey, t.getMany, []any{uuids(make([]store.ID, 1000))}},
 		{"scan", s.texts.inOrder, t.scan, []any{id, int16(1), []byte("test"), int64(100), int64(0)}},
 		{"scan rare", s.texts.inOrder, t.scanRare, []any{id, int16(3), []byte("test"), int64(100), int64(0)}},
@@ -60,35 +56,13 @@ func Queries(s *Store) []Query {
 			items[i] = &swapItem{Change: &c}
 		}
 		name := [kinds]string{create: "create", move: "move", beat: "beat"}[k]
-		alike := []any{uuids(make([]store.ID, 1000)), make([]int64, 1000), make([][]byte, 1000)}
-		if k == create {
-			alike = append(alike, make([][]byte, 1000), make([][]byte, 1000), 1, 1, nil, nil, false, []byte("test"), 0)
-		} else {
-			alike = append(alike, 2, 1, 4, 1, nil, nil, false)
-		}
 		all = append(all,
 			Query{name, s.texts.swap.one.before[0], t.one[k], args},
 			Query{name + " in a session", session, t.one[k], args},
 			Query{name + " alone", s.texts.swapTx.alone.before[1], t.one[k], args},
 			Query{name + " last", s.texts.lent.made, t.last[k], args},
-			Query{name + " many", s.texts.swapTx.many.before[1], t.many[k].text, bulkArgs(items)},
-			Query{name + " many, told", s.texts.swapTx.many.before[1], t.many[k].applied, bulkArgs(items)})
-		if t.alike[k].text != "" {
-			all = append(all, Query{name + " alike", session, t.alike[k].text, alike},
-				Query{name + " alike, told", session, t.alike[k].applied, alike})
-		}
-		if k == move {
-			all = append(all, Query{"move, finish", session, t.finish, []any{id, 2, 1, 1, 4, nil, false, []byte("outcome")}})
-		}
-		if k == create {
-			queued := append(slices.Clone(alike), make([][]byte, 1000))
-			all = append(all, Query{"create alike, queued", session, t.queue.text, queued},
-				Query{"create alike, queued, told", session, t.queue.applied, queued})
-			all = append(all, Query{"create lone", `SELECT 1`, t.lone, append(args, "100ms")})
-		}
-		all = append(all,
-			Query{name + " same", s.texts.byKey, t.same, missedArgs([]swapItem{{Change: &c}})},
-			Query{name + " others", s.texts.byKey, t.others, missedArgs([]swapItem{{Change: &c}})})
+			Query{name + " many in a session", session, t.many[k], bulkArgs(items)},
+			Query{name + " many", s.texts.swapTx.many.before[1], t.many[k], bulkArgs(items)})
 	}
 	return all
 }
@@ -107,15 +81,15 @@ func (s *Store) Pool() *pgxpool.Pool { return s.pool }
 // RollsBack is rollsBack.
 func RollsBack(err error) bool { return rollsBack(err) }
 
-// How far a text may go.
+// The possible effects of a text.
 const (
-	ReachInside = int(reachInside)
-	ReachEnd    = int(reachEnd)
-	ReachBeyond = int(reachBeyond)
+	StaysInside    = int(staysInside)
+	MayEnd         = int(mayEnd)
+	MayEndAndWrite = int(mayEndAndWrite)
 )
 
-// ReachOf is reachOf of statements that are sent one by one, or together.
-func ReachOf(b *pgx.Batch) int { return int(effectOfBatch(b)) }
+// EffectOf is effectOf of statements that are sent together.
+func EffectOf(b *pgx.Batch) int { return int(effectOfBatch(b)) }
 
 // Portions tells how many changes of these sizes go in each trip.
 func Portions(sizes []int) []int {
@@ -151,83 +125,59 @@ func (p *Partitions) SetTurn(d time.Duration) { p.turn = d }
 // DropLock is the lock for dropping partitions.
 const DropLock = dropLock
 
-// OpenSessions opens as many sessions as s may have.
+// OpenSessions opens as many connections of its own as s may have.
 func (s *Store) OpenSessions(ctx context.Context) error {
-	for range s.sessions.most {
-		own, err := openSession(ctx, s.sessions.config, s.sessions.unopened)
+	p := s.sessions
+	p.mu.Lock()
+	err := p.open(ctx)
+	pool := p.pool
+	p.mu.Unlock()
+	for range p.config.MaxConns {
 		if err != nil {
 			return err
 		}
-		s.sessions.mu.Lock()
-		s.sessions.open++
-		s.sessions.mu.Unlock()
-		s.sessions.give(own)
+		var conn *pgxpool.Conn
+		if conn, err = pool.Acquire(ctx); err == nil {
+			defer conn.Release()
+		}
 	}
-	return nil
+	return err
 }
 
-// Sessions returns the numbers of unused and of open sessions.
+// Sessions returns the numbers of unused and of open connections of the store's own.
 func (s *Store) Sessions() (idle, open int) {
 	s.sessions.mu.Lock()
 	defer s.sessions.mu.Unlock()
-	return len(s.sessions.idle), s.sessions.open
-}
-
-// CloseSessions closes the unused sessions, and opens no others.
-func (s *Store) CloseSessions() {
-	s.sessions.mu.Lock()
-	defer s.sessions.mu.Unlock()
-	for _, own := range s.sessions.idle {
-		own.close()
+	if s.sessions.pool == nil {
+		return 0, 0
 	}
-	s.sessions.open -= len(s.sessions.idle)
-	s.sessions.idle, s.sessions.most = nil, 0
+	stat := s.sessions.pool.Stat()
+	return int(stat.IdleConns()), int(stat.TotalConns())
 }
 
-// SetSessionsIdle changes how long sessions are kept for the next call.
+// CloseSessions closes the store's own connections, and opens no others.
+func (s *Store) CloseSessions() {
+	p := s.sessions
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.pool != nil {
+		p.pool.Close()
+	}
+	p.config, p.pool = nil, nil
+}
+
+// SetSessionsIdle changes how long the store keeps its own connections without use.
 func (s *Store) SetSessionsIdle(d time.Duration) { s.sessions.idleFor = d }
 
-// RawCreate are the parameters of a create, for the driver and as the server has them.
-func RawCreate(c *store.Change) ([]any, [][]byte) {
-	_, args := statement(c)
-	var r encoder
-	r.change(c)
-	var values [][]byte
-	for rest := r.bytes; len(values) < r.n; {
-		size := binary.BigEndian.Uint32(rest)
-		rest = rest[sizeBytes:]
-		if size == nullSize {
-			values = append(values, nil)
-			continue
-		}
-		values, rest = append(values, rest[:size:size]), rest[size:]
-	}
-	return args, values
-}
-
-// SettleSessions waits until none is being opened.
+// SettleSessions waits until no connection is being opened.
 func (s *Store) SettleSessions() {
 	for {
 		s.sessions.mu.Lock()
-		settled := len(s.sessions.idle) == s.sessions.open
+		opening := s.sessions.opening
 		s.sessions.mu.Unlock()
-		if settled {
+		if !opening {
 			return
 		}
 		runtime.Gosched()
 	}
-}
-
-// KeptRoom tells the most bytes that an idle connection of s keeps for its next trip.
-func (s *Store) KeptRoom(ctx context.Context) (most int) {
-	for _, c := range s.pool.AcquireAllIdle(ctx) {
-		if of := preparedConnOf(c.Conn()); of != nil {
-			most = max(most, cap(of.out.bytes), cap(of.out.raw.bytes))
-			for _, v := range of.args.ParamValues {
-				most = max(most, cap(v))
-			}
-		}
-		c.Release()
-	}
-	return most
 }

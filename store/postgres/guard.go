@@ -17,7 +17,7 @@ type guard struct {
 	over   bool // the handler's part has ended
 	within bool // a call is running; only it may use the connection and its results
 
-	sent    sqlEffect // the possible effect of the handler's statements
+	sent    sqlEffect // the possible effect of the handler's calls
 	exposed bool      // the handler has the connection itself
 	saved   bool      // the savepoint exists; changed only within a call
 
@@ -36,7 +36,7 @@ func (t *transaction) enter(ctx context.Context, may sqlEffect) error {
 	if err := t.begins(may); err != nil {
 		return err
 	}
-	if may == reachBeyond {
+	if may == mayEndAndWrite {
 		t.save(ctx)
 	}
 	return nil
@@ -57,6 +57,16 @@ func (t *transaction) begins(may sqlEffect) error {
 	}
 	t.within, t.sent = true, max(t.sent, may)
 	return nil
+}
+
+// save makes a savepoint before a call that may put another transaction in the place
+// of this one. If the savepoint is there at the end, so is the transaction, even if it
+// is aborted and refuses every other proof. Few handlers make such calls, so the others
+// do not pay for it.
+func (t *transaction) save(ctx context.Context) {
+	if !t.saved && t.status() == inside {
+		t.saved = t.say(ctx, `SAVEPOINT semel_run`) == nil
+	}
 }
 
 // resume is enter for an open result.
@@ -99,7 +109,7 @@ func (t *transaction) seal() bool {
 	t.over = true
 	if t.within && !t.left {
 		t.left = true
-		t.wire.Close() // the running call gets the error
+		t.session.PgConn().Conn().Close() // the running call gets the error
 		t.conn.Hijack()
 		t.store.gate.leave()
 	}
@@ -113,19 +123,10 @@ func (t *transaction) handed() (exposed bool, sent sqlEffect) {
 	return t.exposed, t.sent
 }
 
-// handlerMayHaveEnded reports whether the handler's calls may have ended the
-// transaction.
-func (t *transaction) handlerMayHaveEnded() bool {
+// mayBeEnded reports whether the handler's calls may have ended the transaction.
+func (t *transaction) mayBeEnded() bool {
 	exposed, sent := t.handed()
-	return exposed || sent != reachInside
-}
-
-// proven records that they have not.
-func (t *transaction) proven() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.exposed, t.sent = false, reachInside
-	t.of = nil // the handler may have dropped the prepared statements
+	return exposed || sent != staysInside
 }
 
 // isOff reports whether the transaction was interrupted. A handler that rolled back
@@ -166,7 +167,7 @@ func (t *transaction) rawConn(tx pgx.Tx) *pgx.Conn {
 // exposeConn records that the handler has the connection itself. After the
 // handler's part has ended, it is refused.
 func (t *transaction) exposeConn() error {
-	if t.begins(reachInside) == nil {
+	if t.begins(staysInside) == nil {
 		t.save(context.Background()) // the handler passes no context here
 		t.exit(nil)
 	}

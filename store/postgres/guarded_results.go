@@ -6,7 +6,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// watchedRows are rows whose reading is guarded, and whose error is seen.
+// guardedRows are rows whose reading is guarded, and whose error is seen.
 type guardedRows struct {
 	pgx.Rows
 
@@ -99,7 +99,7 @@ func (r *guardedRows) FieldDescriptions() []pgconn.FieldDescription {
 // Conn gives the connection, and nil when the transaction is over.
 func (r *guardedRows) Conn() *pgx.Conn { return r.t.rawConn(r.t.tx) }
 
-// watchedRow is a row whose reading is guarded.
+// guardedRow is a row whose reading is guarded.
 type guardedRow struct {
 	row  pgx.Row
 	t    *transaction
@@ -120,7 +120,7 @@ func (r *guardedRow) Scan(dest ...any) error {
 	return err
 }
 
-// watchedResults are the results of a batch whose reading is guarded.
+// guardedResults are the results of a batch whose reading is guarded.
 type guardedResults struct {
 	pgx.BatchResults
 

@@ -21,12 +21,12 @@ type savepoint struct{ guardedTx }
 
 // Commit keeps the changes since the savepoint.
 func (s *savepoint) Commit(ctx context.Context) error {
-	return s.call(ctx, reachInside, func() error { return s.Tx.Commit(ctx) })
+	return s.call(ctx, staysInside, func() error { return s.Tx.Commit(ctx) })
 }
 
 // Rollback undoes the changes since the savepoint.
 func (s *savepoint) Rollback(ctx context.Context) error {
-	return s.call(ctx, reachInside, func() error { return s.Tx.Rollback(ctx) })
+	return s.call(ctx, staysInside, func() error { return s.Tx.Rollback(ctx) })
 }
 
 // guardedTx is a transaction, or a savepoint in it, that allows one call at a time
@@ -50,8 +50,8 @@ func (w guardedTx) call(ctx context.Context, may sqlEffect, do func() error) err
 
 // Begin makes a savepoint.
 func (w guardedTx) Begin(ctx context.Context) (inner pgx.Tx, err error) {
-	err = w.call(ctx, reachInside, func() error {
-		w.t.save(ctx) // before it, so that its end does not undo this
+	err = w.call(ctx, staysInside, func() error {
+		w.t.save(ctx) // before the inner savepoint, whose end would undo it
 		inner, err = w.Tx.Begin(ctx)
 		return err
 	})
@@ -105,7 +105,7 @@ func (w guardedTx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 
 // CopyFrom writes many rows.
 func (w guardedTx) CopyFrom(ctx context.Context, table pgx.Identifier, names []string, rows pgx.CopyFromSource) (n int64, err error) {
-	err = w.call(ctx, reachInside, func() error {
+	err = w.call(ctx, staysInside, func() error {
 		n, err = w.Tx.CopyFrom(ctx, table, names, rows)
 		return err
 	})
@@ -114,7 +114,11 @@ func (w guardedTx) CopyFrom(ctx context.Context, table pgx.Identifier, names []s
 
 // Prepare prepares a statement.
 func (w guardedTx) Prepare(ctx context.Context, name, sql string) (description *pgconn.StatementDescription, err error) {
-	err = w.call(ctx, effectOfPrepared(sql), func() error {
+	may := effectOf(sql, nil)
+	if may != staysInside {
+		may = mayEndAndWrite // its name may be any word
+	}
+	err = w.call(ctx, may, func() error {
 		description, err = w.Tx.Prepare(ctx, name, sql)
 		return err
 	})

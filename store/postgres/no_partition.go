@@ -9,9 +9,9 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// meets tells whether the table that the server names in an error is the one of the
-// records, or one of its partitions.
-func (t *tables) tableExistsFor(e *pgconn.PgError) bool {
+// isOfRecords reports whether the server names the table of records, or one of its
+// partitions, in an error.
+func (t *tables) isOfRecords(e *pgconn.PgError) bool {
 	return e.SchemaName == t.schema && strings.HasPrefix(e.TableName, "semel_records")
 }
 
@@ -22,7 +22,7 @@ func (t *tables) tableExistsFor(e *pgconn.PgError) bool {
 // only the constraint's name.
 func (t *tables) recordExists(err error) bool {
 	e := errorOf(err)
-	if e == nil || e.Code != codeUnique || !t.tableExistsFor(e) {
+	if e == nil || e.Code != codeUnique || !t.isOfRecords(e) {
 		return false
 	}
 	if columns, _, told := strings.Cut(e.Detail, ")=("); told {
@@ -31,12 +31,12 @@ func (t *tables) recordExists(err error) bool {
 	return strings.Contains(e.ConstraintName, "_pkey")
 }
 
-// hasNoPlace tells whether a record could not be written because its time is that
-// of no partition, or of one that takes none any more. The server says it as a
-// check that failed: without a name in the first case.
+// hasNoPartition reports whether a record could not be written because there is no
+// partition for its time, or because the partition is sealed. Both are a failed check;
+// in the first case it has no name.
 func (t *tables) hasNoPartition(err error) bool {
 	e := errorOf(err)
-	if e == nil || e.Code != codeCheck || !t.tableExistsFor(e) {
+	if e == nil || e.Code != codeCheck || !t.isOfRecords(e) {
 		return false
 	}
 	return e.ConstraintName == "" || e.ConstraintName == sealConstraint || e.ConstraintName == firstBound

@@ -36,12 +36,12 @@ type Options struct {
 
 	// MaxSessions is the number of connections that the store opens beside the
 	// pool's, with the pool's configuration, while there is much to record. They
-	// need fewer settings before each statement. Zero means the default of 4: two
+	// need no settings before each statement. Zero means the default of 4: two
 	// for batches of an engine, and two for its reads or its worker; negative means
 	// none. They count for connection limits of the server, the database and the
 	// role, and none is opened that would leave too few for the pool. They are
-	// closed after one or two seconds without use, and when they are older than the
-	// pool's MaxConnLifetime; the pool's Reset does not affect them. The store
+	// closed when none was used for one or two seconds, and when they are older than
+	// the pool's MaxConnLifetime; the pool's Reset does not affect them. The store
 	// opens none behind a pooler, none in a query mode other than the default, and
 	// none if the pool has a PrepareConn, a BeforeAcquire, an AfterRelease or a
 	// BeforeClose.
@@ -71,18 +71,6 @@ func (o *Options) check() error {
 		}
 	}
 	return nil
-}
-
-// batchBounds returns the settings of a transaction whose statements are sent at
-// once. Each setting costs time. Such a transaction waits for no caller in between,
-// and its statement timeout also limits the wait for locks.
-func (o *Options) batchBounds() []setting {
-	of := *o
-	of.IdleInTransaction = -1
-	if of.StatementTimeout > 0 && of.LockTimeout == DefaultLockTimeout {
-		of.LockTimeout = -1
-	}
-	return of.bounds()
 }
 
 // bounds returns the settings of a transaction in which a handler runs.

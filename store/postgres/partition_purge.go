@@ -7,10 +7,6 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// dropped selects, by name, the partitions that are dropped when they are old.
-// Purge leaves their records to the drop.
-const dropped = `LIKE 'semel\_records\_p%'`
-
 // sqlPurged lists the tables for Purge: of a partitioned table, the partitions that
 // are never dropped.
 const sqlPurged = `SELECT format('%I', c.relname) FROM pg_partition_tree($1::text::regclass) p JOIN pg_class c ON c.oid = p.relid

@@ -152,30 +152,3 @@ operation, scope, key, fingerprint, priority, input, outcome, num_nulls(due, exp
 		}
 	}
 }
-
-// A connection keeps no room for as long as a trip was that was exceptional.
-func TestLongTripsKeepNoRoom(t *testing.T) {
-	t.Parallel()
-	s, _ := warmed(t, postgres.Options{})
-	if s.KeptRoom(t.Context()) == 0 {
-		t.Fatal("nothing is kept of short trips")
-	}
-	long := make([]byte, 1<<20)
-	last := create("long", store.Succeeded, 1)
-	last.To.Outcome = long
-	if verdict, err := finish(t, s, "long", &last); verdict != store.Committed {
-		t.Fatalf("Atomic = %v, %v, want it committed", verdict, err)
-	}
-	mayKeep := func(what string) {
-		if n := s.KeptRoom(t.Context()); n > 64<<10 {
-			t.Errorf("%d bytes are kept of %s, want 64 KiB at most", n, what)
-		}
-	}
-	mayKeep("a transaction")
-	b := &pgx.Batch{}
-	b.Queue(`SELECT length($1::bytea)`, long)
-	if _, verdict, err := s.AtomicBatch(t.Context(), create("batch", store.Succeeded, 1), true, b); verdict != store.Committed {
-		t.Fatalf("AtomicBatch = %v, %v, want it committed", verdict, err)
-	}
-	mayKeep("a batch")
-}

@@ -25,22 +25,17 @@ func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, er
 	return answers, nil
 }
 
-// get reads with a session if there is one, and with the pool if that fails.
+// get reads over a connection of the sessions if one is free, and over the pool if
+// that is lost.
 func (s *Store) get(ctx context.Context, t *tables, ids []store.ID) ([]store.SwapResult, error) {
 	if own := s.sessions.take(ctx); own != nil {
-		if answers, lost, err := s.getBy(ctx, own, t, ids); !lost || ctx.Err() != nil {
+		defer own.Release()
+		answers, err := get(ctx, txSender{own}, t, frame{}, ids)
+		if err == nil || !own.Conn().IsClosed() || ctx.Err() != nil {
 			return answers, err
 		}
 	}
 	return get(ctx, poolSender{s}, t, frame{before: []string{s.texts.byKey}}, ids)
-}
-
-// getBy reads with a session and releases it, also after a panic of the pool's
-// callbacks. It reports whether the session was lost.
-func (s *Store) getBy(ctx context.Context, own *session, t *tables, ids []store.ID) (answers []store.SwapResult, lost bool, err error) {
-	defer s.sessions.give(own)
-	answers, err = sortAnswers(ids, func(use func(*store.Record)) error { return own.get(ctx, t, ids, use) })
-	return answers, !own.usable(), err
 }
 
 // Scan reads from one snapshot. An index finds InDoubt and Failed records, and due

@@ -3,6 +3,7 @@ package postgres
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
@@ -34,7 +35,7 @@ type reader struct {
 
 func newReader(before ...any) *reader {
 	r := &reader{}
-	r.into = append(append(make([]any, 0, len(before)+recordColumns), before...),
+	r.into = append(slices.Clone(before),
 		&r.id, &r.token.state, &r.token.attempt, &r.token.owner, &r.at.due, &r.at.expires, &r.at.created, &r.at.changed, &r.at.now,
 		&r.operation, &r.scope, &r.key, &r.fingerprint, &r.priority, &r.tainted, &r.input, &r.outcome)
 	return r

@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -9,200 +11,209 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// sessions are the store's own connections, beside the pool's. Settings for
-// planning and lock waits, which a round trip over the pool sends before its
-// statements, are made once for each session; they are a fifth of the cost of a
-// small batch. And records are written while handlers use the whole pool.
+// sessions is a second pool with connections for the store's own statements. Settings
+// for planning and lock waits are made once for each connection. On the application's
+// pool each round trip has to make them, which costs as much as recording one change.
 //
-// Sessions are opened in the background when there is enough work, and closed soon
-// after that. Meanwhile callers use the pool. So no caller waits for a session, and
-// none must close one.
+// The second pool exists only while there is enough work. Its connections are opened
+// in the background, and callers meanwhile use the application's pool.
 type sessions struct {
-	// config is the pool's; nil: a connection of the pool may be something that one
-	// of ours would not be.
-	config *pgxpool.Config
-	most   int
-	pool   *pgxpool.Pool
-	// idleFor is how long a session is kept for the next call.
+	config *pgxpool.Config // nil: there is no second pool
+	main   *pgxpool.Pool
+	// idleFor is the time without use after which the second pool is closed.
 	idleFor time.Duration
 
-	mu     sync.Mutex
-	idle   []*session // the most recently used is the last
-	open   int        // there are, or will be
-	wanted int        // how often there was none lately
-	since  time.Time  // from when on wanted counts
-	shut   time.Time  // until when none is opened, because that failed
-	ended  bool       // the pool gives no connection any more
-	timer  *time.Timer
+	mu      sync.Mutex
+	pool    *pgxpool.Pool // nil until there is enough work
+	opening bool          // a connection is being opened
+	used    bool          // since the last sweep
+	wanted  int           // calls without a free connection since the time since
+	since   time.Time
+	shut    time.Time // no connection is opened before, because the last one failed
 }
 
 const (
-	// manyWanted within wantedWithin is so much that a session pays.
-	manyWanted   = 16
+	// A connection is opened after wantedCalls calls without one within wantedWithin.
+	wantedCalls  = 16
 	wantedWithin = time.Second
-	// idleAtMost is what idleFor is: as long as pgx trusts an idle connection without
-	// asking whether it is there still.
-	idleAtMost = time.Second
-	// openWithin bounds the opening, and shutFor is how long after one that failed
-	// there is no other.
+
+	sessionsIdle = time.Second
+	// openWithin limits the time to open a connection. After a failure none is opened
+	// for shutFor.
 	openWithin = 10 * time.Second
 	shutFor    = 30 * time.Second
 )
 
-// sessionsOf are for a store of the pool. Where something happens to a connection of
-// the pool each time that it is handed out, or when it is closed, there are none, and
-// none behind what pgx must not prepare statements on.
-func sessionsOf(pool *pgxpool.Pool, config *pgxpool.Config, most int) *sessions {
-	if !isUnhooked(config) || config.BeforeClose != nil || most < 0 {
-		return &sessions{}
+var (
+	errPooler = errors.New("semel/postgres: a pooler assigns the server's sessions")
+	errNoRoom = errors.New("semel/postgres: the server has no room for another connection")
+)
+
+// newSessions returns the sessions of a store. There are none if the pool's hooks see
+// each use of a connection, or if pgx must not prepare statements.
+func newSessions(main *pgxpool.Pool, config *pgxpool.Config, most int) *sessions {
+	hooked := config.PrepareConn != nil || config.AfterRelease != nil || config.BeforeClose != nil ||
+		config.BeforeAcquire != nil //nolint:staticcheck // an application may still set it
+	p := &sessions{main: main, idleFor: sessionsIdle}
+	if hooked || most < 0 || config.ConnConfig.DefaultQueryExecMode != pgx.QueryExecModeCacheStatement {
+		return p
 	}
-	return &sessions{config: config, most: most, pool: pool, idleFor: idleAtMost}
+	initialise := config.AfterConnect
+	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		if initialise != nil {
+			if err := initialise(ctx, conn); err != nil {
+				return err
+			}
+		}
+		return p.prepare(ctx, conn)
+	}
+	config.MaxConns, config.MinConns, config.MinIdleConns = int32(most), 0, 0
+	p.config = config
+	return p
 }
 
-// unopened tells how many connections the pool may open yet.
-func (p *sessions) unopened() int64 {
-	stat := p.pool.Stat()
-	return int64(stat.MaxConns() - stat.TotalConns())
+// prepare checks that the connection may be used, and makes the settings. They come
+// last, because with them the server would compile the checks. A pooler shows by the
+// number of the server's process, which is not the one that pgx was given.
+func (p *sessions) prepare(ctx context.Context, conn *pgx.Conn) error {
+	var process uint32
+	if err := conn.QueryRow(ctx, `SELECT pg_backend_pid()`).Scan(&process); err != nil {
+		return err
+	}
+	if process != conn.PgConn().PID() {
+		return errPooler
+	}
+	var room int64
+	if err := conn.QueryRow(ctx, sqlRoom).Scan(&room); err != nil {
+		return fmt.Errorf("find room for a connection: %w", err)
+	}
+	if stat := p.main.Stat(); room < int64(stat.MaxConns()-stat.TotalConns()) {
+		return errNoRoom
+	}
+	_, err := conn.Exec(ctx, `SELECT `+setSession(sessionSettings()))
+	return err
 }
 
-// outlived says that the pool gives no connection: it was closed, or the server is not
-// to be had. A pool that has some is not asked, because it may be busy.
-func (p *sessions) closeUnused(ctx context.Context) bool {
-	if p.pool.Stat().TotalConns() > 0 {
-		return false
+// sqlRoom is the number of further connections that the server allows this role in
+// this database.
+const sqlRoom = `SELECT least(
+CASE WHEN r.rolconnlimit >= 0 THEN r.rolconnlimit - (SELECT count(*) FROM pg_stat_activity WHERE usesysid = r.oid) END,
+CASE WHEN d.datconnlimit >= 0 THEN d.datconnlimit - (SELECT numbackends FROM pg_stat_database WHERE datid = d.oid) END,
+current_setting('max_connections')::bigint - current_setting('superuser_reserved_connections')::bigint
+- coalesce(current_setting('reserved_connections', true)::bigint, 0) - (SELECT sum(numbackends) FROM pg_stat_database)::bigint)::bigint
+FROM pg_roles r CROSS JOIN pg_database d WHERE r.rolname = session_user AND d.datname = current_database()`
+
+// sessionSettings are the settings for all statements of the store. Plans are made
+// once and never compiled, and a statement sees what other transactions commit.
+func sessionSettings() []setting {
+	return append(byKeys(), lockTimeout(busyAfter), setting{"enable_bitmapscan", "off"}, setting{"enable_sort", "off"}, setting{"jit", "off"},
+		setting{"plan_cache_mode", "force_generic_plan"}, setting{"default_transaction_isolation", "read committed"})
+}
+
+// take returns a free connection, or nil.
+func (p *sessions) take(ctx context.Context) *pgxpool.Conn {
+	pool := p.free(ctx)
+	if pool == nil {
+		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, openWithin)
+	ctx, cancel := context.WithTimeout(ctx, busyAfter) // another call may have taken it
 	defer cancel()
-	conn, err := p.pool.Acquire(ctx)
-	if err == nil {
-		conn.Release()
+	conn, err := pool.Acquire(ctx)
+	if err != nil {
+		return nil
 	}
-	return err != nil
+	return conn
 }
 
-// untouched says that nothing happens to a connection of the pool while it is handed
-// out and back, and that pgx prepares statements on it.
-func isUnhooked(config *pgxpool.Config) bool {
-	handled := config.PrepareConn != nil || config.AfterRelease != nil ||
-		config.BeforeAcquire != nil //nolint:staticcheck // a pool may have it all the same
-	return !handled && config.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement
-}
-
-// take returns a free session, or nil.
-func (p *sessions) take(ctx context.Context) *session {
+// free returns the second pool if it has a free connection. Otherwise it opens one in
+// the background if there is enough work.
+func (p *sessions) free(ctx context.Context) *pgxpool.Pool {
 	if p.config == nil {
 		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if last := len(p.idle) - 1; last >= 0 {
-		s := p.idle[last]
-		p.idle = p.idle[:last]
-		return s
+	p.used = true
+	if p.pool != nil && p.pool.Stat().IdleConns() > 0 {
+		return p.pool
 	}
-	if p.isWorthIt() {
-		p.open++
-		go p.add(context.WithoutCancel(ctx))
+	if p.isWorthIt() && p.open(ctx) == nil {
+		p.opening = true
+		go p.add(context.WithoutCancel(ctx), p.pool)
 	}
 	return nil
 }
 
-// pays says whether to open one more session, now that there is none.
+// isWorthIt reports whether to open one more connection.
 func (p *sessions) isWorthIt() bool {
 	now := time.Now() //nolint:forbidigo // no instant of the protocol's
-	if p.open >= p.most || now.Before(p.shut) {
+	if p.opening || now.Before(p.shut) || p.pool != nil && p.pool.Stat().TotalConns() >= p.config.MaxConns {
 		return false
 	}
 	if now.Sub(p.since) > wantedWithin {
 		p.wanted, p.since = 0, now
 	}
-	if p.wanted++; p.wanted < manyWanted {
+	if p.wanted++; p.wanted < wantedCalls {
 		return false
 	}
 	p.wanted = 0
 	return true
 }
 
-// add opens a session for later callers.
-func (p *sessions) add(ctx context.Context) {
+// open makes the second pool, which has no connections yet.
+func (p *sessions) open(ctx context.Context) error {
+	if p.pool != nil {
+		return nil
+	}
+	pool, err := pgxpool.NewWithConfig(context.WithoutCancel(ctx), p.config.Copy())
+	if err != nil {
+		return fmt.Errorf("open a pool: %w", err)
+	}
+	p.pool = pool
+	time.AfterFunc(p.idleFor, p.sweep)
+	return nil
+}
+
+// add opens a connection for later calls.
+func (p *sessions) add(ctx context.Context, pool *pgxpool.Pool) {
 	ctx, cancel := context.WithTimeout(ctx, openWithin)
 	defer cancel()
-	if !p.closeUnused(ctx) {
-		if s, err := openSession(ctx, p.config, p.unopened); err == nil {
-			p.revive()
-			p.give(s)
-			return
-		}
+	err := p.check(ctx)
+	if err == nil {
+		err = pool.AcquireFunc(ctx, func(*pgxpool.Conn) error { return nil })
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.open--
-	p.shut = time.Now().Add(shutFor) //nolint:forbidigo // no instant of the protocol's
+	p.opening = false
+	if err != nil {
+		p.shut = time.Now().Add(shutFor) //nolint:forbidigo // no instant of the protocol's
+	}
 }
 
-// revive lets sessions be used again.
-func (p *sessions) revive() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.ended = false
-}
-
-// give gives a session back, for the next one unless it is of no use any more. What
-// has ended it has most likely ended the others too, unless its user has.
-func (p *sessions) give(s *session) {
-	useless := !s.usable()
+// sweep closes the second pool if it was not used since the last sweep, or if the
+// application's pool is closed.
+func (p *sessions) sweep() {
+	ctx, cancel := context.WithTimeout(context.Background(), openWithin)
+	defer cancel()
+	closed := p.check(ctx) != nil
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case s.left, p.ended:
-		p.open--
-		go s.close()
+	case p.pool == nil:
 		return
-	case useless:
-		p.idle = append(p.idle, s)
-		p.closeBefore(time.Now()) //nolint:forbidigo // no instant of the protocol's
+	case p.used && !closed:
+		p.used = false
+		time.AfterFunc(p.idleFor, p.sweep)
 		return
 	}
-	s.used = time.Now() //nolint:forbidigo // no instant of the protocol's
-	if s.isOld(s.used) {
-		p.open--
-		go s.close()
-		return
-	}
-	p.idle = append(p.idle, s)
-	if p.timer == nil {
-		p.timer = time.AfterFunc(p.idleFor, p.sweep)
-	}
+	go p.pool.Close() // which waits for the calls that use its connections
+	p.pool = nil
 }
 
-// sweep closes sessions that were unused for a while, and all sessions after the
-// pool was closed.
-func (p *sessions) sweep() {
-	ended := p.closeUnused(context.Background())
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := time.Now() //nolint:forbidigo // no instant of the protocol's
-	if ended {
-		p.ended, p.shut = true, now.Add(shutFor)
-		p.closeBefore(now)
+// check fails if the application's pool is closed. A pool with connections is open.
+func (p *sessions) check(ctx context.Context) error {
+	if p.main.Stat().TotalConns() > 0 {
+		return nil
 	}
-	p.closeBefore(now.Add(-p.idleFor))
-	if p.timer = nil; p.open > 0 {
-		p.timer = time.AfterFunc(p.idleFor, p.sweep)
-	}
-}
-
-// closeBefore closes the sessions that were not used since then.
-func (p *sessions) closeBefore(then time.Time) {
-	kept := p.idle[:0]
-	for _, s := range p.idle {
-		if s.used.After(then) {
-			kept = append(kept, s)
-			continue
-		}
-		p.open--
-		go s.close()
-	}
-	clear(p.idle[len(kept):])
-	p.idle = kept
+	return p.main.AcquireFunc(ctx, func(*pgxpool.Conn) error { return nil })
 }

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// Settings are made for one transaction only, in the same trip as what they are
-// for, because a session may be another one after each transaction.
+// On the application's pool, settings are made for one transaction only, and in the
+// round trip of the statements that need them: a pooler may assign another session to
+// the next transaction.
 
 // busyAfter limits how long a Swap waits for other open transactions. A record that
 // is retried alone, because its batch was blocked, waits for less; after someBusy
@@ -24,21 +25,24 @@ const (
 	manyBusy = 128
 )
 
-// What keeps PostgreSQL from reading whole tables because they were small or empty
-// when it planned, from sorting what an index has in order, and from joining a
-// batch to a table in any way but record by record. Each costs a little, so there
-// are no more of them than the statements need.
+// byKey are the settings for statements that find records by their IDs. A plan that
+// was made while the table was small would read the whole table later. Each setting
+// costs time, so a statement gets only those that it needs.
 func byKey() []setting { return []setting{{"enable_seqscan", "off"}} }
 
+// byKeys are the settings for statements that join a batch to the table.
 func byKeys() []setting {
 	return append(byKey(), setting{"enable_hashjoin", "off"}, setting{"enable_mergejoin", "off"})
 }
 
+// inOrder are the settings for statements that read an index in its order.
 func inOrder() []setting { return append(listed(), setting{"enable_sort", "off"}) }
 
-// What is listed may be sorted: to be planned as if it could not would have it compiled.
+// listed are the settings for lists that may be sorted. Without enable_sort their plans
+// would seem so expensive that the server compiles them.
 func listed() []setting { return append(byKey(), setting{"enable_bitmapscan", "off"}) }
 
+// setting is a setting of the server with its value.
 type setting struct{ name, value string }
 
 // set returns the expressions that make the settings.
@@ -49,6 +53,9 @@ func set(all []setting) string {
 	}
 	return strings.Join(made, ", ")
 }
+
+// setSession is set for the rest of the session.
+func setSession(all []setting) string { return strings.ReplaceAll(set(all), ", true)", ", false)") }
 
 // made returns the condition that makes the settings, and is true.
 func made(all []setting) string {
@@ -63,7 +70,7 @@ func made(all []setting) string {
 // them, and those that restore the earlier values.
 type tempSettings struct{ made, givenBack string }
 
-// borrow keeps what there was in settings of our own.
+// newTempSettings keeps the earlier values in settings whose names begin with semel.
 func newTempSettings(all []setting) tempSettings {
 	keep, back := make([]string, len(all)), make([]string, len(all))
 	for i, s := range all {
@@ -76,8 +83,8 @@ func newTempSettings(all []setting) tempSettings {
 	}
 }
 
-// frame is what goes around a trip that borrows. Behind a savepoint, the trip can
-// be undone.
+// frame returns the frame of a round trip with the settings. With a savepoint, the
+// transaction continues after a failure.
 func (b tempSettings) frame(undone bool) frame {
 	if undone {
 		return frame{before: []string{saveSwap, b.made}, after: []string{b.givenBack, keepSwap}}
@@ -85,48 +92,27 @@ func (b tempSettings) frame(undone bool) frame {
 	return frame{before: []string{b.made}, after: []string{b.givenBack}}
 }
 
-// bounding is the frame of a trip that makes the settings, of which one that says so
-// itself may wait for others that long.
-func bounding(all []setting, wait time.Duration) frame {
-	f := frame{before: []string{`SELECT ` + set(all)}}
-	if wait > 0 {
-		f.wait = millis(wait)
-	}
-	return f
-}
-
-// settingsBehind are the expressions of set behind another one.
-func settingsBehind(all []setting) string {
-	if len(all) == 0 {
-		return ""
-	}
-	return ", " + set(all)
-}
+// framed is the frame of a round trip that makes the settings.
+func framed(all []setting) frame { return frame{before: []string{`SELECT ` + set(all)}} }
 
 func lockTimeout(d time.Duration) setting { return setting{"lock_timeout", millis(d)} }
 
-// millis is how PostgreSQL reads a duration. It is never zero, which would be
-// no bound.
+// millis formats a duration for PostgreSQL. It is never zero, which would mean no
+// limit.
 func millis(d time.Duration) string {
 	return fmt.Sprintf("%dms", max(1, d.Milliseconds()))
 }
 
-// texts are the statements that depend on no record, put together once.
+// texts are the statements that depend on the options and on no table.
 type texts struct {
-	byKey, inOrder   string       // before what reads
-	listed           string       // before what reads those that are due
-	queue            string       // before what hands out
-	lent             tempSettings // before a read or a last change within a handler's transaction
-	swap, swapTx     frames       // around changes, and the same within a caller's transaction
-	begin            string       // before what follows
-	open             string       // at the begin of an Atomic; it borrows what look gives back
-	openHeld         string       // likewise, with the right to the record; what it borrows stands gives back
-	first, firstHeld string       // creates at the begin of a batch
-	outright         string       // likewise, of a change that isOutright
-	outrightHeld     string
-	batch, batchHeld string // before another change, there
-	calling          string // before a batch whose COMMIT waits for callbacks
-	keep             string // before a failure that is kept when its transaction is rolled back
+	byKey, inOrder, listed string       // settings before reads
+	queue                  string       // settings before claims
+	lent                   tempSettings // settings within a handler's transaction
+	swap, swapTx           frames       // around changes, and the same within a caller's transaction
+	open, openHeld         string       // begin an Atomic, without and with the right to the record; look restores the settings
+	first, firstHeld       string       // begin an AtomicBatch with a create
+	batch, batchHeld       string       // begin an AtomicBatch with another change
+	keep                   string       // settings before a failure that is stored after a rollback
 }
 
 func newTexts(o *Options) texts {
@@ -138,35 +124,24 @@ func newTexts(o *Options) texts {
 	if all := o.bounds(); len(all) > 0 {
 		settings = set(all) + ", " + settings
 	}
-	bounded := made(o.batchBounds())
+	bounded := made(o.bounds())
 	return texts{
 		byKey: `SELECT ` + set(byKey()), inOrder: `SELECT ` + set(inOrder()), lent: lent,
 		listed: `SELECT ` + set(listed()),
 		queue:  `SELECT ` + set(append(append(byKeys(), inOrder()[1:]...), lockTimeout(busyAfter))),
 		swap: frames{
-			one: bounding(one, busyAfter), many: bounding(many, 0), look: bounding(byKey(), 0),
-			alone: bounding(alone, busyAfterAlone), hasty: bounding(hasty, busyAtOnce),
+			one: framed(one), many: framed(many), look: framed(byKey()), alone: framed(alone), hasty: framed(hasty),
 		},
 		swapTx: frames{
 			one: newTempSettings(one).frame(true), many: newTempSettings(many).frame(true), look: lent.frame(false),
 			alone: newTempSettings(alone).frame(true), hasty: newTempSettings(hasty).frame(true),
 		},
-		begin:        beginOf(o.Isolation),
-		open:         `SELECT pg_current_xact_id()::text, ` + settings,
-		openHeld:     openHeld(o.bounds()),
-		first:        insert + firstValue + `$2::smallint / (` + bounded + `)::integer` + otherValues,
-		firstHeld:    insert + firstValue + `$2::smallint / (pg_try_advisory_xact_lock($15::bigint) AND ` + bounded + `)::integer` + otherValues,
-		outright:     outright + `$2::smallint / (` + bounded + `)::integer` + outrightValues,
-		outrightHeld: outright + `$2::smallint / (pg_try_advisory_xact_lock($12::bigint) AND ` + bounded + `)::integer` + outrightValues,
-		calling:      `SELECT true` + settingsBehind(o.bounds()),
-		batch:        `SELECT 1 / (` + bounded + `)::integer`,
-		batchHeld:    `SELECT 1 / (pg_try_advisory_xact_lock($1::bigint) AND ` + bounded + `)::integer`,
-		keep:         `SELECT ` + set(append(byKey(), lockTimeout(busyAfter))),
+		open:      `SELECT pg_current_xact_id()::text, ` + settings,
+		openHeld:  `SELECT CASE WHEN pg_try_advisory_xact_lock($1::bigint) THEN pg_current_xact_id()::text END, ` + settings,
+		first:     insert + firstValue + `$2::smallint / (` + bounded + `)::integer` + otherValues,
+		firstHeld: insert + firstValue + `$2::smallint / (pg_try_advisory_xact_lock($15::bigint) AND ` + bounded + `)::integer` + otherValues,
+		batch:     `SELECT 1 / (` + bounded + `)::integer`,
+		batchHeld: `SELECT 1 / (pg_try_advisory_xact_lock($1::bigint) AND ` + bounded + `)::integer`,
+		keep:      `SELECT ` + set(append(byKey(), lockTimeout(busyAfter))),
 	}
-}
-
-// openHeld begins an Atomic with the right to the record, under these bounds.
-func openHeld(bounds []setting) string {
-	return `SELECT current_setting('enable_seqscan'), CASE WHEN ` + made(append(byKey(), bounds...)) +
-		` AND pg_try_advisory_xact_lock($1::bigint) THEN pg_current_xact_id()::text END`
 }

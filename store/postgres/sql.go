@@ -20,10 +20,6 @@ operation, scope, key, fingerprint, priority, tainted, input, outcome`
 (extract(epoch FROM created) * 1000000)::bigint, (extract(epoch FROM changed) * 1000000)::bigint,
 (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
 
-	// sqlStands tells whether a record stands, and gives back the setting that kept it
-	// to the index, as it was when the transaction began.
-	sqlStands = `SELECT set_config('enable_seqscan', '%s', true), EXISTS (SELECT FROM semel_records WHERE id = $1::uuid)`
-
 	// sqlLook reads one record within a handler's transaction, or a row of nulls,
 	// and restores the setting that forces the index.
 	sqlLook = `SELECT set_config('enable_seqscan', current_setting('semel.enable_seqscan'), true), ` + columns + `
@@ -96,10 +92,6 @@ WHERE state = 2 AND owner = $1::bigint AND operation = $2::bytea ORDER BY due`
 const (
 	sqlCreate = insert + firstValue + `$2::smallint` + otherValues
 
-	// sqlCreateWithin bounds the waiting by itself, before there is anything to wait
-	// for. It has no plan to choose, so alone it needs nothing before it.
-	sqlCreateWithin = insert + firstValue + `CASE WHEN set_config('lock_timeout', $15::text, true) <> '' THEN $2::smallint END` + otherValues
-
 	firstValue = `
 VALUES ($1::uuid, `
 	otherValues = `, $3::integer, $4::bigint, ` +
@@ -120,13 +112,6 @@ VALUES ($1::uuid, `
 		`due = clock_timestamp() + $9::bigint * interval '1 microsecond', ` +
 		`expires = clock_timestamp() + $10::bigint * interval '1 microsecond', changed = clock_timestamp(), ` +
 		`tainted = $11::boolean, input = coalesce($12::bytea, input), outcome = coalesce($13::bytea, outcome)` + stands
-
-	// sqlFinish is sqlMove as an attempt's leader ends it: what stays as it is, and what
-	// goes, is not said. That is 4 % of what the statement costs.
-	sqlFinish = `UPDATE semel_records SET state = $5::smallint, due = NULL, ` +
-		`expires = clock_timestamp() + $6::bigint * interval '1 microsecond', changed = clock_timestamp(), ` +
-		`tainted = $7::boolean, outcome = $8::bytea
-WHERE id = $1::uuid AND state IS NOT DISTINCT FROM $2::smallint AND attempt = $3::integer AND owner = $4::bigint`
 
 	sqlBeat = `UPDATE semel_records SET due = clock_timestamp() + $6::bigint * interval '1 microsecond', ` +
 		`expires = clock_timestamp() + $7::bigint * interval '1 microsecond'` + stands
@@ -165,46 +150,8 @@ AS x (i, fs, fa, fo, w, d, e)` + standMany
 WHERE r.id = x.i AND r.state IS NOT DISTINCT FROM x.fs AND r.attempt = x.fa AND r.owner = x.fo AND (NOT x.w OR r.due <= clock_timestamp())`
 )
 
-// telling goes behind a statement for many records, to tell which it has changed.
-const telling = ` RETURNING id`
-
-// The same for many that are alike: what they have in common is said once, and the
-// time is told once for all of them. What stands is compared with columns all the
-// same, because a plan would take a comparison with a parameter for so rare that it
-// reads a partition whole for it.
-const (
-	sqlCreateAlike = insertInOrder + alikeValues + `NULL::bytea, NULL::bytea
-FROM (SELECT unnest($1::uuid[]), unnest($2::bigint[]), unnest($3::bytea[]), unnest($4::bytea[]), unnest($5::bytea[])) AS x (i, o, sc, k, f)`
-
-	// sqlQueueAlike is sqlCreateAlike of what is kept with an input.
-	sqlQueueAlike = insertInOrder + alikeValues + `ip, NULL::bytea
-FROM (SELECT unnest($1::uuid[]), unnest($2::bigint[]), unnest($3::bytea[]), unnest($4::bytea[]), unnest($5::bytea[]), unnest($13::bytea[]))
-AS x (i, o, sc, k, f, ip)`
-
-	alikeValues = `
-SELECT i, o, (SELECT clock_timestamp() + $8::bigint * interval '1 microsecond'),
-(SELECT clock_timestamp() + $9::bigint * interval '1 microsecond'),
-(SELECT clock_timestamp()), (SELECT clock_timestamp()), $7::integer, $6::smallint, $12::smallint, $10::boolean, $11::bytea, sc, k, f, `
-
-	sqlMoveAlike = `UPDATE semel_records r SET state = $6::smallint, attempt = $7::integer,
-due = (SELECT clock_timestamp() + $8::bigint * interval '1 microsecond'),
-expires = (SELECT clock_timestamp() + $9::bigint * interval '1 microsecond'),
-changed = (SELECT clock_timestamp()), tainted = $10::boolean, outcome = x.oc
-FROM (SELECT unnest($1::uuid[]), $4::smallint, $5::integer, unnest($2::bigint[]), unnest($3::bytea[])) AS x (i, s, a, o, oc)
-WHERE r.id = x.i AND r.state IS NOT DISTINCT FROM x.s AND r.attempt = x.a AND r.owner = x.o`
-)
-
-// Of many records, those in which a token stands, and those in which another does.
-// Each is looked for by itself: a join could be planned to read a partition whole
-// that was empty then.
-const (
-	sqlSame = `SELECT r.id` + fromTokens + ` WHERE (r.state, r.attempt, r.owner) IS NOT DISTINCT FROM (x.s, x.a, x.o)`
-
-	sqlOthers = `SELECT ` + columns + fromTokens + ` WHERE (r.state, r.attempt, r.owner) IS DISTINCT FROM (x.s, x.a, x.o)`
-
-	fromTokens = ` FROM unnest($1::uuid[], $2::smallint[], $3::integer[], $4::bigint[]) AS x (i, s, a, o)
-CROSS JOIN LATERAL (SELECT * FROM semel_records WHERE id = x.i LIMIT 1) r`
-)
+// returningID is the end of a statement for many records.
+const returningID = ` RETURNING id`
 
 // The last change of a transaction raises when it is not in force: a create by
 // the primary key, the others by dividing by zero. So a COMMIT that was sent
@@ -216,15 +163,6 @@ const (
 	sqlEndCreate  = insert + firstValue + `$2::smallint / (pg_current_xact_id() = $15::text::xid8)::integer` + otherValues
 	sqlLastCreate = sqlCreate
 
-	// What most transactions leave is a record that has ended: of that, less is said. The
-	// first one ends the transaction, the others are at the begin of a batch.
-	sqlEndOutright = outright + `$2::smallint / (pg_current_xact_id() = $12::xid8)::integer` + outrightValues
-	outright       = `INSERT INTO semel_records
-(id, state, attempt, owner, expires, created, changed, tainted, operation, scope, key, fingerprint, priority, outcome)
-VALUES ($1::uuid, `
-	outrightValues = `, $3::integer, $4::bigint, clock_timestamp() + $5::interval, clock_timestamp(), clock_timestamp(), false, ` +
-		`$6::bytea, $7::bytea, $8::bytea, $9::bytea, $10::smallint, $11::bytea)`
-
 	sqlLastMove = raising + sqlMove + orRaise
 	sqlLastBeat = raising + sqlBeat + orRaise
 
@@ -233,6 +171,10 @@ VALUES ($1::uuid, `
 )
 
 const (
+	// dropped selects, by name, the partitions that are dropped when they are old.
+	// Purge leaves their records to the drop.
+	dropped = `LIKE 'semel\_records\_p%'`
+
 	purgeable = `expires <= statement_timestamp() AND state IN (1, 4, 5)`
 
 	// sqlPurge says again of the row that goes what was said of the row found.

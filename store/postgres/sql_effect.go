@@ -1,118 +1,99 @@
 package postgres
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// reach is how far the effect of a call can go.
+// sqlEffect is the possible effect of a call on its transaction.
 type sqlEffect int
 
 const (
-	// reachInside stays inside the transaction.
-	reachInside sqlEffect = iota
-	// reachEnd may end it, and then nothing can come in its place: the next call
-	// is refused.
-	reachEnd
-	// reachBeyond may end it, and write something outside of it as well.
-	reachBeyond
+	// staysInside: the call cannot end the transaction.
+	staysInside sqlEffect = iota
+	// mayEnd: the call may end the transaction, and the next call is then refused.
+	mayEnd
+	// mayEndAndWrite: the call may end the transaction and write outside of it.
+	mayEndAndWrite
 )
 
-// reachOf tells how far a text may go, by an allow-list of the words that
-// statements begin with. A text that is the name of a prepared statement is on no
-// list.
+const blank = " \t\r\n\f\v"
+
+// insideWords are the words that begin statements which cannot end a transaction. Any
+// other word may be the name of a prepared statement.
+var insideWords = strings.Fields(`alter analyze begin call close comment copy create declare delete do drop ` + //nolint:gochecknoglobals // constant
+	`explain fetch grant import insert listen lock merge move notify refresh reindex release reset revoke savepoint security select ` +
+	`set show start table truncate unlisten update values with`)
+
+// effectOf returns the possible effect of a text, by the words that its statements
+// begin with. A semicolon in a literal divides too often, which is safe.
 func effectOf(sql string, args []any) sqlEffect {
 	for _, arg := range args {
 		switch arg.(type) {
 		case pgx.NamedArgs, pgx.StrictNamedArgs:
 		case pgx.QueryRewriter:
-			return reachBeyond // which text is sent is not known
+			return mayEndAndWrite // the text that is sent is not known
 		}
 	}
-	sql = strings.TrimRight(skipComments(sql), ";"+blank)
-	if !strings.Contains(sql, ";") {
-		return effectOfOne(sql)
+	all := strings.Split(strings.TrimRight(skipComments(sql), ";"+blank), ";")
+	if len(all) > 1 && hasComment(sql) {
+		return mayEndAndWrite // a semicolon may be in a comment
 	}
-	if strings.Contains(sql, "--") || strings.Contains(sql, "/*") {
-		return reachBeyond // a semicolon may be in a comment, and hide what follows
+	most := staysInside
+	for _, one := range all {
+		most = max(most, effectOfOne(one))
 	}
-	// In a literal a semicolon divides too often, which hides nothing.
-	for one := range strings.SplitSeq(sql, ";") {
-		if effectOfOne(one) != reachInside {
-			return reachBeyond
-		}
-	}
-	return reachInside
-}
-
-// reachOfBatch is reachOf for statements that are sent together.
-func effectOfBatch(b *pgx.Batch) sqlEffect {
-	most := reachInside
-	for _, q := range b.QueuedQueries {
-		most = max(most, effectOf(q.SQL, q.Arguments))
-	}
-	if most == reachEnd && len(b.QueuedQueries) > 1 {
-		return reachBeyond
+	if most == mayEnd && len(all) > 1 {
+		return mayEndAndWrite
 	}
 	return most
 }
 
-// reachOfPrepared is reachOf for a statement that can be run by its name.
-func effectOfPrepared(sql string) sqlEffect {
-	if effectOf(sql, nil) == reachInside {
-		return reachInside
+func hasComment(sql string) bool { return strings.Contains(sql, "--") || strings.Contains(sql, "/*") }
+
+// effectOfBatch is effectOf for statements that are sent together.
+func effectOfBatch(b *pgx.Batch) sqlEffect {
+	most := staysInside
+	for _, q := range b.QueuedQueries {
+		most = max(most, effectOf(q.SQL, q.Arguments))
 	}
-	return reachBeyond
+	if most == mayEnd && len(b.QueuedQueries) > 1 {
+		return mayEndAndWrite
+	}
+	return most
 }
 
-const blank = " \t\r\n\f\v"
+// effectOfOne is effectOf for one statement without comments before it.
+func effectOfOne(sql string) sqlEffect {
+	words := strings.FieldsFunc(strings.ToLower(sql[:min(len(sql), 100)]), isNotWord)
+	if len(words) == 0 || slices.Contains(insideWords, words[0]) {
+		return staysInside
+	}
+	if !slices.Contains([]string{"abort", "commit", "end", "rollback"}, words[0]) || hasComment(sql) {
+		return mayEndAndWrite
+	}
+	if len(words) > 1 && (words[1] == "work" || words[1] == "transaction") {
+		words = words[1:]
+	}
+	switch {
+	case len(words) == 1:
+		return mayEnd
+	case words[1] == "to":
+		return staysInside // back to a savepoint
+	default:
+		return mayEndAndWrite // another transaction begins at once, or was prepared
+	}
+}
 
-// noWord says that a character is of no word.
+// isNotWord reports whether a character is not part of a word.
 func isNotWord(r rune) bool {
 	return r < 128 && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 }
 
-func effectOfOne(sql string) sqlEffect {
-	sql = strings.TrimLeftFunc(sql, isNotWord)
-	word := sql
-	if end := strings.IndexFunc(sql, isNotWord); end >= 0 {
-		word = sql[:end] // the rest is of interest of few statements
-	}
-	switch strings.ToLower(word) {
-	case "":
-		return reachInside
-	case "alter", "analyze", "begin", "call", "close", "comment", "copy", "create", "declare", "delete", "do", "drop",
-		"explain", "fetch", "grant", "import", "insert", "listen", "lock", "merge", "move", "notify", "refresh", "reindex",
-		"release", "reset", "revoke", "savepoint", "security", "select", "set", "show", "start", "table", "truncate",
-		"unlisten", "update", "values", "with":
-		return reachInside
-	case "abort", "commit", "end", "rollback":
-		if strings.Contains(sql, "--") || strings.Contains(sql, "/*") {
-			return reachBeyond // what follows may be a comment's words
-		}
-		return effectOfEnd(strings.FieldsFunc(strings.ToLower(sql), isNotWord)[1:])
-	default:
-		return reachBeyond
-	}
-}
-
-// reachOfEnd tells how far it goes what ends a transaction, or goes back within it.
-func effectOfEnd(words []string) sqlEffect {
-	if len(words) > 0 && (words[0] == "work" || words[0] == "transaction") {
-		words = words[1:]
-	}
-	switch {
-	case len(words) == 0:
-		return reachEnd
-	case words[0] == "to":
-		return reachInside
-	default: // another one begins at once, or was prepared
-		return reachBeyond
-	}
-}
-
-// skipComments cuts off the comments that a text begins with.
+// skipComments cuts off the comments at the beginning of a text. It leaves a comment
+// that contains another one as a word that may do anything.
 func skipComments(sql string) string {
 	for {
 		sql = strings.TrimLeft(sql, blank)
@@ -120,44 +101,21 @@ func skipComments(sql string) string {
 		case strings.HasPrefix(sql, "--"):
 			_, sql, _ = strings.Cut(strings.ReplaceAll(sql, "\r", "\n"), "\n")
 		case strings.HasPrefix(sql, "/*"):
-			sql = skipComment(sql)
+			comment, rest, closed := strings.Cut(sql[2:], "*/")
+			if !closed || strings.Contains(comment, "/*") {
+				return "unread"
+			}
+			sql = rest
 		default:
 			return sql
 		}
 	}
 }
 
-// skipComment cuts off one comment, with those in it.
-func skipComment(sql string) string {
-	depth := 0
-	for i := 0; i+1 < len(sql); i++ {
-		switch sql[i : i+2] {
-		case "/*":
-			depth++
-			i++
-		case "*/":
-			depth--
-			i++
-		}
-		if depth == 0 {
-			return sql[i+1:]
-		}
-	}
-	return ""
-}
-
-// onlyData tells whether a text that stays inside a transaction can do nothing to it
-// at all: neither make it one that has to be ended, nor savepoints or settings.
+// onlyData reports whether a statement that cannot end a transaction needs none: it
+// has no effect on savepoints and settings.
 func onlyData(sql string) bool {
-	sql = skipComments(sql)
-	end := strings.IndexFunc(sql, func(r rune) bool { return (r|0x20) < 'a' || (r|0x20) > 'z' })
-	if end < 0 || strings.Contains(sql, ";") {
-		return false
-	}
-	switch strings.ToLower(sql[:end]) {
-	case "delete", "insert", "merge", "select", "update", "values", "with":
-		return true
-	default:
-		return false
-	}
+	words := strings.FieldsFunc(strings.ToLower(skipComments(sql)), isNotWord)
+	return len(words) > 0 && !strings.Contains(sql, ";") &&
+		slices.Contains([]string{"delete", "insert", "merge", "select", "update", "values", "with"}, words[0])
 }

@@ -15,6 +15,15 @@ const (
 	maxTrip = 16 << 20
 )
 
+// swapItem is one change of a batch.
+type swapItem struct {
+	*store.Change
+
+	answer *store.SwapResult
+	made   bool
+	lacks  error // why a new record has no partition, unless the record exists
+}
+
 // portions divides items into what one trip carries.
 func portions(items []swapItem) [][]swapItem {
 	var all [][]swapItem
@@ -46,17 +55,7 @@ func queue(b *pgx.Batch, t *tables, items []swapItem) {
 
 func queueOne(b *pgx.Batch, t *tables, it *swapItem) {
 	k, args := statement(it.Change)
-	queueText(b, t.one[k], args, it)
-}
-
-// queueLone queues a create that is by itself in its trip.
-func queueLone(b *pgx.Batch, t *tables, it *swapItem, wait string) {
-	_, args := statement(it.Change)
-	queueText(b, t.lone, append(args, wait), it)
-}
-
-func queueText(b *pgx.Batch, text string, args []any, it *swapItem) {
-	b.Queue(text, args...).Exec(func(tag pgconn.CommandTag) error {
+	b.Queue(t.one[k], args...).Exec(func(tag pgconn.CommandTag) error {
 		it.made = tag.RowsAffected() == 1
 		return nil
 	})
@@ -83,22 +82,6 @@ func kindOf(c *store.Change) kind {
 	}
 }
 
-// isFinish says that the change ends an attempt as its leader does, with an outcome.
-func isFinish(c *store.Change) bool {
-	to := &c.To
-	due, _ := times(to)
-	return c.If.State == store.InProgress && c.If.Attempt == to.Attempt && c.If.Owner == to.Owner && !c.IfDue &&
-		!due.Valid && to.Input == nil && to.Outcome != nil
-}
-
-// isOutright says that the change makes a record that has ended, as a transaction does
-// that has nothing to go back to.
-func isFinalInsert(c *store.Change) bool {
-	to := &c.To
-	due, _ := times(to)
-	return kindOf(c) == create && !due.Valid && !to.Tainted && to.Input == nil
-}
-
 // statement says how a change is made, and with which parameters.
 func statement(c *store.Change) (kind, []any) {
 	to, k := &c.To, kindOf(c)
@@ -119,7 +102,9 @@ func statement(c *store.Change) (kind, []any) {
 	return k, append(args, made.state, made.attempt, made.owner, due, expires, to.Tainted, to.Input, to.Outcome)
 }
 
-// queueMany queues one statement for each kind of change.
+// queueMany queues one statement for each kind of change. Each returns the IDs of the
+// changes that it has made: a worker may claim a created record before the current
+// records are read.
 func queueMany(b *pgx.Batch, t *tables, items []swapItem) {
 	var sorted [kinds][]*swapItem
 	for i := range items {
@@ -128,8 +113,16 @@ func queueMany(b *pgx.Batch, t *tables, items []swapItem) {
 		sorted[k] = append(sorted[k], it)
 	}
 	for k, items := range sorted {
-		if len(items) > 0 {
-			queueBulk(b, t.many[k], bulkArgs(items), items)
+		if len(items) == 0 {
+			continue
 		}
+		b.Queue(t.many[k], bulkArgs(items)...).Query(func(rows pgx.Rows) error {
+			made := make(map[store.ID]bool, len(items))
+			err := eachID(func(id store.ID) { made[id] = true })(rows)
+			for _, it := range items {
+				it.made = made[it.To.ID]
+			}
+			return err
+		})
 	}
 }

@@ -43,11 +43,6 @@ type Store struct {
 	// gate admits one Atomic fewer than the pool has connections, so that one
 	// connection remains for other calls of handlers.
 	gate *admission
-	// noScans means that transactions last began with enable_seqscan off.
-	noScans atomic.Bool
-	// quick means that a transaction's statements may be sent without the driver's
-	// batches.
-	quick bool
 	// asTexts means that all values are sent as texts.
 	asTexts bool
 
@@ -79,7 +74,7 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	mode := config.ConnConfig.DefaultQueryExecMode
 	return &Store{
 		asTexts: mode == pgx.QueryExecModeExec || mode == pgx.QueryExecModeSimpleProtocol,
-		pool:    pool, sessions: sessionsOf(pool, config, o.MaxSessions), level: o.Isolation, texts: newTexts(&o),
-		quick: usesPrepared(config), gate: admissionOf(pool, conns), commitBound: commitBound, statementBound: max(0, o.StatementTimeout),
+		pool:    pool, sessions: newSessions(pool, config, o.MaxSessions), level: o.Isolation, texts: newTexts(&o),
+		gate: admissionOf(pool, conns), commitBound: commitBound, statementBound: max(0, o.StatementTimeout),
 	}, nil
 }

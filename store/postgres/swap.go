@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel/store"
 )
@@ -23,11 +23,11 @@ func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.SwapR
 	if err != nil {
 		return nil, s.fault("swap", err)
 	}
-	own := s.sessions.take(ctx)
-	if own != nil {
-		defer s.sessions.give(own)
+	w := swapper{in: poolSender{s}, on: t, frames: &s.texts.swap}
+	if own := s.sessions.take(ctx); own != nil {
+		defer own.Release()
+		w.own = own
 	}
-	w := swapper{in: poolSender{s}, own: own, on: t, frames: &s.texts.swap}
 	return w.answers(ctx, s, changes)
 }
 
@@ -47,42 +47,18 @@ func (s *Store) SwapTx(ctx context.Context, tx pgx.Tx, changes []store.Change) (
 	return w.answers(ctx, s, changes)
 }
 
-const (
-	saveSwap = `SAVEPOINT semel_swap`
-	keepSwap = `RELEASE SAVEPOINT semel_swap`
-	undoSwap = `ROLLBACK TO SAVEPOINT semel_swap`
-)
-
 // swapper makes changes, in a transaction or each batch in its own.
 type swapper struct {
 	in   sender
-	own  *session // for changes that may wait only as long as the session's settings allow; may be nil
+	own  *pgxpool.Conn // of the sessions, for the first try; nil if none is free
 	on   *tables
 	undo execer // the transaction in which a failure is undone; nil: it is undone by itself
 	*frames
 }
 
-// frames are the frames of a swapper's round trips.
-type frames struct {
-	one   frame // for a few changes
-	many  frame // for bulk statements
-	look  frame // for reads
-	alone frame // for a change that was busy in a batch
-	hasty frame // for the same, after some changes were still busy
-}
-
 // execer is a transaction.
 type execer interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
-}
-
-// swapItem is one change of a batch.
-type swapItem struct {
-	*store.Change
-
-	answer *store.SwapResult
-	made   bool
-	lacks  error // why a new record has no partition, unless the record exists
 }
 
 // answers is swap for the store's methods.
@@ -133,14 +109,7 @@ func (w *swapper) batch(ctx context.Context, items []swapItem) ([]swapItem, erro
 func (w *swapper) first(ctx context.Context, items []swapItem) (missed []swapItem, err error) {
 	switch {
 	case w.own != nil:
-		begun, err := w.own.change(ctx, w.on, items)
-		switch {
-		case err != nil:
-			return nil, err
-		case begun:
-			return answered(items), nil
-		}
-		return w.send(ctx, w.own, frame{}, items)
+		return w.send(ctx, txSender{w.own}, frame{}, items)
 	case len(items) > most:
 		return w.send(ctx, w.in, w.many, items)
 	default:
@@ -204,11 +173,7 @@ func (w *swapper) isFinal(err error) bool { return w.undo != nil && isConflict(e
 // send makes the changes in one round trip, and sets the results of the applied
 // ones.
 func (w *swapper) send(ctx context.Context, in sender, f frame, items []swapItem) (missed []swapItem, err error) {
-	all := func(b *pgx.Batch) { queue(b, w.on, items) }
-	if wait := f.wait; wait != "" && len(items) == 1 && kindOf(items[0].Change) == create {
-		all, f = func(b *pgx.Batch) { queueLone(b, w.on, &items[0], wait) }, frame{}
-	}
-	if err := trip(ctx, in, f, all); err != nil {
+	if err := trip(ctx, in, f, func(b *pgx.Batch) { queue(b, w.on, items) }); err != nil {
 		return nil, w.undone(ctx, err)
 	}
 	return answered(items), nil
@@ -245,13 +210,21 @@ func (w *swapper) answerFromCurrent(ctx context.Context, missed []swapItem) erro
 	if len(missed) == 0 {
 		return nil
 	}
-	found, err := w.readMissed(ctx, missed)
+	ids := make([]store.ID, len(missed))
+	for i := range missed {
+		ids[i] = missed[i].To.ID
+	}
+	in, f := w.in, w.look
+	if w.own != nil && !w.own.Conn().IsClosed() {
+		in, f = txSender{w.own}, frame{}
+	}
+	found, err := get(ctx, in, w.on, f, ids)
 	if err != nil {
 		return err
 	}
 	for i := range missed {
 		it := &missed[i]
-		r := found[it.To.ID]
+		r := found[i].Record
 		switch {
 		case r == nil && it.lacks != nil:
 			it.answer.Err = fmt.Errorf("swap record %s: %w: %w", it.To.ID, store.ErrNoPartition, it.lacks)
@@ -263,36 +236,4 @@ func (w *swapper) answerFromCurrent(ctx context.Context, missed []swapItem) erro
 		}
 	}
 	return nil
-}
-
-// readMissed reads the current records. If a record has a token of the changes, it
-// reads no more than that.
-func (w *swapper) readMissed(ctx context.Context, missed []swapItem) (map[store.ID]*store.Record, error) {
-	found := make(map[store.ID]*store.Record, len(missed))
-	args := missedArgs(missed)
-	in, f := w.in, w.look
-	if w.own != nil && w.own.usable() {
-		in, f = w.own, frame{}
-	}
-	err := trip(ctx, in, f, func(b *pgx.Batch) {
-		b.Queue(w.on.others, args...).Query(eachRecord(func(r *store.Record) { found[r.ID] = r }))
-		b.Queue(w.on.same, args...).Query(eachID(func(id store.ID) { found[id] = nil }))
-	})
-	for i := range missed {
-		to := &missed[i].To
-		if r, ok := found[to.ID]; ok && r == nil {
-			found[to.ID] = &store.Record{ID: to.ID, Token: to.Token}
-		}
-	}
-	return found, err
-}
-
-// missedArgs returns the IDs and tokens of the changes.
-func missedArgs(items []swapItem) []any {
-	ids, made := make([]pgtype.UUID, len(items)), newTokens(len(items))
-	for i := range items {
-		ids[i] = uuid(items[i].To.ID)
-		made.put(i, items[i].To.Token)
-	}
-	return []any{ids, made.states, made.attempts, made.owners}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -20,16 +19,12 @@ type transaction struct {
 	tables  *tables
 	conn    *pgxpool.Conn // to release it
 	session *pgx.Conn
-	wire    net.Conn
 	tx      pgx.Tx
-	of      *preparedConn // ends it without the driver's batches; nil if that is not possible
 	id      store.ID
 	number  string // PostgreSQL's number; empty if another transaction had the right
 	current store.SwapResult
 	guard
 	left bool // everything is released, or will be
-
-	beginReply beginReply // the server's reply to the begin
 }
 
 // The transaction status of a session, as the driver last received it.
@@ -53,12 +48,6 @@ func (t *transaction) end(ctx context.Context, last *store.Change, failed error)
 		return t.cut(ctx, true, t.lost(failed))
 	case t.session.PgConn().IsBusy():
 		return t.cut(ctx, false, cmp.Or(failed, errors.New("semel/postgres: the handler has left a result open")))
-	case t.status() == inside && t.handlerMayHaveEnded():
-		if err := t.prove(ctx); isTxOver(err) {
-			return t.gone(ctx, last, failed)
-		} else if err != nil {
-			return t.cut(ctx, true, errors.Join(failed, fmt.Errorf("%w: %w", errConnLost, err)))
-		}
 	}
 	return t.decide(ctx, last, failed)
 }
@@ -112,9 +101,6 @@ func (e *endReply) isOver(tag pgconn.CommandTag) error { e.tag = tag.String(); r
 // finish makes the last change, if there is one, and commits, if this is still the
 // transaction that was begun.
 func (t *transaction) finish(ctx context.Context, last *store.Change) (store.Verdict, error) {
-	if t.of != nil && last != nil && isFinalInsert(last) {
-		return t.finishPrepared(ctx, last)
-	}
 	var e endReply
 	b := &pgx.Batch{}
 	switch {
@@ -128,7 +114,47 @@ func (t *transaction) finish(ctx context.Context, last *store.Change) (store.Ver
 		t.queueLast(b, last, e.isMade)
 	}
 	b.Queue(`COMMIT`).Exec(e.isOver)
-	return t.finished(ctx, last, &e, t.send(ctx, b))
+	err := t.send(ctx, b)
+	switch {
+	case !e.same && codeOf(err) == codeDivisionByZero:
+		return t.gone(ctx, last, nil)
+	case !e.same && t.session.IsClosed() && t.mayBeEnded():
+		return t.cut(ctx, true, fmt.Errorf("%w: %w", errConnLost, err))
+	}
+	return t.commitVerdict(last, &e, err)
+}
+
+// assertion is a statement that fails in any other transaction, by dividing by zero.
+func (t *transaction) assertion() string {
+	return `SELECT 1 / (pg_current_xact_id() = '` + t.number + `')::integer`
+}
+
+// rollBack ends the transaction because of cause, without a COMMIT.
+func (t *transaction) rollBack(ctx context.Context, cause error) (store.Verdict, error) {
+	return t.undo(ctx, nil, cause)
+}
+
+// undo rolls back, before last if a failure is stored. If it is not the transaction
+// that was begun, the handler has ended that one. An aborted transaction refuses the
+// assertion, but not to go back to the savepoint.
+func (t *transaction) undo(ctx context.Context, last *store.Change, cause error) (store.Verdict, error) {
+	text := `ROLLBACK`
+	switch exposed, sent := t.handed(); {
+	case t.status() == inside:
+		text = t.assertion() + `; ROLLBACK`
+	case t.saved:
+		text = `ROLLBACK TO SAVEPOINT semel_run; ROLLBACK`
+	case exposed || sent == mayEndAndWrite:
+		return t.gone(ctx, last, cause)
+	}
+	switch err := t.say(ctx, text); {
+	case err == nil:
+		return store.NotCommitted, withMark(cause)
+	case codeOf(err) == codeDivisionByZero, codeOf(err) == codeNoSavepoint:
+		return t.gone(ctx, last, cause)
+	default:
+		return t.cut(ctx, true, cause)
+	}
 }
 
 // keep rolls back what run did, and stores its failure in another transaction. The
@@ -151,7 +177,9 @@ func (t *transaction) keep(ctx context.Context, last *store.Change, failed error
 
 // send sends the statements that end a transaction, with a time limit.
 func (t *transaction) send(ctx context.Context, b *pgx.Batch) error {
-	return sendWithin(ctx, t.session, b, t.store.commitBound)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.store.commitBound)
+	defer cancel()
+	return t.session.SendBatch(ctx, b).Close()
 }
 
 // commitVerdict returns the verdict for the replies to the last statements. A reply

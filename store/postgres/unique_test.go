@@ -151,7 +151,7 @@ func overtake(t *testing.T, direct *pgxpool.Pool, s *postgres.Store, of []store.
 	var failed error
 	var asked sync.WaitGroup
 	asked.Go(func() { answers, failed = s.Swap(t.Context(), changes) })
-	dequeueIn(t, direct, 1)
+	waiting(t, direct, 1)
 	if err := holder.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}

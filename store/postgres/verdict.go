@@ -18,7 +18,7 @@ import (
 func (t *transaction) gone(ctx context.Context, last *store.Change, failed error) (store.Verdict, error) {
 	t.leave(ctx)
 	verdict := t.find(ctx, true)
-	if exposed, sent := t.handed(); verdict == store.NotCommitted && (exposed || sent == reachBeyond) {
+	if exposed, sent := t.handed(); verdict == store.NotCommitted && (exposed || sent == mayEndAndWrite) {
 		verdict = store.Unknown
 	}
 	switch {
@@ -38,14 +38,14 @@ func (t *transaction) gone(ctx context.Context, last *store.Change, failed error
 func (t *transaction) cut(ctx context.Context, lost bool, cause error) (store.Verdict, error) {
 	t.leave(ctx)
 	exposed, sent := t.handed()
-	if !exposed && sent == reachInside {
+	if !exposed && sent == staysInside {
 		return store.NotCommitted, withMark(cause)
 	}
 	t.cancel(ctx)
 	switch verdict := t.find(ctx, !lost); {
 	case verdict == store.Committed:
 		return verdict, fmt.Errorf("%w: %w: %w", ErrEnded, store.ErrTxEndedByHandler, cause)
-	case verdict == store.NotCommitted && sent != reachBeyond:
+	case verdict == store.NotCommitted && sent != mayEndAndWrite:
 		return verdict, withMark(cause)
 	default:
 		return store.Unknown, fmt.Errorf("%w: %w", store.ErrTxEndedByHandler, cause)
