@@ -131,7 +131,13 @@ func (s *Store) OpenSessions(ctx context.Context) error {
 	p.mu.Lock()
 	err := p.open(ctx)
 	pool := p.pool
+	p.opening = true
 	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.opening, p.used = false, true
+	}()
 	for range p.config.MaxConns {
 		if err != nil {
 			return err

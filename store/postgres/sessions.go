@@ -201,7 +201,7 @@ func (p *sessions) sweep() {
 	switch {
 	case p.pool == nil:
 		return
-	case p.used && !closed:
+	case (p.used || p.opening) && !closed:
 		p.used = false
 		time.AfterFunc(p.idleFor, p.sweep)
 		return
