@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -18,26 +19,26 @@ func TestOperatorsReceiveTheirOwnCopies(t *testing.T) {
 	tests := map[string]func(t *testing.T, e *semel.Engine[*memory.Tx], id store.ID) (store.Record, error){
 		"Get": func(t *testing.T, e *semel.Engine[*memory.Tx], _ store.ID) (store.Record, error) {
 			t.Helper()
-			r, _, err := e.Get(t.Context(), "op", me, "k")
+			r, _, err := admin.Get(t.Context(), e, "op", me, "k")
 			return r, err
 		},
 		"Cancel what waits": func(t *testing.T, e *semel.Engine[*memory.Tx], id store.ID) (store.Record, error) {
 			t.Helper()
-			return e.Cancel(t.Context(), id, "not wanted")
+			return admin.Cancel(t.Context(), e, id, "not wanted")
 		},
 		"Reschedule": func(t *testing.T, e *semel.Engine[*memory.Tx], id store.ID) (store.Record, error) {
 			t.Helper()
-			return e.Reschedule(t.Context(), id, time.Hour)
+			return admin.Reschedule(t.Context(), e, id, time.Hour)
 		},
 		"Redrive what has not failed": func(t *testing.T, e *semel.Engine[*memory.Tx], id store.ID) (store.Record, error) {
 			t.Helper()
-			r, err := e.Redrive(t.Context(), semel.Redrive{ID: id, Actor: "ann", Reason: "mended"})
-			return r, unless(err, semel.ErrNotFailed)
+			r, err := admin.Redrive(t.Context(), e, admin.RedriveRequest{ID: id, Actor: "ann", Reason: "mended"})
+			return r, unless(err, admin.ErrNotFailed)
 		},
 		"Resolve what is not in doubt": func(t *testing.T, e *semel.Engine[*memory.Tx], id store.ID) (store.Record, error) {
 			t.Helper()
-			r, err := e.Resolve(t.Context(), semel.Resolution{ID: id, To: store.Failed, Actor: "ann", Reason: "looked"})
-			return r, unless(err, semel.ErrNotInDoubt)
+			r, err := admin.Resolve(t.Context(), e, admin.Resolution{ID: id, To: store.Failed, Actor: "ann", Reason: "looked"})
+			return r, unless(err, admin.ErrNotInDoubt)
 		},
 	}
 	for name, ask := range tests {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -18,22 +19,22 @@ func TestGet(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-		if r, found, err := p.Get(t.Context(), "op", me, "k"); found || err != nil || r.State != store.Absent {
+		if r, found, err := admin.Get(t.Context(), p, "op", me, "k"); found || err != nil || r.State != store.Absent {
 			t.Errorf("Get of nothing = %v, %v, %v", r.State, found, err)
 		}
 		do(t.Context(), p, call, returns("v"))
-		if r, found, err := p.Get(t.Context(), "op", me, "k"); !found || err != nil || r.State != store.Succeeded || r.ID != call.ID() {
+		if r, found, err := admin.Get(t.Context(), p, "op", me, "k"); !found || err != nil || r.State != store.Succeeded || r.ID != call.ID() {
 			t.Errorf("Get = %v, %v, %v, want the record", r.State, found, err)
 		}
-		_, _, err := p.Get(t.Context(), "op", semel.Scope{}, "k")
+		_, _, err := admin.Get(t.Context(), p, "op", semel.Scope{}, "k")
 		wantField(t, err, "Scope")
 		p.faults.Decide(func(request) fault { return fault{Before: errCut} })
-		if _, found, err := p.Get(t.Context(), "op", me, "k"); found || !errors.Is(err, errCut) || p.faults.CallsOf("Get") != 3 {
+		if _, found, err := admin.Get(t.Context(), p, "op", me, "k"); found || !errors.Is(err, errCut) || p.faults.CallsOf("Get") != 3 {
 			t.Errorf("Get = %v, %v after %d tries, want the store's error after three", found, err, p.faults.CallsOf("Get"))
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, _, err := p.Get(ctx, "op", me, "k"); err == nil || p.faults.CallsOf("Get") != 4 {
+		if _, _, err := admin.Get(ctx, p, "op", me, "k"); err == nil || p.faults.CallsOf("Get") != 4 {
 			t.Errorf("Get: %v after %d tries, want one try with a canceled context", err, p.faults.CallsOf("Get")-3)
 		}
 	})
@@ -47,26 +48,26 @@ func TestList(t *testing.T) {
 			do(t.Context(), p, op.Call(me, key, "in"), returns("v"))
 		}
 		do(t.Context(), p, op.Call(me, "d", "in"), fails(errBoom))
-		got, err := p.List(t.Context(), store.Query{State: store.InDoubt})
+		got, err := admin.List(t.Context(), p, store.Query{State: store.InDoubt})
 		if err != nil || len(got) != 1 || got[0].Key != "d" {
 			t.Errorf("List in doubt = %d records, %v, want d", len(got), err)
 		}
-		first, err := p.List(t.Context(), store.Query{Limit: 3})
+		first, err := admin.List(t.Context(), p, store.Query{Limit: 3})
 		if err != nil || len(first) != 3 {
 			t.Fatalf("List = %d records, %v, want 3", len(first), err)
 		}
-		rest, err := p.List(t.Context(), store.Query{After: first[2].ID})
+		rest, err := admin.List(t.Context(), p, store.Query{After: first[2].ID})
 		if err != nil || len(rest) != 1 {
 			t.Errorf("the next page has %d records, %v, want 1", len(rest), err)
 		}
 		p.faults.Decide(func(request) fault { return fault{Before: errCut} })
-		if _, err := p.List(t.Context(), store.Query{}); !errors.Is(err, errCut) {
+		if _, err := admin.List(t.Context(), p, store.Query{}); !errors.Is(err, errCut) {
 			t.Errorf("List: %v, want the store's error", err)
 		}
-		if _, err := p.Purge(t.Context(), 1); !errors.Is(err, errCut) {
+		if _, err := admin.Purge(t.Context(), p, 1); !errors.Is(err, errCut) {
 			t.Errorf("Purge: %v, want the store's error", err)
 		}
-		if _, err := p.Notes(t.Context(), store.ID{}); !errors.Is(err, errCut) {
+		if _, err := admin.Notes(t.Context(), p, store.ID{}); !errors.Is(err, errCut) {
 			t.Errorf("Notes: %v, want the store's error", err)
 		}
 	})
@@ -76,17 +77,17 @@ func TestResolve(t *testing.T) {
 	t.Parallel()
 	failure := &semel.Failure{Code: "gone", Message: "no trace"}
 	tests := map[string]struct {
-		r     semel.Resolution
+		r     admin.Resolution
 		check func(t *testing.T, p *process, c semel.Call)
 	}{
 		"to Succeeded": {
-			semel.Resolution{To: store.Succeeded, Result: "found it"},
+			admin.Resolution{To: store.Succeeded, Result: "found it"},
 			func(t *testing.T, p *process, c semel.Call) {
 				do(t.Context(), p, c, never(t)).want(t, "found it", true)
 			},
 		},
 		"to Succeeded, the result unknown": {
-			semel.Resolution{To: store.Succeeded},
+			admin.Resolution{To: store.Succeeded},
 			func(t *testing.T, p *process, c semel.Call) {
 				if a := do(t.Context(), p, c, never(t)); !errors.Is(a.err, semel.ErrResultUnavailable) {
 					t.Errorf("an asker got %v, want ErrResultUnavailable", a.err)
@@ -94,7 +95,7 @@ func TestResolve(t *testing.T) {
 			},
 		},
 		"to Succeeded, the result unstorable": {
-			semel.Resolution{To: store.Succeeded, Result: func() {}},
+			admin.Resolution{To: store.Succeeded, Result: func() {}},
 			func(t *testing.T, p *process, c semel.Call) {
 				if a := do(t.Context(), p, c, never(t)); !errors.Is(a.err, semel.ErrResultUnavailable) {
 					t.Errorf("an asker got %v, want ErrResultUnavailable", a.err)
@@ -102,19 +103,19 @@ func TestResolve(t *testing.T) {
 			},
 		},
 		"to Failed": {
-			semel.Resolution{To: store.Failed, Failure: failure},
+			admin.Resolution{To: store.Failed, Failure: failure},
 			func(t *testing.T, p *process, c semel.Call) {
 				do(t.Context(), p, c, never(t)).wantFailure(t, "no trace")
 			},
 		},
 		"to Failed without more": {
-			semel.Resolution{To: store.Failed},
+			admin.Resolution{To: store.Failed},
 			func(t *testing.T, p *process, c semel.Call) {
 				do(t.Context(), p, c, never(t)).wantFailure(t, "resolved as failed")
 			},
 		},
 		"to Pending": {
-			semel.Resolution{To: store.Pending},
+			admin.Resolution{To: store.Pending},
 			func(t *testing.T, p *process, c semel.Call) {
 				do(t.Context(), p, c, returns("again")).want(t, "again", false)
 			},
@@ -129,15 +130,15 @@ func TestResolve(t *testing.T) {
 				createExisting(t, mem, call, inDoubt)
 				p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
 				tt.r.ID, tt.r.Actor, tt.r.Reason = call.ID(), "ann", "asked the bank"
-				r, err := p.Resolve(t.Context(), tt.r)
+				r, err := admin.Resolve(t.Context(), p, tt.r)
 				if err != nil || r.State != tt.r.To || r.Expire != time.Hour {
 					t.Errorf("Resolve = %v, to expire in %v, %v; want %v in the operation's retention", r.State, r.Expire, err, tt.r.To)
 				}
 				p.seen.want(t, event.Resolved)
 				wantNote(t, p, call, tt.r.To)
 				tt.check(t, p, call)
-				_, err = p.Resolve(t.Context(), tt.r)
-				if !errors.Is(err, semel.ErrNotInDoubt) {
+				_, err = admin.Resolve(t.Context(), p, tt.r)
+				if !errors.Is(err, admin.ErrNotInDoubt) {
 					t.Errorf("Resolve again: %v, want ErrNotInDoubt", err)
 				}
 				wantNote(t, p, call, tt.r.To)
@@ -149,7 +150,7 @@ func TestResolve(t *testing.T) {
 // wantNote checks that there is one note, with actor and reason.
 func wantNote(t *testing.T, p *process, call semel.Call, to store.State) {
 	t.Helper()
-	notes, err := p.Notes(t.Context(), call.ID())
+	notes, err := admin.Notes(t.Context(), p, call.ID())
 	if err != nil || len(notes) != 1 {
 		t.Fatalf("Notes = %d, %v, want one", len(notes), err)
 	}
@@ -172,8 +173,8 @@ func TestResolveRejected(t *testing.T) {
 				createExisting(t, mem, call, s)
 				before := record(t, mem, call)
 				p := start(t, mem, semel.Options{})
-				r := semel.Resolution{ID: call.ID(), To: store.Failed, Actor: "ann", Reason: "why not"}
-				if _, err := p.Resolve(t.Context(), r); !errors.Is(err, semel.ErrNotInDoubt) {
+				r := admin.Resolution{ID: call.ID(), To: store.Failed, Actor: "ann", Reason: "why not"}
+				if _, err := admin.Resolve(t.Context(), p, r); !errors.Is(err, admin.ErrNotInDoubt) {
 					t.Errorf("Resolve: %v, want ErrNotInDoubt", err)
 				}
 				if after := record(t, mem, call); after.Token != before.Token {
@@ -189,14 +190,14 @@ func TestResolveNeedsActorReasonAndResult(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		createExisting(t, mem, call, inDoubt)
-		good := semel.Resolution{ID: call.ID(), To: store.Failed, Actor: "ann", Reason: "why not"}
-		for field, spoil := range map[string]func(*semel.Resolution){
-			"Actor": func(r *semel.Resolution) { r.Actor = "" }, "Reason": func(r *semel.Resolution) { r.Reason = "" },
-			"To": func(r *semel.Resolution) { r.To = store.InProgress },
+		good := admin.Resolution{ID: call.ID(), To: store.Failed, Actor: "ann", Reason: "why not"}
+		for field, spoil := range map[string]func(*admin.Resolution){
+			"Actor": func(r *admin.Resolution) { r.Actor = "" }, "Reason": func(r *admin.Resolution) { r.Reason = "" },
+			"To": func(r *admin.Resolution) { r.To = store.InProgress },
 		} {
 			r := good
 			spoil(&r)
-			_, err := p.Resolve(t.Context(), r)
+			_, err := admin.Resolve(t.Context(), p, r)
 			wantField(t, err, field)
 		}
 		wantState(t, mem, call, store.InDoubt)
@@ -208,7 +209,7 @@ func TestResolveWithLostReply(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		createExisting(t, mem, call, inDoubt)
-		r := semel.Resolution{ID: call.ID(), To: store.Failed, Actor: "ann", Reason: "asked the bank"}
+		r := admin.Resolution{ID: call.ID(), To: store.Failed, Actor: "ann", Reason: "asked the bank"}
 		for kind, f := range map[string]fault{"Get": {Before: errCut}, "SwapNoted": {Before: errCut}} {
 			p.faults.Decide(func(r request) fault {
 				if r.Method == kind {
@@ -216,12 +217,12 @@ func TestResolveWithLostReply(t *testing.T) {
 				}
 				return fault{}
 			})
-			if _, err := p.Resolve(t.Context(), r); !errors.Is(err, semel.ErrUnavailable) || !errors.Is(err, errCut) {
+			if _, err := admin.Resolve(t.Context(), p, r); !errors.Is(err, semel.ErrUnavailable) || !errors.Is(err, errCut) {
 				t.Errorf("Resolve: %v, want ErrUnavailable", err)
 			}
 		}
 		p.faults.Decide(func(r request) fault { return fault{Busy: r.Method == "SwapNoted"} })
-		if _, err := p.Resolve(t.Context(), r); !errors.Is(err, semel.ErrInProgress) {
+		if _, err := admin.Resolve(t.Context(), p, r); !errors.Is(err, semel.ErrInProgress) {
 			t.Errorf("Resolve: %v, want ErrInProgress", err)
 		}
 		p.faults.Decide(func(r request) fault {
@@ -230,7 +231,7 @@ func TestResolveWithLostReply(t *testing.T) {
 			}
 			return fault{}
 		})
-		if _, err := p.Resolve(t.Context(), r); !errors.Is(err, errCut) {
+		if _, err := admin.Resolve(t.Context(), p, r); !errors.Is(err, errCut) {
 			t.Errorf("Resolve: %v, want the store's reason", err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -241,7 +242,7 @@ func TestResolveWithLostReply(t *testing.T) {
 			}
 			return fault{}
 		})
-		if _, err := p.Resolve(ctx, r); !errors.Is(err, context.Canceled) || p.faults.CallsOf("SwapNoted") != 1 {
+		if _, err := admin.Resolve(ctx, p, r); !errors.Is(err, context.Canceled) || p.faults.CallsOf("SwapNoted") != 1 {
 			t.Errorf("Resolve: %v after %d tries, want one with a canceled context", err, p.faults.CallsOf("SwapNoted"))
 		}
 		wantState(t, mem, call, store.InDoubt)
@@ -265,8 +266,8 @@ func TestResolveLosesToTheLateLeader(t *testing.T) {
 				return fault{}
 			})
 			go func() {
-				r := semel.Resolution{ID: call.ID(), To: store.Failed, Actor: "ann", Reason: "thought so"}
-				if now, err := person.Resolve(t.Context(), r); !errors.Is(err, semel.ErrNotInDoubt) || now.State != store.Succeeded {
+				r := admin.Resolution{ID: call.ID(), To: store.Failed, Actor: "ann", Reason: "thought so"}
+				if now, err := admin.Resolve(t.Context(), person, r); !errors.Is(err, admin.ErrNotInDoubt) || now.State != store.Succeeded {
 					t.Errorf("Resolve = %v, %v, want ErrNotInDoubt and the current record", now.State, err)
 				}
 			}()
@@ -276,7 +277,7 @@ func TestResolveLosesToTheLateLeader(t *testing.T) {
 		close(gate)
 		synctest.Wait()
 		wantState(t, mem, call, store.Succeeded)
-		if notes, err := p.Notes(t.Context(), call.ID()); err != nil || len(notes) != 0 {
+		if notes, err := admin.Notes(t.Context(), p, call.ID()); err != nil || len(notes) != 0 {
 			t.Errorf("Notes = %d, %v, want none of a superseded change", len(notes), err)
 		}
 	})
@@ -289,11 +290,11 @@ func TestResolveWithoutNotes(t *testing.T) {
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		createExisting(t, mem, call, inDoubt)
 		p := startPlain(t, newFaulty(mem), semel.Options{})
-		r, err := p.Resolve(t.Context(), semel.Resolution{ID: call.ID(), To: store.Pending, Actor: "ann", Reason: "looked"})
+		r, err := admin.Resolve(t.Context(), p, admin.Resolution{ID: call.ID(), To: store.Pending, Actor: "ann", Reason: "looked"})
 		if err != nil || r.State != store.Pending {
 			t.Errorf("Resolve = %v, %v, want Pending", r.State, err)
 		}
-		if notes, err := p.Notes(t.Context(), call.ID()); notes != nil || err != nil {
+		if notes, err := admin.Notes(t.Context(), p, call.ID()); notes != nil || err != nil {
 			t.Errorf("Notes = %v, %v, want none", notes, err)
 		}
 	})
@@ -308,13 +309,13 @@ func TestPurge(t *testing.T) {
 		}
 		p := start(t, mem, semel.Options{})
 		pass(48 * time.Hour)
-		if n, err := p.Purge(t.Context(), 2); n != 2 || err != nil {
+		if n, err := admin.Purge(t.Context(), p, 2); n != 2 || err != nil {
 			t.Errorf("Purge(2) = %d, %v, want 2", n, err)
 		}
-		if n, err := p.Purge(t.Context(), 10); n != 1 || err != nil {
+		if n, err := admin.Purge(t.Context(), p, 10); n != 1 || err != nil {
 			t.Errorf("Purge = %d, %v, want the rest of Pending, Succeeded and Failed", n, err)
 		}
-		left, err := p.List(t.Context(), store.Query{})
+		left, err := admin.List(t.Context(), p, store.Query{})
 		if err != nil || len(left) != 3 {
 			t.Errorf("%d records are left, %v; want the two InProgress and the one InDoubt", len(left), err)
 		}

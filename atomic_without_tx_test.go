@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -112,7 +113,7 @@ func TestWorkerSuccessWithoutInTx(t *testing.T) {
 		p, mem := owned(t, op)
 		call := queued(t, p, op, "k")[0]
 		a := dequeued(t, p, op, 1)[0]
-		rest := p.CompleteMany(t.Context(), []*semel.Completion{{Attempt: a, Value: "v"}})
+		rest := adapter.CompleteMany(t.Context(), p, []*adapter.Completion{{Attempt: a, Value: "v"}})
 		if len(rest) != 1 {
 			t.Fatalf("CompleteMany has settled it")
 		}

@@ -2,211 +2,24 @@ package semel
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
-	"time"
 
-	"github.com/semelgo/semel/internal/callerr"
-	"github.com/semelgo/semel/internal/clock"
-	"github.com/semelgo/semel/internal/codec"
-	"github.com/semelgo/semel/internal/lazyctx"
-	"github.com/semelgo/semel/internal/protocol"
-	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/internal/engine"
 )
 
 // Attempt is a successful claim: the right to run the operation now. End it exactly
 // once, or Abandon it.
-type Attempt struct {
-	c        *Core
-	call     Call
-	times    times
-	right    right
-	token    store.Token   // the fencing token; a single transaction writes its number and owner
-	found    *store.Record // the record that the attempt changes; nil: its claim, of a new record
-	inflight *inflightCall // nil: the call has no followers in this process
-	begun    clock.Instant // before the claim was sent: the lease counts from here
-
-	ctx     context.Context //nolint:containedctx // of its function
-	lazy    lazyctx.Context // state of ctx
-	renewer leaseRenewer
-
-	adapter Adapter // nil: the function's value is stored
-	policy  protocol.Policy
-	waits   bool // its caller is counted as a waiter
-	// lossless means that decoding the outcome gives the function's value.
-	lossless  bool
-	inTx      bool // runTx is running; guarded by mu
-	triedTx   bool // runTx was called; guarded by mu
-	txOpen    bool // its transaction has begun; guarded by mu
-	ended     atomic.Bool
-	txOutcome atomic.Pointer[txEnd] // nil: no transaction of InTx has decided the attempt
-	mu        sync.Mutex
-}
-
-// Outcome is how an operation ended. Every caller of its key receives the same
-// outcome.
-type Outcome struct {
-	// Record is the current record. Its Outcome is encoded: use Decode. Its bytes
-	// may be shared with the store and must not be changed.
-	Record store.Record
-	// Replayed means that an earlier attempt, or another caller's, made the
-	// outcome.
-	Replayed bool
-
-	lossless bool // decoding it gives the function's value
-}
-
-// Decode decodes the stored result into a pointer of the type that the operation
-// returned. The error is [ErrResultUnavailable] if the operation succeeded but its
-// result is not available.
-func (o *Outcome) Decode(into any) error {
-	return callerr.Seal(codec.DecodeResult(o.Record.Outcome, into))
-}
-
-// Failure returns the stored failure of a Failed record, as callers receive it, or
-// nil for any other record.
-func (o *Outcome) Failure() *callerr.Failure {
-	if o.Record.State != store.Failed {
-		return nil
-	}
-	return codec.DecodeFailure(o.Record.Outcome)
-}
-
-// start starts the attempt's context and the renewal of its lease. If alone is not
-// set, RenewLeases renews the lease together with others.
-func (a *Attempt) start(ctx context.Context, sent clock.Instant, alone bool) {
-	a.right = (*leased)(a)
-	a.lazy.Init(ctx)
-	a.ctx = (*attemptContext)(a)
-	a.renewer.a = a
-	a.renewer.start(sent, alone)
-}
-
-// detached returns a context for work after the attempt's own context has ended.
-func (a *Attempt) detached() context.Context { return (*detachedContext)(a) }
-
-// cancel ends the attempt's context.
-func (a *Attempt) cancel(cause error) { a.lazy.Cancel(cause) }
-
-// attemptContext is the context of an attempt. It ends when the lease is lost. It
-// is the attempt itself, which saves an allocation.
-type attemptContext Attempt
-
-// Deadline returns the caller's deadline.
-func (l *attemptContext) Deadline() (time.Time, bool) { return l.lazy.Deadline() }
-
-// Done is closed when the lease is lost or the attempt has ended.
-func (l *attemptContext) Done() <-chan struct{} { return l.lazy.Done() }
-
-// Err returns why it has ended, or nil.
-func (l *attemptContext) Err() error { return l.lazy.Err() }
-
-// Value returns the attempt and its call. It hides the transaction and the wait
-// context of an outer operation.
-func (l *attemptContext) Value(key any) any {
-	switch key.(type) {
-	case attemptKey:
-		return (*Attempt)(l)
-	case callKey:
-		return l.call
-	case txKey, waitContextKey:
-		return nil
-	}
-	return l.lazy.Value(key)
-}
-
-// detachedContext has the values of the attempt's context and never ends.
-type detachedContext Attempt
-
-// Deadline returns that there is none.
-func (r *detachedContext) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
-
-// Done returns nil, because the context never ends.
-func (r *detachedContext) Done() <-chan struct{} { return nil }
-
-// Err returns nil.
-func (r *detachedContext) Err() error { return nil }
-
-// Value returns the value of the attempt's context.
-func (r *detachedContext) Value(key any) any { return context.WithoutCancel(r.ctx).Value(key) }
+type Attempt = engine.Attempt
 
 // AttemptOf returns the attempt of ctx, inside [Do] and inside [DoTx] of a leased
 // operation. It is the attempt of the innermost operation: inside an operation that
 // is a single transaction there is none, even if a leased operation called it.
 func AttemptOf(ctx context.Context) (*Attempt, bool) {
-	a, ok := ctx.Value(attemptKey{}).(*Attempt)
-	return a, ok
+	return engine.AttemptOf(ctx)
 }
 
-// Context returns the context for the operation's function. It ends with the
-// caller's context, and with the cause [ErrLeaseLost] when the lease is lost or max
-// run is over. The context is a courtesy; the fence is the safety.
-func (a *Attempt) Context() context.Context { return a.ctx }
-
-// Number returns the number of the attempt, counted from 1.
-func (a *Attempt) Number() uint32 { return a.token.Attempt }
-
-// Token returns the fencing token, for receivers that compare it.
-func (a *Attempt) Token() store.Token { return a.token }
-
-// Call returns the attempt's call.
-func (a *Attempt) Call() Call { return a.call }
-
-// Record returns the claimed record. Its bytes must not be changed.
-func (a *Attempt) Record() (r store.Record) {
-	a.loadClaimed(&r)
-	return r
-}
-
-// loadClaimed sets r, which is empty, to the claimed record. For a new record the
-// attempt stores nothing beyond its call, which keeps most attempts small.
-func (a *Attempt) loadClaimed(r *store.Record) {
-	if a.found != nil {
-		*r = *a.found
-		return
-	}
-	a.call.identify(r)
-	r.Token, r.Due = a.token, a.times.firstLease()
-}
-
-// tainted reports whether an earlier attempt may have had an effect.
-func (a *Attempt) tainted() bool { return a.found != nil && a.found.Tainted }
-
-// Adapter lets an edge, such as HTTP, decide what [InTx] stores.
-type Adapter interface {
-	// Encode returns the value to store, given the value of InTx's function. It is
-	// called inside the transaction; its error rolls back.
-	Encode(v any) (any, error)
-	// Undone is called before InTx returns, if the transaction was rolled back or
-	// its outcome is unknown. The adapter must then forget the outcome that it
-	// encoded.
-	Undone()
-	// Claims reports whether the answer that End receives claims that the operation
-	// took place. Under policy [Atomic] such an answer must come from InTx: if InTx
-	// was not called, the record is left in doubt, and if its transaction was
-	// rolled back, the record is released. Claims is called after the operation's
-	// function has returned.
-	Claims() bool
-}
-
-// AdaptWith sets the adapter. Call it before other code gets the attempt's context.
-func (a *Attempt) AdaptWith(with Adapter) { a.adapter = with }
-
-func (a *Attempt) markEnded() bool { return a.ended.CompareAndSwap(false, true) }
-
-// txEnd is what is known after the transaction of an attempt has ended in a way
-// that must be settled.
-type txEnd struct {
-	current store.Record
-	err     error // instead of an outcome
-	// superseded means that another attempt has changed the record: it has the
-	// answer.
-	superseded bool
-}
-
-// hasTriedTx reports whether InTx was called.
-func (a *Attempt) hasTriedTx() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.triedTx
+// ChildKey is [Attempt.ChildKey] for the operation of ctx, leased or inline.
+// Without an operation it is ErrInvalid, and never a random key, which would
+// protect nothing.
+func ChildKey(ctx context.Context, name string) (string, error) {
+	return engine.ChildKey(ctx, name)
 }

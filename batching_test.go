@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -204,7 +205,7 @@ func TestCanceledTakeoverIsReleased(t *testing.T) {
 		dead := start(t, mem, semel.Options{})
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Lease: time.Minute})
 		call := op.Call(me, "k", "in")
-		zombie, _, err := semel.Begin(t.Context(), dead, call)
+		zombie, _, err := adapter.Begin(t.Context(), dead, call)
 		if err != nil {
 			t.Fatalf("Begin: %v", err)
 		}
@@ -272,7 +273,7 @@ func TestHeartbeatsAreNotBatchedWithClaims(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		p, _ := grouped(t, mem, semel.Options{Lease: 3 * time.Second, RecordTimeout: time.Hour, Retention: 2 * time.Hour})
 		op := plain("op", semel.OperationOptions[string]{})
-		a, _, err := semel.Begin(t.Context(), p, op.Call(me, "leads", "in"))
+		a, _, err := adapter.Begin(t.Context(), p, op.Call(me, "leads", "in"))
 		if err != nil {
 			t.Fatalf("Begin: %v", err)
 		}

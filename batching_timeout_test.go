@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -24,14 +26,14 @@ func TestRecordTimeoutCoversTheQueue(t *testing.T) {
 		p, _ := grouped(t, mem, semel.Options{RecordTimeout: bound})
 		op := plain("op", semel.OperationOptions[string]{})
 		leads := op.Call(me, "leads", "in")
-		a, _, err := semel.Begin(t.Context(), p, leads)
+		a, _, err := adapter.Begin(t.Context(), p, leads)
 		if err != nil {
 			t.Fatalf("Begin: %v", err)
 		}
 		p.hang()
 		first := later(func() answer { return do(t.Context(), p, op.Call(me, "first", "in"), returns("v")) })
 		look := func() answer {
-			_, _, err := p.Get(t.Context(), "op", me, "look")
+			_, _, err := admin.Get(t.Context(), p, "op", me, "look")
 			return answer{err: err}
 		}
 		read := later(look)
@@ -73,7 +75,7 @@ func TestFullQueueRejectsTakeovers(t *testing.T) {
 		p, _ := grouped(t, mem, semel.Options{MaxQueued: 1, RecordTimeout: time.Hour})
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Lease: time.Minute, Wait: 10 * time.Minute})
 		dead := startOn(t, newFaulty(mem), semel.Options{})
-		late, _, err := semel.Begin(t.Context(), dead, op.Call(me, "stale", "in"))
+		late, _, err := adapter.Begin(t.Context(), dead, op.Call(me, "stale", "in"))
 		if err != nil {
 			t.Fatalf("Begin: %v", err)
 		}
@@ -115,7 +117,7 @@ func TestFullQueueRejectsClaimsButNotEnds(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		p, _ := grouped(t, mem, semel.Options{MaxQueued: 1})
 		op := plain("op", semel.OperationOptions[string]{})
-		a, _, err := semel.Begin(t.Context(), p, op.Call(me, "leads", "in"))
+		a, _, err := adapter.Begin(t.Context(), p, op.Call(me, "leads", "in"))
 		if err != nil {
 			t.Fatalf("Begin: %v", err)
 		}

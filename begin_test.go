@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -14,7 +15,7 @@ import (
 // begin claims call, and fails the test if that does not lead an attempt.
 func begin(t *testing.T, p *process, call semel.Call) *semel.Attempt {
 	t.Helper()
-	a, out, err := semel.Begin(t.Context(), p, call)
+	a, out, err := adapter.Begin(t.Context(), p, call)
 	if err != nil || out != nil || a == nil {
 		t.Fatalf("Begin = %v, %v, %v, want an attempt", a, out, err)
 	}
@@ -42,7 +43,7 @@ func TestBeginAndEnd(t *testing.T) {
 		if a.Context().Err() == nil {
 			t.Error("the context goes on after End")
 		}
-		again, out, err := semel.Begin(t.Context(), p, call)
+		again, out, err := adapter.Begin(t.Context(), p, call)
 		if again != nil {
 			t.Error("Begin claims what succeeded")
 		}
@@ -50,7 +51,7 @@ func TestBeginAndEnd(t *testing.T) {
 	})
 }
 
-func wantOutcome(t *testing.T, out *semel.Outcome, err error, v string, replayed bool) {
+func wantOutcome(t *testing.T, out *adapter.Outcome, err error, v string, replayed bool) {
 	t.Helper()
 	if err != nil || out == nil {
 		t.Errorf("got %v, %v, want an outcome", out, err)
@@ -201,7 +202,7 @@ func TestEndAfterTheCallerCanceled(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		ctx, hangUp := context.WithCancel(t.Context())
-		a, _, err := semel.Begin(ctx, p, call)
+		a, _, err := adapter.Begin(ctx, p, call)
 		if err != nil {
 			t.Fatal(err)
 		}

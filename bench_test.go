@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -80,7 +81,7 @@ func BenchmarkBeginEnd(b *testing.B) {
 	e, ctx := engineInMemory(b, semel.Options{}), b.Context()
 	b.ReportAllocs()
 	for b.Loop() {
-		a, _, err := semel.Begin(ctx, e, payRaw.Call(payer, newKey(), paidResult))
+		a, _, err := adapter.Begin(ctx, e, payRaw.Call(payer, newKey(), paidResult))
 		if err == nil {
 			_, err = a.End(paidResult, nil)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -53,7 +54,7 @@ func TestCacheEntriesExpire(t *testing.T) {
 			t.Fatal("a failure was reported as success")
 		}
 		wantState(t, mem, call, store.Failed)
-		if _, err := other.Redrive(t.Context(), semel.Redrive{ID: call.ID(), Actor: "me", Reason: "again"}); err != nil {
+		if _, err := admin.Redrive(t.Context(), other, admin.RedriveRequest{ID: call.ID(), Actor: "me", Reason: "again"}); err != nil {
 			t.Fatalf("Redrive: %v", err)
 		}
 		pass(time.Minute)
@@ -73,12 +74,12 @@ func TestCacheSeesChangesOfItsOwnProcess(t *testing.T) {
 		if a := d.ask(t.Context(), p, call, fails(semel.Final(errBoom))); a.err == nil {
 			t.Fatal("a failure was reported as success")
 		}
-		if _, err := p.Redrive(t.Context(), semel.Redrive{ID: call.ID(), Actor: "me", Reason: "again"}); err != nil {
+		if _, err := admin.Redrive(t.Context(), p, admin.RedriveRequest{ID: call.ID(), Actor: "me", Reason: "again"}); err != nil {
 			t.Fatalf("Redrive: %v", err)
 		}
 		d.ask(t.Context(), p, call, returns("v")).want(t, "v", false)
 		pass(2 * time.Minute) // past its retention, which memory does not outlive
-		if n, err := p.Purge(t.Context(), 10); n != 1 || err != nil {
+		if n, err := admin.Purge(t.Context(), p, 10); n != 1 || err != nil {
 			t.Fatalf("Purge = %d, %v", n, err)
 		}
 		d.ask(t.Context(), p, call, returns("new")).want(t, "new", false)

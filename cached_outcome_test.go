@@ -6,16 +6,18 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
 
 // answeredTwice completes a key of p and returns its replay.
-func answeredTwice(t *testing.T, p *process, call semel.Call) *semel.Outcome {
+func answeredTwice(t *testing.T, p *process, call semel.Call) *adapter.Outcome {
 	t.Helper()
 	do(t.Context(), p, call, returns("v")).want(t, "v", false)
-	a, out, err := semel.Begin(t.Context(), p.Engine, call)
+	a, out, err := adapter.Begin(t.Context(), p.Engine, call)
 	if a != nil || err != nil {
 		t.Fatalf("Begin: %v, %v", a, err)
 	}
@@ -31,7 +33,7 @@ func TestCachedOutcomeIsValid(t *testing.T) {
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		out := answeredTwice(t, p, call)
 		seen := p.seen.count(event.Replayed)
-		known := p.Cached(out)
+		known := adapter.Cached(p, out)
 		if known == nil || p.seen.count(event.Replayed) != seen {
 			t.Fatal("Cached says no, or an unreported outcome was observed")
 		}
@@ -40,11 +42,11 @@ func TestCachedOutcomeIsValid(t *testing.T) {
 		}
 		other := *out
 		other.Record.Owner++
-		if p.Cached(&other) != nil {
+		if adapter.Cached(p, &other) != nil {
 			t.Error("Cached has what another write made of the key")
 		}
 		pass(time.Minute)
-		if known.Valid(t.Context()) || p.Cached(out) != nil {
+		if known.Valid(t.Context()) || adapter.Cached(p, out) != nil {
 			t.Error("Valid says yes to what is older than CacheAge")
 		}
 	})
@@ -59,7 +61,7 @@ func TestCachedOutcomeIsRejected(t *testing.T) {
 	for name, after := range map[string]func(t *testing.T, p *process){
 		"purge": func(t *testing.T, p *process) {
 			t.Helper()
-			if n, err := p.Purge(t.Context(), 10); n != 1 || err != nil {
+			if n, err := admin.Purge(t.Context(), p, 10); n != 1 || err != nil {
 				t.Fatalf("Purge: %d, %v", n, err)
 			}
 		},
@@ -80,7 +82,7 @@ func TestCachedOutcomeIsRejected(t *testing.T) {
 		mem := memory.New(memory.Options{Now: func() time.Time { return time.Now().Add(*ahead) }})
 		p := cached(t, mem, semel.Options{CacheAge: time.Hour})
 		out := answeredTwice(t, p, call)
-		known := p.Cached(out)
+		known := adapter.Cached(p, out)
 		if known == nil {
 			t.Fatalf("%s: Cached says no before it", name)
 		}
@@ -90,7 +92,7 @@ func TestCachedOutcomeIsRejected(t *testing.T) {
 		}
 	}
 	p := start(t, memory.New(memory.Options{}), semel.Options{})
-	if out := answeredTwice(t, p, call); p.Cached(out) != nil || out.Record.State != store.Succeeded {
+	if out := answeredTwice(t, p, call); adapter.Cached(p, out) != nil || out.Record.State != store.Succeeded {
 		t.Errorf("Cached says yes without a memory, of %v", out.Record.State)
 	}
 }

@@ -1,191 +1,26 @@
 package semel
 
-import (
-	"crypto/sha256"
-	"strconv"
-	"time"
-
-	"github.com/semelgo/semel/internal/callerr"
-	"github.com/semelgo/semel/internal/codec"
-	"github.com/semelgo/semel/internal/protocol"
-	"github.com/semelgo/semel/store"
-)
+import "github.com/semelgo/semel/internal/engine"
 
 // Call is a call of an operation: a scope, a key and an input. Make it with
 // [Operation.Call].
-type Call struct {
-	op    *operation
-	scope Scope
-	key   string
-	id    store.ID
+type Call = engine.Call
 
-	input       any
-	storedInput []byte // the input of a new record; nil: not stored
-	digest      fingerprint
-	bound       bool        // digest includes a binding of Bind
-	found       bool        // made from a record, so its input is not known
-	extras      *callExtras // nil: none
+// Scope is the scope within which a key is unique: the principal, the tenant, the
+// consumer group. Records are never shared across scopes. The zero Scope is an
+// error, so that callers cannot share answers by mistake.
+type Scope = engine.Scope
+
+// ScopeOf returns the scope of a caller: a user ID, or a tenant and a user. Its
+// parts are separated, so ScopeOf("a", "b") and ScopeOf("ab") are different scopes.
+// No part, an empty part, or more than 1024 bytes in all is an error of the first
+// call with the scope.
+func ScopeOf(parts ...string) Scope {
+	return engine.ScopeOf(parts...)
 }
 
-// callExtras holds what few calls have.
-type callExtras struct {
-	keyTime time.Time // time in the key; zero: none
-	stored  []byte    // fingerprint of a call made from a record, if it has an unusual size
-	err     error
-}
-
-// Call makes a call with a key in a scope. A key has 1 to 255 bytes, which are
-// compared one by one. The function that takes the Call returns an invalid scope,
-// key or input as a *FieldError. An input is invalid if JSON loses a part of it: a
-// string that is not valid UTF-8, a field that is set and not exported, or a value
-// that changes when it is encoded and decoded. An operation with its own
-// Fingerprints that does not store its input accepts such inputs.
-func (o *Operation[In]) Call(scope Scope, key string, in In) (c Call) {
-	if err := o.fill(&c, scope, key, in); err != nil {
-		c.extras = &callExtras{err: err}
-	}
-	return c
-}
-
-// CallAt is Call without a copy of the input. The input must not be changed while
-// the call or its attempt is in use. It is for adapters that store the input
-// anyway.
-func (o *Operation[In]) CallAt(scope Scope, key string, in *In) (c Call) {
-	if err := o.fill(&c, scope, key, codec.ValueRef[In]{Ptr: in}); err != nil {
-		c.extras = &callExtras{err: err}
-	}
-	return c
-}
-
-// value returns the input of a call, which may be a valueRef.
-func (o *Operation[In]) value(input any) (in In, ok bool) {
-	if there, is := input.(codec.ValueRef[In]); is {
-		return *there.Ptr, true
-	}
-	in, ok = input.(In)
-	return in, ok
-}
-
-// fill sets c, which is empty, to the call, and returns what is wrong with it.
-func (o *Operation[In]) fill(c *Call, scope Scope, key string, input any) (err error) {
-	c.op, c.scope, c.key = &o.def, scope, key
-	if err = o.def.err; err == nil {
-		err = scope.valid()
-	}
-	switch {
-	case err != nil:
-		return err
-	case key == "", len(key) > store.MaxKey:
-		return callerr.Invalid("Key", "must be 1 to "+strconv.Itoa(store.MaxKey)+" bytes, got "+strconv.Itoa(len(key)))
-	}
-	c.input = input
-	c.id = store.NewID(o.def.name, scope.text, key)
-	if err = c.readTime(); err != nil {
-		return err
-	}
-	if c.digest, err = o.digest(o.version(), input); err != nil {
-		return err
-	}
-	if retry := c.op.retry; retry != nil && !retry.Redelivered {
-		c.storedInput, err = o.encodeInput(input)
-		return err
-	}
-	return o.checkInput(input)
-}
-
-// readTime reads the time in the key. The ID then begins with it.
-func (c *Call) readTime() error {
-	made, ok := c.op.timeIn(c.key)
-	switch {
-	case !ok:
-		return callerr.Invalid("Key", "carries no time, which this operation requires")
-	case !made.IsZero():
-		c.extras, c.id = &callExtras{keyTime: made}, store.NewTimedID(c.op.name, c.scope.text, c.key, made)
-	}
-	return nil
-}
-
-// keyTime returns the time in the key; zero: none.
-func (c *Call) keyTime() time.Time {
-	if c.extras == nil {
-		return time.Time{}
-	}
-	return c.extras.keyTime
-}
-
-// Scope returns the scope within which the key is unique.
-func (c Call) Scope() Scope { return c.scope }
-
-// Key returns the caller's key.
-func (c Call) Key() string { return c.key }
-
-// Operation returns the name of the operation.
-func (c Call) Operation() string {
-	if c.op == nil {
-		return ""
-	}
-	return c.op.name
-}
-
-// ID returns the ID of the record, which may be logged. For an operation with a
-// Generation it identifies the key; the records have other IDs.
-func (c Call) ID() store.ID { return c.id }
-
-// valid returns what is wrong with the call.
-func (c *Call) valid() error {
-	if c.op == nil {
-		return callerr.Invalid("Call", "is empty; make it with Operation.Call")
-	}
-	if c.extras == nil {
-		return nil
-	}
-	return c.extras.err
-}
-
-// Bind returns the call with data added to its fingerprint: a call that is bound to
-// other data is another request. It is for adapters whose requests have more parts
-// than the input, such as an HTTP method and path. A call that is not bound to
-// anything, such as a task's, is the same request as a bound call with an equal
-// input.
-func (c Call) Bind(to []byte) Call {
-	sum := sha256.Sum256(to)
-	copy(c.digest[inputSize:], sum[:])
-	c.bound = true
-	return c
-}
-
-// fingerprint returns the fingerprint of the call's record. The bytes belong to the
-// call.
-func (c *Call) fingerprint() []byte {
-	switch {
-	case c.found && c.extras != nil:
-		return c.extras.stored
-	case c.bound:
-		return c.digest[:]
-	default:
-		return c.digest[:inputSize]
-	}
-}
-
-// identity returns the identity of a new record of the call.
-func (c *Call) identity() (r store.Record) {
-	c.identify(&r)
-	return r
-}
-
-// identify sets r, which is empty, to the call's identity.
-func (c *Call) identify(r *store.Record) {
-	r.ID, r.Operation, r.Scope, r.Key = c.id, c.op.name, c.scope.text, c.key
-	r.Fingerprint = c.fingerprint()
-	r.Input = c.storedInput
-}
-
-// Compare reports whether the record under the call's ID belongs to this request:
-// it has the same operation, scope and key, and not only the same 128-bit digest of
-// them, and the same fingerprint.
-func (c *Call) Compare(r store.Record) protocol.RequestMatch {
-	if r.Operation != c.op.name || r.Scope != c.scope.text || r.Key != c.key {
-		return protocol.OtherRequest
-	}
-	return c.compareFingerprint(r.Fingerprint)
+// Shared returns the scope of operations whose keys mean the same for every caller.
+// Every caller that knows the key gets the stored answer.
+func Shared() Scope {
+	return engine.Shared()
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 )
 
 // textEncoded has methods with a pointer receiver only.
@@ -31,7 +32,7 @@ func sameAt[In any](name string, in In, o semel.OperationOptions[In]) func(*test
 		p, mem := solo(t, semel.Options{})
 		op := semel.Define(name, o)
 		for key, first := range map[string]semel.Call{"called": op.Call(me, "called", in), "placed": op.CallAt(me, "placed", &in)} {
-			a, _, err := semel.Begin(t.Context(), p, first)
+			a, _, err := adapter.Begin(t.Context(), p, first)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +88,7 @@ func TestCallAtRejectsWhatCallRejects(t *testing.T) {
 		"no scope":       op.CallAt(semel.Scope{}, "k", &visit{place: "Oslo"}),
 		"no fingerprint": op.CallAt(me, "k", new(visit)),
 	} {
-		if _, _, err := semel.Begin(t.Context(), p, call); err == nil {
+		if _, _, err := adapter.Begin(t.Context(), p, call); err == nil {
 			t.Errorf("%s: begun", name)
 		}
 	}

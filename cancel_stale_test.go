@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 )
 
@@ -19,27 +21,27 @@ func TestCancelRequestIsForOneRecord(t *testing.T) {
 		p, mem := owned(t, op)
 		c := queued(t, p, op, "k")[0]
 		a := dequeued(t, p, op, 1)[0]
-		if _, err := p.Cancel(t.Context(), c.ID(), "the first"); err != nil {
+		if _, err := admin.Cancel(t.Context(), p, c.ID(), "the first"); err != nil {
 			t.Fatalf("Cancel: %v", err)
 		}
 		answerOf(a.End("v", nil)).want(t, "v", false)
 		pass(61 * time.Minute)
-		if n, err := p.Purge(t.Context(), 100); n != 1 || err != nil {
+		if n, err := admin.Purge(t.Context(), p, 100); n != 1 || err != nil {
 			t.Fatalf("Purge = %d, %v, want the record purged", n, err)
 		}
 
 		queued(t, p, op, "k")
 		a = dequeued(t, p, op, 1)[0]
-		p.RenewLeases(t.Context(), []*semel.Attempt{a})
+		adapter.RenewLeases(t.Context(), p, []*semel.Attempt{a})
 		answerOf(a.End(nil, semel.Snooze(0))).wantRunNow(t, store.NotCommitted, store.Pending)
 		a = dequeued(t, p, op, 1)[0]
 		if err := context.Cause(a.Context()); err != nil {
 			t.Errorf("the next record's attempt is cancelled: %v", err)
 		}
-		if _, err := p.Cancel(t.Context(), c.ID(), "the second"); err != nil {
+		if _, err := admin.Cancel(t.Context(), p, c.ID(), "the second"); err != nil {
 			t.Fatalf("Cancel: %v", err)
 		}
-		p.RenewLeases(t.Context(), []*semel.Attempt{a})
+		adapter.RenewLeases(t.Context(), p, []*semel.Attempt{a})
 		if err := context.Cause(a.Context()); !errors.Is(err, semel.ErrCancelled) || err.Error() != "semel: cancelled: the second" {
 			t.Errorf("it ends with %v, want it cancelled for the second reason", err)
 		}
@@ -60,17 +62,17 @@ func TestCancelDuringATakeover(t *testing.T) {
 		var taken *semel.Attempt
 		p.faults.Decide(func(r request) fault {
 			if r.Method == "Swap" && taken == nil { // after the record was read
-				if _, err := other.Reschedule(t.Context(), c.ID(), 0); err != nil {
+				if _, err := admin.Reschedule(t.Context(), other, c.ID(), 0); err != nil {
 					t.Errorf("Reschedule: %v", err)
 				}
 				taken = dequeued(t, other, op, 1)[0]
 			}
 			return fault{}
 		})
-		if r, err := p.Cancel(t.Context(), c.ID(), "why"); err != nil || r.State != store.InProgress {
+		if r, err := admin.Cancel(t.Context(), p, c.ID(), "why"); err != nil || r.State != store.InProgress {
 			t.Errorf("Cancel = %v, %v, want a request while it runs", r.State, err)
 		}
-		other.RenewLeases(t.Context(), []*semel.Attempt{taken})
+		adapter.RenewLeases(t.Context(), other, []*semel.Attempt{taken})
 		if err := context.Cause(taken.Context()); !errors.Is(err, semel.ErrCancelled) {
 			t.Errorf("it ends with %v, want it cancelled", err)
 		}
@@ -86,7 +88,7 @@ func TestCancelKeepsTheFirstReason(t *testing.T) {
 		p, _ := owned(t, op)
 		c := queued(t, p, op, "k")[0]
 		a := dequeued(t, p, op, 1)[0]
-		if _, err := p.Cancel(t.Context(), c.ID(), "the first"); err != nil {
+		if _, err := admin.Cancel(t.Context(), p, c.ID(), "the first"); err != nil {
 			t.Fatalf("Cancel: %v", err)
 		}
 		p.faults.Decide(func(r request) fault {
@@ -95,11 +97,11 @@ func TestCancelKeepsTheFirstReason(t *testing.T) {
 			}
 			return fault{}
 		})
-		if _, err := p.Cancel(t.Context(), c.ID(), "the second"); err != nil {
+		if _, err := admin.Cancel(t.Context(), p, c.ID(), "the second"); err != nil {
 			t.Fatalf("Cancel: %v", err)
 		}
 		p.faults.Decide(nil)
-		p.RenewLeases(t.Context(), []*semel.Attempt{a})
+		adapter.RenewLeases(t.Context(), p, []*semel.Attempt{a})
 		if err := context.Cause(a.Context()); err == nil || err.Error() != "semel: cancelled: the first" {
 			t.Errorf("the attempt ends with %v, want it cancelled for the first reason", err)
 		}

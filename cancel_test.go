@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -15,7 +17,7 @@ import (
 // cancelled cancels c for a reason and checks what is said to stand.
 func cancelled(t *testing.T, p *process, mem *memory.Store, c semel.Call, want store.State) store.Record {
 	t.Helper()
-	r, err := p.Cancel(t.Context(), c.ID(), "not wanted")
+	r, err := admin.Cancel(t.Context(), p, c.ID(), "not wanted")
 	if err != nil || r.State != want {
 		t.Errorf("Cancel = %v, %v, want %v", r.State, err, want)
 	}
@@ -45,7 +47,7 @@ func TestCancel(t *testing.T) {
 					p.seen.want(t, event.Cancelled)
 					failure := do(t.Context(), p, call, never(t))
 					failure.wantFailure(t, "not wanted")
-					wantTries(t, wantCode(t, failure.err, "cancelled"), semel.TryError)
+					wantTries(t, wantCode(t, failure.err, "cancelled"), admin.TryError)
 				}
 			})
 		})
@@ -70,7 +72,7 @@ func TestCancelPending(t *testing.T) {
 			}
 		}
 		dequeued(t, p, op, 0)
-		_, err := p.Cancel(t.Context(), op.Call(me, "now", "in").ID(), "")
+		_, err := admin.Cancel(t.Context(), p, op.Call(me, "now", "in").ID(), "")
 		wantField(t, err, "Reason")
 	})
 }
@@ -92,7 +94,7 @@ func TestCancelTaintedPending(t *testing.T) {
 				cancelled(t, p, mem, call, store.InDoubt)
 				p.seen.want(t, event.InDoubt)
 				got := progress(t, mem, call)
-				wantTries(t, got, semel.TryError, semel.TryInterrupted)
+				wantTries(t, got, admin.TryError, admin.TryInterrupted)
 				if text := got.Tries[1].Error; text != "semel: cancelled: not wanted" {
 					t.Errorf("its history says %q, want the reason", text)
 				}
@@ -130,7 +132,7 @@ func TestCancelRunning(t *testing.T) {
 				cancelled(t, p, mem, a.Call(), store.InProgress)
 				cancelled(t, p, mem, a.Call(), store.InProgress) // twice is as once
 				wantAlive(t, a)
-				p.RenewLeases(t.Context(), attempts)
+				adapter.RenewLeases(t.Context(), p, attempts)
 				wantCause(t, a, semel.ErrCancelled)
 				wantAlive(t, neighbour)
 				got := answerOf(a.End(tt.v, tt.err))
@@ -138,7 +140,7 @@ func TestCancelRunning(t *testing.T) {
 				switch {
 				case tt.state == store.Failed && name != "final":
 					got.wantFailure(t, "not wanted")
-					wantTries(t, wantCode(t, got.err, "cancelled"), semel.TryInterrupted)
+					wantTries(t, wantCode(t, got.err, "cancelled"), admin.TryInterrupted)
 				case tt.state == store.InDoubt:
 					got.wantRunNow(t, store.Unknown, store.InDoubt)
 				}
@@ -189,15 +191,15 @@ func TestCancelEndsWithTheKeysNextRun(t *testing.T) {
 				a := running(t, p, op, 1)[0]
 				for range 2 { // and once more, of the run after it
 					cancelled(t, p, mem, a.Call(), store.InProgress)
-					p.RenewLeases(t.Context(), []*semel.Attempt{a})
+					adapter.RenewLeases(t.Context(), p, []*semel.Attempt{a})
 					wantCause(t, a, semel.ErrCancelled)
 					_, _ = a.End("", err)
 					r := record(t, mem, a.Call())
 					var perr error
 					if r.State == store.Failed {
-						_, perr = p.Redrive(t.Context(), semel.Redrive{ID: r.ID, Actor: "ann", Reason: "after all"})
+						_, perr = admin.Redrive(t.Context(), p, admin.RedriveRequest{ID: r.ID, Actor: "ann", Reason: "after all"})
 					} else {
-						_, perr = p.Resolve(t.Context(), semel.Resolution{ID: r.ID, To: store.Pending, Actor: "ann", Reason: "after all"})
+						_, perr = admin.Resolve(t.Context(), p, admin.Resolution{ID: r.ID, To: store.Pending, Actor: "ann", Reason: "after all"})
 					}
 					if perr != nil {
 						t.Errorf("%s of %v: %v", name, r.State, perr)
@@ -206,7 +208,7 @@ func TestCancelEndsWithTheKeysNextRun(t *testing.T) {
 					if out, err := a.Prepare(); out != nil || err != nil {
 						t.Errorf("Prepare = %v, %v, want it to be run", out, err)
 					}
-					p.RenewLeases(t.Context(), []*semel.Attempt{a})
+					adapter.RenewLeases(t.Context(), p, []*semel.Attempt{a})
 					wantAlive(t, a)
 				}
 				answerOf(a.End("v", nil)).want(t, "v", false)
@@ -246,7 +248,7 @@ func cancelWrong(t *testing.T, s string, f fault, k int) {
 		want = store.InProgress
 	}
 	p.faults.Decide(failWriteCall(k, f))
-	r, err := p.Cancel(t.Context(), call.ID(), "not wanted")
+	r, err := admin.Cancel(t.Context(), p, call.ID(), "not wanted")
 	if err == nil && f.Result == nil {
 		wantState(t, mem, call, want)
 		if r.State != want {
@@ -258,10 +260,10 @@ func cancelWrong(t *testing.T, s string, f fault, k int) {
 	if a != nil {
 		return // its lease has expired, and the request applies to the next attempt
 	}
-	if _, err := p.Sweep(t.Context(), 10); err != nil {
+	if _, err := admin.Sweep(t.Context(), p, 10); err != nil {
 		t.Errorf("Sweep: %v", err)
 	}
-	if _, err := p.Cancel(t.Context(), call.ID(), "not wanted"); err != nil {
+	if _, err := admin.Cancel(t.Context(), p, call.ID(), "not wanted"); err != nil {
 		t.Errorf("Cancel again: %v", err)
 	}
 	if r := record(t, mem, call); r.State != want && (r.State != store.InDoubt || want != store.Failed) {

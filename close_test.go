@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/store"
 )
 
@@ -25,7 +26,7 @@ func TestCloseRejectsNewCalls(t *testing.T) {
 		if semel.RetryAfter(a.err) != time.Second {
 			t.Errorf("RetryAfter = %v, want a second: another process may answer", semel.RetryAfter(a.err))
 		}
-		_, _, err := semel.Begin(t.Context(), p, call)
+		_, _, err := adapter.Begin(t.Context(), p, call)
 		if !errors.Is(err, semel.ErrClosed) {
 			t.Errorf("Begin: %v, want ErrClosed", err)
 		}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 )
 
 // TestCompletionCanBeReused: a reused Completion keeps nothing of its earlier
@@ -15,11 +16,11 @@ func TestCompletionCanBeReused(t *testing.T) {
 		if _, err := semel.Enqueue(t.Context(), p, op.Call(me, "first", "in"), semel.EnqueueOptions{Priority: 4}); err != nil {
 			t.Fatal(err)
 		}
-		ending := new(semel.Completion)
+		ending := new(adapter.Completion)
 		for _, a := range []*semel.Attempt{dequeued(t, p, op, 1)[0], begin(t, p, op.Call(me, "second", "in"))} {
 			ending.Attempt, ending.Value = a, a.Call().Key()
 			want := a.Record().Priority
-			if rest := p.CompleteMany(t.Context(), []*semel.Completion{ending}); len(rest) > 0 {
+			if rest := adapter.CompleteMany(t.Context(), p, []*adapter.Completion{ending}); len(rest) > 0 {
 				t.Fatal("it is not settled")
 			}
 			if got := ending.Outcome.Record.Priority; got != want {

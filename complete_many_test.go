@@ -9,16 +9,17 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
 
 // endings are those of attempts that each return their own key.
-func endings(attempts ...*semel.Attempt) []*semel.Completion {
-	var ends []*semel.Completion
+func endings(attempts ...*semel.Attempt) []*adapter.Completion {
+	var ends []*adapter.Completion
 	for _, a := range attempts {
-		ends = append(ends, &semel.Completion{Attempt: a, Value: a.Call().Key()})
+		ends = append(ends, &adapter.Completion{Attempt: a, Value: a.Call().Key()})
 	}
 	return ends
 }
@@ -39,7 +40,7 @@ func TestCompleteMany(t *testing.T) {
 		attempts := running(t, p, op, 50)
 		p.faults.Decide(nil)
 		ends := endings(attempts...)
-		if rest := p.CompleteMany(t.Context(), ends); len(rest) != 0 || p.faults.CallsOf("Swap") != 1 || p.faults.Calls() != 1 {
+		if rest := adapter.CompleteMany(t.Context(), p, ends); len(rest) != 0 || p.faults.CallsOf("Swap") != 1 || p.faults.Calls() != 1 {
 			t.Errorf("%d are left after %d Swaps of %d calls, want none, after one", len(rest), p.faults.CallsOf("Swap"), p.faults.Calls())
 		}
 		for i, a := range attempts {
@@ -78,7 +79,7 @@ func TestCompleteManyOfSeveralKinds(t *testing.T) {
 		takeOverRecord(t, mem, lost)
 		takeOverRecord(t, mem, around)
 		bag := attempts
-		again, err := p.Dequeue(t.Context(), op, 2) // the lost one, too, by the same worker
+		again, err := adapter.Dequeue(t.Context(), p, op, 2) // the lost one, too, by the same worker
 		if err != nil || len(again) != 2 {
 			t.Fatalf("Dequeue = %v, %v", again, err)
 		}
@@ -89,10 +90,10 @@ func TestCompleteManyOfSeveralKinds(t *testing.T) {
 		bag = append(bag, inTx)
 		ends := endings(bag...)
 		ends[4].Err, ends[5].Value, ends[6].Value = errBoom, strings.Repeat("x", 2000), panicking{}
-		var rest []*semel.Completion
+		var rest []*adapter.Completion
 		whileHeld(t, mem, busy, func() {
 			p.faults.Decide(nil)
-			rest = p.CompleteMany(t.Context(), ends)
+			rest = adapter.CompleteMany(t.Context(), p, ends)
 		})
 		if n := p.faults.CallsOf("Swap"); n != 1 {
 			t.Errorf("%d Swaps, want one", n)
@@ -150,7 +151,7 @@ func whileHeld(t *testing.T, mem *memory.Store, a *semel.Attempt, fn func()) {
 }
 
 // endAlone ends the remaining attempts and checks their answers.
-func endAlone(t *testing.T, p *process, mem *memory.Store, rest []*semel.Completion, want map[*semel.Attempt]string) {
+func endAlone(t *testing.T, p *process, mem *memory.Store, rest []*adapter.Completion, want map[*semel.Attempt]string) {
 	t.Helper()
 	for _, e := range rest {
 		a := e.Attempt
@@ -191,7 +192,7 @@ func TestCompleteManyWithLostReply(t *testing.T) {
 					}
 					return fault{}
 				})
-				rest := p.CompleteMany(t.Context(), endings(attempts...))
+				rest := adapter.CompleteMany(t.Context(), p, endings(attempts...))
 				if want := map[bool]int{true: 0, false: 20}[f.Twice]; len(rest) != want {
 					t.Errorf("%d are left, want %d", len(rest), want)
 				}
@@ -217,7 +218,7 @@ func TestCompleteManyIsBoundedByTheBatch(t *testing.T) {
 			attempts = append(attempts, dequeuedOne(t, p, op))
 		}
 		p.faults.Decide(func(r request) fault { return fault{Before: map[bool]error{true: errCut}[r.MethodN == 2]} })
-		rest := p.CompleteMany(t.Context(), endings(attempts...))
+		rest := adapter.CompleteMany(t.Context(), p, endings(attempts...))
 		if n := p.faults.CallsOf("Swap"); n != 3 || len(rest) != 2 {
 			t.Errorf("%d are left after %d Swaps, want the two of the one of 3 that was cut", len(rest), n)
 		}
@@ -228,7 +229,7 @@ func TestCompleteManyIsBoundedByTheBatch(t *testing.T) {
 			wantOwn(t, p, a)
 		}
 		p.faults.Decide(nil)
-		if rest := p.CompleteMany(t.Context(), nil); len(rest) != 0 || p.faults.Calls() != 0 {
+		if rest := adapter.CompleteMany(t.Context(), p, nil); len(rest) != 0 || p.faults.Calls() != 0 {
 			t.Errorf("%d are left of nothing, after %d calls", len(rest), p.faults.Calls())
 		}
 	})
@@ -243,7 +244,7 @@ func TestCompleteManyAfterCancel(t *testing.T) {
 		ctx, hangUp := context.WithCancel(t.Context())
 		hangUp()
 		pass(time.Second)
-		if rest := p.CompleteMany(ctx, endings(attempts...)); len(rest) != 0 {
+		if rest := adapter.CompleteMany(ctx, p, endings(attempts...)); len(rest) != 0 {
 			t.Errorf("%d are left, want none", len(rest))
 		}
 	})

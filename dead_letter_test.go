@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -16,7 +17,7 @@ import (
 func deadLetterIDs(t *testing.T, p *process, operation string) map[store.ID]store.State {
 	t.Helper()
 	found := map[store.ID]store.State{}
-	for r, err := range p.DeadLetters(t.Context(), operation) {
+	for r, err := range admin.DeadLetters(t.Context(), p, operation) {
 		if err != nil {
 			t.Fatalf("DeadLetters: %v", err)
 		}
@@ -54,19 +55,19 @@ func TestRule18DeadLettersAreKept(t *testing.T) {
 				call := queued(t, p, op, "k")[0]
 				work(t, p, op, p.run(fails(tt.err)))
 				pass(1000 * 24 * time.Hour)
-				if _, err := p.Purge(t.Context(), 100); err != nil {
+				if _, err := admin.Purge(t.Context(), p, 100); err != nil {
 					t.Fatalf("Purge: %v", err)
 				}
 				r := wantState(t, mem, call, tt.state)
-				if semel.IsDeadLetter(r) != tt.dead || (len(deadLetterIDs(t, p, "")) == 1) != tt.dead {
-					t.Errorf("IsDeadLetter = %v, %d listed, want %v", semel.IsDeadLetter(r), len(deadLetterIDs(t, p, "")), tt.dead)
+				if admin.IsDeadLetter(r) != tt.dead || (len(deadLetterIDs(t, p, "")) == 1) != tt.dead {
+					t.Errorf("IsDeadLetter = %v, %d listed, want %v", admin.IsDeadLetter(r), len(deadLetterIDs(t, p, "")), tt.dead)
 				}
 				if n := p.seen.count(event.Exhausted); (n == 1) != tt.dead {
 					t.Errorf("%d alarms of exhaustion, want one: %v", n, tt.dead)
 				}
-				_, err := p.Redrive(t.Context(), redrive(call))
+				_, err := admin.Redrive(t.Context(), p, redrive(call))
 				if !tt.dead {
-					if !errors.Is(err, semel.ErrNotFailed) {
+					if !errors.Is(err, admin.ErrNotFailed) {
 						t.Errorf("Redrive = %v, want ErrNotFailed", err)
 					}
 					return
@@ -96,11 +97,11 @@ func TestRedriveFromInDoubtKeepsTheTaint(t *testing.T) {
 		p, mem := owned(t, op)
 		call := queued(t, p, op, "k")[0]
 		work(t, p, op, fails(errBoom))
-		if _, err := p.Redrive(t.Context(), redrive(call)); err != nil {
+		if _, err := admin.Redrive(t.Context(), p, redrive(call)); err != nil {
 			t.Fatalf("Redrive: %v", err)
 		}
 		work(t, p, op, fails(semel.NotCommitted(errBoom)))
-		if r := wantState(t, mem, call, store.InDoubt); !semel.IsDeadLetter(r) {
+		if r := wantState(t, mem, call, store.InDoubt); !admin.IsDeadLetter(r) {
 			t.Errorf("the outcome is %q, want a dead letter", r.Outcome)
 		}
 	})
@@ -116,10 +117,10 @@ func TestRedriveByRecordID(t *testing.T) {
 	}{
 		"Failed":                     {semel.NotCommitted(errBoom), nil},
 		"InDoubt":                    {errBoom, nil},
-		"failed by its own function": {semel.Final(errBoom), semel.ErrNotOwned},
+		"failed by its own function": {semel.Final(errBoom), admin.ErrNotOwned},
 		"forged": {
 			semel.Final(&semel.Failure{Code: "exhausted", Details: []byte(`{"errors":10,"tries":[{"attempt":1,"kind":"error"}]}`)}),
-			semel.ErrNotOwned,
+			admin.ErrNotOwned,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -131,7 +132,7 @@ func TestRedriveByRecordID(t *testing.T) {
 				call := queued(t, p, op, "k")[0]
 				work(t, p, op, p.run(fails(tt.err)))
 				stranger := start(t, mem, semel.Options{})
-				if _, err := stranger.Redrive(t.Context(), redrive(call)); !errors.Is(err, tt.want) {
+				if _, err := admin.Redrive(t.Context(), stranger, redrive(call)); !errors.Is(err, tt.want) {
 					t.Errorf("Redrive = %v, want %v", err, tt.want)
 				}
 			})
@@ -159,7 +160,7 @@ func TestDeadLetterRetention(t *testing.T) {
 			t.Errorf("it expires in %v, want 72h", r.Expire)
 		}
 		pass(73 * time.Hour)
-		if n, err := p.Purge(t.Context(), 100); n != 1 || err != nil {
+		if n, err := admin.Purge(t.Context(), p, 100); n != 1 || err != nil {
 			t.Errorf("Purge = %d, %v, want the one that has failed", n, err)
 		}
 		wantState(t, mem, calls[1], store.InDoubt)
@@ -200,11 +201,11 @@ func TestListDeadLetters(t *testing.T) {
 		if all := deadLetterIDs(t, p, ""); len(got) != len(want) || len(all) != len(want)+1 {
 			t.Errorf("%d of the operation and %d in all, want %d and one more", len(got), len(all), len(want))
 		}
-		for r, err := range p.DeadLetters(t.Context(), "op") {
+		for r, err := range admin.DeadLetters(t.Context(), p, "op") {
 			if err != nil {
 				t.Fatalf("DeadLetters: %v", err)
 			}
-			if _, err := p.Redrive(t.Context(), semel.Redrive{ID: r.ID, Actor: "ann", Reason: "mended"}); err != nil {
+			if _, err := admin.Redrive(t.Context(), p, admin.RedriveRequest{ID: r.ID, Actor: "ann", Reason: "mended"}); err != nil {
 				t.Fatalf("Redrive: %v", err)
 			}
 		}
@@ -229,17 +230,17 @@ func TestRejectedMessageIsADeadLetter(t *testing.T) {
 					call := op.Call(me, "k", "k")
 					s.ask(t.Context(), p, call, failsAfter(semel.Final(errBoom))).wantErr(t)
 					pass(1000 * time.Hour)
-					if n, err := p.Purge(t.Context(), 100); (n == 0) != dead || err != nil {
+					if n, err := admin.Purge(t.Context(), p, 100); (n == 0) != dead || err != nil {
 						t.Errorf("Purge = %d, %v", n, err)
 					}
 					r := record(t, mem, call)
-					if semel.IsDeadLetter(r) != dead || p.seen.count(event.Rejected) == 1 != dead {
-						t.Errorf("IsDeadLetter = %v, %d rejections, want %v", semel.IsDeadLetter(r), p.seen.count(event.Rejected), dead)
+					if admin.IsDeadLetter(r) != dead || p.seen.count(event.Rejected) == 1 != dead {
+						t.Errorf("IsDeadLetter = %v, %d rejections, want %v", admin.IsDeadLetter(r), p.seen.count(event.Rejected), dead)
 					}
 					if !dead {
 						return
 					}
-					if _, err := p.Redrive(t.Context(), redrive(call)); err != nil {
+					if _, err := admin.Redrive(t.Context(), p, redrive(call)); err != nil {
 						t.Errorf("Redrive: %v", err)
 					}
 				})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/store"
 )
 
@@ -43,7 +44,7 @@ func TestDequeueReleasesWithinOneTimeout(t *testing.T) {
 			return fault{Hang: r.Method == "Swap"}
 		})
 		begun := time.Now()
-		if attempts, err := p.Dequeue(ctx, op, 4); err == nil {
+		if attempts, err := adapter.Dequeue(ctx, p, op, 4); err == nil {
 			t.Errorf("Dequeue = %d attempts, want none", len(attempts))
 		}
 		if d := time.Since(begun); d > 5*time.Second {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -36,7 +37,7 @@ func TestDequeueLostReply(t *testing.T) {
 		p, mem := owned(t, op)
 		queued(t, p, op, "a", "b", "c")
 		p.faults.Decide(claiming(always(fault{After: errCut}), always(fault{})))
-		attempts, err := p.Dequeue(t.Context(), op, 2)
+		attempts, err := adapter.Dequeue(t.Context(), p, op, 2)
 		if err != nil || len(attempts) != 2 {
 			t.Fatalf("Dequeue = %d attempts, %v, want the two that were claimed", len(attempts), err)
 		}
@@ -72,7 +73,7 @@ func TestDequeueFailureReleasesClaims(t *testing.T) {
 				call := queued(t, p, op, "k")[0]
 				p.faults.Decide(claiming(always(f), always(fault{Before: errCut})))
 				began := time.Now()
-				if _, err := p.Dequeue(t.Context(), op, 1); !errors.Is(err, semel.ErrUnavailable) {
+				if _, err := adapter.Dequeue(t.Context(), p, op, 1); !errors.Is(err, semel.ErrUnavailable) {
 					t.Errorf("Dequeue: %v, want ErrUnavailable", err)
 				}
 				if took := time.Since(began); took > 5*time.Second {
@@ -101,7 +102,7 @@ func TestLateDequeueIsReleased(t *testing.T) {
 			}
 			return fault{Before: errCut}
 		})
-		_, _ = p.Dequeue(t.Context(), op, 1)
+		_, _ = adapter.Dequeue(t.Context(), p, op, 1)
 		p.faults.Decide(nil)
 		dequeued(t, p, op, 0)
 		pass(5 * time.Second)
@@ -125,7 +126,7 @@ func TestDequeueAfterAnOutage(t *testing.T) {
 		queued(t, p, op, "k")
 		p.faults.Decide(claiming(always(fault{Before: errCut}), always(fault{Before: errCut})))
 		for range 20 {
-			_, _ = p.Dequeue(t.Context(), op, 1)
+			_, _ = adapter.Dequeue(t.Context(), p, op, 1)
 		}
 		p.faults.Decide(nil)
 		work(t, p, op, returns("v")).want(t, "v", false)
@@ -172,7 +173,7 @@ func TestScanningQueueWithLostClaim(t *testing.T) {
 					}
 					return tt.f
 				})
-				attempts, err := p.Dequeue(t.Context(), op, 2)
+				attempts, err := adapter.Dequeue(t.Context(), p, op, 2)
 				if err != nil && !errors.Is(err, semel.ErrUnavailable) {
 					t.Errorf("Dequeue: %v", err)
 				}
@@ -214,7 +215,7 @@ func TestScanningQueueRace(t *testing.T) {
 
 func dequeuedOne(t *testing.T, p *process, op semel.Declared) *semel.Attempt {
 	t.Helper()
-	attempts, err := p.Dequeue(t.Context(), op, 1)
+	attempts, err := adapter.Dequeue(t.Context(), p, op, 1)
 	if err != nil || len(attempts) != 1 {
 		t.Fatalf("Dequeue = %d attempts, %v, want one", len(attempts), err)
 	}

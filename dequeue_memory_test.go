@@ -7,6 +7,7 @@ import (
 	"weak"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -26,7 +27,7 @@ func TestAttemptDoesNotRetainItsBatch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	attempts, err := engine.Dequeue(t.Context(), op, 2)
+	attempts, err := adapter.Dequeue(t.Context(), engine, op, 2)
 	if err != nil || len(attempts) != 2 {
 		t.Fatalf("Dequeue = %d attempts, %v, want 2", len(attempts), err)
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -73,7 +75,7 @@ func TestDequeueOrder(t *testing.T) {
 		pass(time.Minute)
 		var got []string
 		for _, limit := range []int{2, 1, 100} {
-			attempts, err := p.Dequeue(t.Context(), op, limit)
+			attempts, err := adapter.Dequeue(t.Context(), p, op, limit)
 			if err != nil || limit < 100 && len(attempts) != limit {
 				t.Errorf("Dequeue(%d) = %d attempts, %v", limit, len(attempts), err)
 			}
@@ -97,7 +99,7 @@ func TestDequeuedAttempt(t *testing.T) {
 		call := op.Call(me, "k", "the input")
 		_, _ = semel.Enqueue(t.Context(), p, call, semel.EnqueueOptions{Priority: 3})
 		ctx, end := context.WithCancel(t.Context())
-		attempts, err := p.Dequeue(ctx, op, 1)
+		attempts, err := adapter.Dequeue(ctx, p, op, 1)
 		if err != nil || len(attempts) != 1 {
 			t.Fatalf("Dequeue = %v, %v", attempts, err)
 		}
@@ -158,23 +160,23 @@ func TestDequeueErrors(t *testing.T) {
 		queued(t, p, op, "k")
 		p.faults.Decide(nil)
 		for _, limit := range []int{0, -1} {
-			if attempts, err := p.Dequeue(t.Context(), op, limit); len(attempts) != 0 || err != nil {
+			if attempts, err := adapter.Dequeue(t.Context(), p, op, limit); len(attempts) != 0 || err != nil {
 				t.Errorf("Dequeue(%d) = %v, %v, want none", limit, attempts, err)
 			}
 		}
-		_, err := p.Dequeue(t.Context(), plain("", semel.OperationOptions[string]{}), 1)
+		_, err := adapter.Dequeue(t.Context(), p, plain("", semel.OperationOptions[string]{}), 1)
 		wantField(t, err, "Name")
-		_, err = p.Dequeue(t.Context(), plain("op", semel.OperationOptions[string]{Retention: 1}), 1)
+		_, err = adapter.Dequeue(t.Context(), p, plain("op", semel.OperationOptions[string]{Retention: 1}), 1)
 		wantField(t, err, "Retention")
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := p.Dequeue(ctx, op, 1); !errors.Is(err, context.Canceled) {
+		if _, err := adapter.Dequeue(ctx, p, op, 1); !errors.Is(err, context.Canceled) {
 			t.Errorf("Dequeue with a canceled context: %v", err)
 		}
 		if err := p.Close(t.Context()); err != nil {
 			t.Errorf("Close: %v", err)
 		}
-		if _, err := p.Dequeue(t.Context(), op, 1); !errors.Is(err, semel.ErrClosed) {
+		if _, err := adapter.Dequeue(t.Context(), p, op, 1); !errors.Is(err, semel.ErrClosed) {
 			t.Errorf("Dequeue after Close: %v, want ErrClosed", err)
 		}
 		if n := p.faults.Calls(); n != 0 {
@@ -193,7 +195,7 @@ func TestDequeueIsBoundedByTheBatch(t *testing.T) {
 				p, mem := owned(t, op)
 				queued(t, p, op, "a", "b", "c")
 				small := startQueue(t, limitedOver(mem, func(c *store.Capabilities) { c.MaxBatch = 2 }), semel.Options{}, hands)
-				attempts, err := small.Dequeue(t.Context(), op, 100)
+				attempts, err := adapter.Dequeue(t.Context(), small, op, 100)
 				if len(attempts) != 2 || err != nil {
 					t.Errorf("Dequeue = %d attempts, %v, want 2", len(attempts), err)
 				}
@@ -231,7 +233,7 @@ func TestDequeueWithCanceledContext(t *testing.T) {
 				}
 				answers := make(chan got, 1)
 				go func() {
-					attempts, err := p.Dequeue(ctx, op, 2)
+					attempts, err := adapter.Dequeue(ctx, p, op, 2)
 					answers <- got{len(attempts), err}
 				}()
 				synctest.Wait()
@@ -253,7 +255,7 @@ func TestDequeueWithCanceledContext(t *testing.T) {
 				}
 				for _, c := range calls {
 					wantDue(t, wantState(t, mem, c, store.Pending), 0)
-					wantTries(t, progress(t, mem, c), semel.TryInterrupted)
+					wantTries(t, progress(t, mem, c), admin.TryInterrupted)
 				}
 				next := start(t, mem, semel.Options{})
 				for range calls {
@@ -275,7 +277,7 @@ func TestDequeueConcurrently(t *testing.T) {
 		for range 8 {
 			go func() {
 				for {
-					attempts, err := p.Dequeue(context.WithoutCancel(t.Context()), op, 3)
+					attempts, err := adapter.Dequeue(context.WithoutCancel(t.Context()), p, op, 3)
 					if err != nil || len(attempts) == 0 {
 						return
 					}

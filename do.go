@@ -2,11 +2,8 @@ package semel
 
 import (
 	"context"
-	"errors"
 
-	"github.com/semelgo/semel/internal/callerr"
-	"github.com/semelgo/semel/internal/codec"
-	"github.com/semelgo/semel/internal/protocol"
+	"github.com/semelgo/semel/internal/engine"
 )
 
 // Do runs fn once for the key of c. The effect may be anywhere. Every caller
@@ -30,39 +27,7 @@ import (
 //
 // A panic of fn continues after the record is left in a true state.
 func Do[T any](ctx context.Context, e Runner, c Call, fn func(ctx context.Context) (T, error)) (v T, replayed bool, err error) {
-	a, out, err := Begin(ctx, e, c)
-	if err != nil {
-		return v, false, err
-	}
-	if out != nil {
-		return replayedResult[T](out)
-	}
-	defer a.Abandon()
-	own, fnErr := fn(a.ctx)
-	stored := a.txOutcome.Load() != nil || fnErr != nil // the outcome comes from InTx or a probe, and not from fn's value
-	out, err = a.end(codec.ValueRef[T]{Ptr: &own}, fnErr, stored)
-	switch {
-	case err != nil:
-		var none T
-		return none, false, callerr.Seal(err)
-	case out == nil:
-		return own, false, nil
-	case fnErr != nil:
-		return replayedResult[T](out)
-	default:
-		out.lossless = out.lossless && !stored
-		return firstResult(out, own)
-	}
-}
-
-// firstResult returns the outcome to the caller whose function returned v. It is
-// decoded, as for every other caller. A tombstone cannot be decoded, so only this
-// caller has the value.
-func firstResult[T any](out *Outcome, v T) (T, bool, error) {
-	if !out.Replayed && (out.lossless || codec.IsTombstone(out.Record.Outcome)) {
-		return v, false, nil
-	}
-	return replayedResult[T](out)
+	return engine.Do(ctx, e, c, fn)
 }
 
 // DoTx runs fn once for the key of c, in a transaction that commits fn's effect and
@@ -84,65 +49,55 @@ func firstResult[T any](out *Outcome, v T) (T, bool, error) {
 // serialization failure or a deadlock, runs again, with fn, up to eight times in
 // all.
 func DoTx[T, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(ctx context.Context, tx Tx) (T, error)) (v T, replayed bool, err error) {
-	if err := c.valid(); err != nil {
-		return v, false, callerr.Seal(err)
-	}
-	run := func(ctx context.Context, tx any) (any, error) {
-		var err error
-		v, err = fn(ctx, tx.(Tx))
-		return codec.ValueRef[T]{Ptr: &v}, err
-	}
-	var out *Outcome
-	switch {
-	case c.op.inline():
-		out, err = e.runInline(ctx, c, run)
-	case c.op.policy.kind.Transactional():
-		out, err = e.runLeased(ctx, c, run)
-	default:
-		return v, false, callerr.Seal(callerr.Invalid("Policy", "must be Atomic or unset for DoTx: record and effect commit together"))
-	}
-	if err != nil {
-		var none T
-		return none, false, callerr.Seal(err)
-	}
-	return firstResult(out, v)
+	return engine.DoTx(ctx, e, c, fn)
 }
 
-// runLeased commits the claim, then runs fn and ends the attempt in one
-// transaction.
-func (c *Core) runLeased(ctx context.Context, call Call, fn func(context.Context, any) (any, error)) (*Outcome, error) {
-	a, out, err := c.begin(ctx, &call, protocol.Atomic)
-	if a == nil {
-		return out, err
-	}
-	defer a.Abandon()
-	return a.End(nil, a.runTx(a.ctx, fn))
+// DoBatch is [DoTx] for a function that returns all its statements at once: the
+// record, the statements and the commit go to the database in one round trip, and
+// are applied together or not at all. B is the driver's type of a batch, such as
+// *pgx.Batch; a store that takes no batches, or another type, is ErrInvalid.
+//
+// fn returns the result before anything is sent, so DoBatch is not for results that
+// the database computes. fn must do nothing but build the statements and the
+// result, anew in each call: it is called before it is known that the key is new,
+// and again after each transaction that was aborted because of a conflict. An error
+// of fn proves that nothing was committed, and so does an error of a statement,
+// which rolls everything back. The operation's OnError, [Final] or its Retry decide
+// what happens then, as with DoTx.
+//
+// Like DoTx, it must not be called within another transaction of the connection
+// pool, and waits for a connection for Options.RecordTimeout at most.
+//
+// Statements must not end the transaction. After they are sent, DoBatch waits for
+// the reply within a limit of the store, even if ctx ends. The operation's policy
+// must be unset or [Atomic] without a Lease, and it must not have a Generation; any
+// other is ErrInvalid.
+func DoBatch[T, B, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(ctx context.Context) (T, B, error)) (v T, replayed bool, err error) {
+	return engine.DoBatch(ctx, e, c, fn)
 }
 
-// Begin claims the key of c for an adapter that cannot pass its work as a function.
-// Exactly one of the attempt, the outcome and the error is not nil: the adapter
-// must run and end the attempt; the outcome is a replay.
-func Begin(ctx context.Context, e Runner, c Call) (*Attempt, *Outcome, error) {
-	a, out, err := begin(ctx, e.core(), &c)
-	return a, out, callerr.Seal(err)
+// InTx runs fn in a transaction that commits together with the outcome of the
+// attempt of ctx. It is for the function of [Do], or the handler of an adapter, if
+// the operation's policy is [Atomic]: the claim is committed before; effect and
+// outcome commit together, fenced. The function of such an operation must call InTx
+// before it returns success, also if there is nothing to do.
+//
+// The value of fn is the outcome, unless the adapter encodes another. After an
+// error the transaction is rolled back and the attempt continues: InTx may be
+// called again. InTx runs fn again if the database aborted the transaction because
+// of a conflict with others, up to eight times in all. After InTx has returned nil,
+// the operation has succeeded, and nothing else that its function does changes that. If the function
+// returns success although InTx failed, the attempt is released, because the effect
+// was rolled back with the transaction.
+func InTx[T, Tx any](ctx context.Context, e *Engine[Tx], fn func(ctx context.Context, tx Tx) (T, error)) (T, error) {
+	return engine.InTx(ctx, e, fn)
 }
 
-func begin(ctx context.Context, core *Core, c *Call) (*Attempt, *Outcome, error) {
-	if err := c.valid(); err != nil {
-		return nil, nil, err
-	}
-	if err := c.notByGeneration(); err != nil {
-		return nil, nil, err
-	}
-	return core.begin(ctx, c, c.op.policy.kind.OrDefault())
-}
-
-// replayedResult returns the result of a replay. A result that is not available is
-// an error, and still a replay.
-func replayedResult[T any](out *Outcome) (v T, replayed bool, err error) {
-	err = out.Decode(&v)
-	if err != nil && !errors.Is(err, callerr.ErrResultUnavailable) {
-		return v, false, err
-	}
-	return v, out.Replayed, err
+// TxOf returns the transaction that e opened for the operation of ctx: inside the
+// function of [DoTx] or [InTx], or inside a handler whose adapter runs it in one.
+// It is the transaction of the innermost operation: inside the function of a [Do]
+// that a function of DoTx calls there is none, because that function's writes must
+// not commit or roll back with the outer transaction.
+func TxOf[Tx any](ctx context.Context, e *Engine[Tx]) (Tx, bool) {
+	return engine.TxOf(ctx, e)
 }

@@ -14,8 +14,7 @@
 //     known beforehand, [DoBatch] sends them with the record in one round trip.
 //   - The effect is anywhere else: [Do]. The operation's
 //     [Policy] names the guarantee after a crash.
-//   - An adapter that cannot pass its work as a function: [Begin] and
-//     [Attempt.End].
+//   - An adapter that cannot pass its work as a function: package adapter.
 //
 // # Terms
 //

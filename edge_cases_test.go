@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -68,7 +69,7 @@ func TestRecordWithCollidingID(t *testing.T) {
 			if !errors.Is(a.err, semel.ErrMismatch) || a.v != "" {
 				t.Errorf("another %s: got %q, %v, want ErrMismatch", name, a.v, a.err)
 			}
-			if r, found, err := p.Get(t.Context(), "op", me, "k"); found || err != nil || r.Outcome != nil {
+			if r, found, err := admin.Get(t.Context(), p, "op", me, "k"); found || err != nil || r.Outcome != nil {
 				t.Errorf("Get of another %s = %v, %v", name, found, err)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/store"
 )
 
@@ -35,7 +36,7 @@ func TestEndQuietReturnsNothingForOwnSuccess(t *testing.T) {
 			p, mem := solo(t, semel.Options{})
 			op := semel.Define("op", semel.OperationOptions[int]{Policy: row.policy})
 			call := op.Call(me, "k", 1)
-			a, _, err := semel.Begin(t.Context(), p, call)
+			a, _, err := adapter.Begin(t.Context(), p, call)
 			if err != nil {
 				t.Fatal(err)
 			}

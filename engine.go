@@ -1,15 +1,20 @@
 package semel
 
 import (
-	"context"
-	"fmt"
+	"time"
 
-	"github.com/semelgo/semel/internal/cache"
-	"github.com/semelgo/semel/internal/callerr"
-	"github.com/semelgo/semel/internal/clock"
-	"github.com/semelgo/semel/internal/groupcommit"
+	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/engine"
+	"github.com/semelgo/semel/journal"
 	"github.com/semelgo/semel/store"
 )
+
+// Engine runs operations once over a store whose transactions are of type Tx. Its
+// methods may be called concurrently. Close drains it.
+type Engine[Tx any] = engine.Engine[Tx]
+
+// Runner is any engine, whatever the type of its transactions.
+type Runner = engine.Runner
 
 // New returns an engine over s. It reads the store's Capabilities once. It rejects
 // a store that could let two leaders claim one attempt, or that survives less than
@@ -22,89 +27,70 @@ import (
 // postgres.ErrNoSchema, and another try does not help. An existing engine needs no
 // restart when the database has restarted.
 func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
-	if err := o.setDefaults(); err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), o.RecordTimeout)
-	defer cancel()
-	caps, err := s.Capabilities(ctx)
-	if err != nil {
-		return nil, callerr.Seal(fmt.Errorf("%w: read the store's capabilities: %w", callerr.ErrUnavailable, err))
-	}
-	if !caps.Linearizable {
-		return nil, callerr.Invalid("store", "is not linearizable: two callers could both claim one attempt")
-	}
-	if err := checkSurvives(o.Survive, &caps); err != nil {
-		return nil, err
-	}
-	c := &Core{emitter: emitter{o.Observer}, store: s, options: o, caps: caps, cache: cache.New(o.CacheBytes, o.CacheAge), clock: clock.Start()}
-	if c.connections = caps.Connections; c.connections == nil {
-		c.connections = c
-	}
-	c.operations = make(map[string]*operation, len(o.Operations))
-	for _, declared := range o.Operations {
-		c.operations[declared.declared().name] = declared.declared()
-	}
-	c.timers.Init(&c.clock)
-	c.empty = make(chan struct{})
-	groupcommit.RegisterAdvance(s, c.cache.Advance)
-	if near, ok := any(s).(store.InProcess); ok && near.Self() == store.Store(s) {
-		c.inProcess = near
-	}
-	c.batching.open(s, caps, &o)
-	c.reader = reader{store: s, inProcess: c.inProcess, batching: &c.batching, timeout: o.RecordTimeout}
-	c.writer = writer{
-		emitter: c.emitter, store: s, inProcess: c.inProcess, batching: &c.batching, timeout: o.RecordTimeout,
-		oneWriter: caps.SingleWriter, hint: &c.readHint, crashed: c.crashed,
-	}
-	c.unrecorded.open()
-	c.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
-		c.readHint.transactions.Add(1)
-		defer c.readHint.transactions.Add(-1)
-		waiting, b := c.beginTimeout(ctx)
-		defer b.end()
-		verdict, err := s.Atomic(waiting, id, hold, func(ctx context.Context, tx Tx, st store.SwapResult) (*store.Change, error) {
-			if !b.begin() {
-				return nil, errTooLate
-			}
-			return run(ctx, tx, st)
-		})
-		err = b.explain(waiting, id, err)
-		if verdict == store.Committed {
-			c.readHint.observeWrite()
-		}
-		return verdict, err
-	}
-	c.swapTx = func(ctx context.Context, tx any, changes []store.Change) ([]store.SwapResult, error) {
-		return s.SwapTx(ctx, tx.(Tx), changes)
-	}
-	if err := c.unrecorded.restore(ctx, c); err != nil {
-		return nil, fmt.Errorf("read the journal: %w", err)
-	}
-	c.survives.Store(uint32(caps.Survives))
-	if caps.Survives < store.PowerLoss {
-		c.reportLoss(ctx, &caps)
-	}
-	return &Engine[Tx]{Core: c}, nil
+	return engine.New(s, engine.Options(o))
 }
 
-// Close refuses new calls with [ErrClosed], and waits for running attempts and for
-// unrecorded outcomes. If ctx ends first, Close returns its error; outcomes that
-// are still unrecorded remain in the Journal, if there is one, or are settled after
-// their leases expire. Close does not close the store.
-func (c *Core) Close(ctx context.Context) error {
-	c.close()
-	select {
-	case <-c.empty:
-	case <-ctx.Done():
-		c.unrecorded.stop()
-		return fmt.Errorf("wait for running attempts: %w", ctx.Err())
-	}
-	if err := c.unrecorded.drain(ctx); err != nil {
-		return err
-	}
-	if err := c.batching.idle(ctx); err != nil {
-		return fmt.Errorf("wait for the store's answers: %w", err)
-	}
-	return nil
+// Options are the defaults of an engine's operations. The zero value has good
+// defaults.
+type Options struct {
+	// Survive is the worst failure that must not lose records. New rejects a store
+	// that survives less, and names the server's setting. Zero: store.PowerLoss.
+	// A smaller one accepts the loss: an operation whose record is lost may run
+	// again, and New emits the alarm event.NotDurable. The memory store needs
+	// store.NoFailure. docs/operations.md says what remains of each guarantee.
+	Survive store.Failure
+	// Lease is how long a leader may be silent before others may take over. Zero:
+	// 30 seconds.
+	Lease time.Duration
+	// Heartbeat is the interval of lease renewals. Zero: a third of the lease, so
+	// that two may be lost.
+	Heartbeat time.Duration
+	// MaxRun is the longest that an attempt may run, even with heartbeats. Zero: no
+	// limit.
+	MaxRun time.Duration
+	// Retention is the least time for which a finished record is kept, counted from
+	// the outcome. It must be longer than RecordTimeout. A record past it still
+	// answers until it is purged. Zero: 24 hours.
+	Retention time.Duration
+	// Wait is how long a follower waits for the leader before it gets
+	// ErrInProgress. Zero: followers get it at once.
+	Wait time.Duration
+	// MaxWaiters is the largest number of waiting followers; further followers get
+	// ErrInProgress at once. Zero: 1000.
+	MaxWaiters int
+	// RecordTimeout limits each round trip to the store, including the wait in a
+	// queue and for a connection. For a claim and for the begin of a transaction
+	// the caller's context is a second limit; for writing an outcome it is not. A
+	// call whose transaction does not begin in time is ErrUnavailable, and its
+	// function is not called. Zero: 5 seconds.
+	RecordTimeout time.Duration
+	// MaxQueued is the largest number of claims, and of reads, that wait to be sent
+	// to the store. Further calls are ErrUnavailable, and nothing of them is sent.
+	// Outcomes are never refused. Zero: 10,000.
+	MaxQueued int
+	// CacheBytes is the approximate memory that this engine uses to answer retries
+	// of final records without the store. Zero: no cache. A final record changes
+	// only when it is purged, or when an operator redrives it: callers of an engine
+	// with a cache may see that up to CacheAge later.
+	CacheBytes int
+	// CacheAge is how long a final record is cached. Zero: 1 second.
+	CacheAge time.Duration
+	// MaxUnrecorded is the largest number of unrecorded outcomes that are kept and
+	// retried. Zero: 1000. Negative: none; their leases then decide.
+	MaxUnrecorded int
+	// Operations are the operations of this program whose records the engine may
+	// change without a call: Sweep settles records of crashed processes, workers
+	// run tasks, and Redrive accepts failed tasks and messages. Sweep and workers
+	// do not touch records of other operations. A call does not require its
+	// operation to be listed. New reports a wrong definition, and two definitions
+	// of one name. A call of another definition of a listed name is ErrInvalid.
+	Operations []Declared
+	// Clock is the clock for times in keys. Nil: the process's clock.
+	Clock func() time.Time
+	// Observer receives the engine's events. Nil: none.
+	Observer event.Observer
+	// Journal keeps unrecorded outcomes across restarts of the process, in a file for
+	// instance: see package journal. Nil: they
+	// are kept in memory only.
+	Journal journal.Journal
 }

@@ -7,6 +7,7 @@ import (
 	"weak"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/engine"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -16,7 +17,7 @@ import (
 func TestUnreferencedEngineIsCollected(t *testing.T) {
 	t.Parallel()
 	mem := memory.New(memory.Options{})
-	core := func() weak.Pointer[semel.Core] {
+	core := func() weak.Pointer[engine.Core] {
 		e, err := semel.New(mem, semel.Options{Survive: store.NoFailure, Lease: 1000 * time.Hour})
 		if err != nil {
 			t.Fatalf("New: %v", err)

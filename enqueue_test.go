@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -200,7 +201,7 @@ func TestPendingTaskIsNotPurged(t *testing.T) {
 		}},
 		"resolved": {semel.OperationOptions[string]{}, func(t *testing.T, p *process, c semel.Call) {
 			do(t.Context(), p, c, fails(errBoom))
-			if _, err := p.Resolve(t.Context(), semel.Resolution{ID: c.ID(), To: store.Pending, Actor: "ann", Reason: "looked"}); err != nil {
+			if _, err := admin.Resolve(t.Context(), p, admin.Resolution{ID: c.ID(), To: store.Pending, Actor: "ann", Reason: "looked"}); err != nil {
 				t.Errorf("Resolve: %v", err)
 			}
 		}},
@@ -240,12 +241,12 @@ func TestPendingTaskIsNotPurged(t *testing.T) {
 					t.Error("no attempt has claimed it")
 				}
 				pass(1000 * time.Hour)
-				if n, err := p.Purge(t.Context(), 10); n != 0 || err != nil {
+				if n, err := admin.Purge(t.Context(), p, 10); n != 0 || err != nil {
 					t.Errorf("Purge = %d, %v, want it to stay", n, err)
 				}
 				do(t.Context(), p, call, p.run(returns("v"))).want(t, "v", false)
 				pass(1000 * time.Hour)
-				if n, err := p.Purge(t.Context(), 10); n != 1 || err != nil {
+				if n, err := admin.Purge(t.Context(), p, 10); n != 1 || err != nil {
 					t.Errorf("Purge once it is done = %d, %v, want 1", n, err)
 				}
 			})

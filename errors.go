@@ -46,24 +46,6 @@ var (
 	ErrCancelled = callerr.ErrCancelled
 )
 
-// Errors of operators' calls.
-var (
-	// ErrNotFailed means that a record cannot be redriven in its current state: it
-	// has not failed, or it is InDoubt under a policy that allows no other attempt,
-	// and must be resolved.
-	ErrNotFailed = callerr.ErrNotFailed
-	// ErrNotOwned means that a caller chose the record's key: the stored failure
-	// remains the answer, and a new try needs a new key. Only dead letters, and
-	// records of operations with [Retry] that the engine was given, can be
-	// redriven.
-	ErrNotOwned = callerr.ErrNotOwned
-	// ErrNotPending means that a record to reschedule is not Pending.
-	ErrNotPending = callerr.ErrNotPending
-	// ErrNotInDoubt means that a record to resolve is not in doubt: it is absent,
-	// Pending, running or final.
-	ErrNotInDoubt = callerr.ErrNotInDoubt
-)
-
 // FieldError names the invalid part of a call, a definition or options, in Field,
 // and what is wrong with it, in Reason. It is [ErrInvalid].
 type FieldError = callerr.FieldError

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -144,7 +145,7 @@ func ExampleOperationOptions_classify() {
 		_, _, err := semel.Do(context.Background(), engine, call, func(context.Context) (receipt, error) {
 			return receipt{}, fmt.Errorf("pay: %w", cause)
 		})
-		record, _, _ := engine.Get(context.Background(), "pay", call.Scope(), call.Key())
+		record, _, _ := admin.Get(context.Background(), engine, "pay", call.Scope(), call.Key())
 		fmt.Println(semel.VerdictOf(err), record.State)
 	}
 	// Output:

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -120,7 +122,7 @@ func ExampleBegin() {
 	}
 	op := semel.Define("handle", semel.OperationOptions[string]{})
 	handle := func(ctx context.Context, body string) (string, error) {
-		attempt, outcome, err := semel.Begin(ctx, engine, op.Call(semel.Shared(), "message-1", body))
+		attempt, outcome, err := adapter.Begin(ctx, engine, op.Call(semel.Shared(), "message-1", body))
 		if err != nil {
 			return "", err
 		}
@@ -203,7 +205,7 @@ func ExampleEnqueueTx() {
 }
 
 // The effect is unknown, so an operator must resolve the key.
-func ExampleCore_Resolve() {
+func Example_resolve() {
 	ctx := context.Background()
 	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure})
 	if err != nil {
@@ -219,13 +221,13 @@ func ExampleCore_Resolve() {
 	_, _, err = semel.Do(ctx, engine, call, timeout)
 	fmt.Println(errors.Is(err, semel.ErrInDoubt))
 
-	_, err = engine.Resolve(ctx, semel.Resolution{
+	_, err = admin.Resolve(ctx, engine, admin.Resolution{
 		ID: call.ID(), To: store.Succeeded, Result: receipt{Number: 1},
 		Actor: "ann", Reason: "it is on the bank's statement",
 	})
 	fmt.Println(err)
 	fmt.Println(semel.Do(ctx, engine, call, timeout))
-	notes, err := engine.Notes(ctx, call.ID())
+	notes, err := admin.Notes(ctx, engine, call.ID())
 	fmt.Println(notes[0].Actor, notes[0].From.State, notes[0].To.State, err)
 	// Output:
 	// true Unknown

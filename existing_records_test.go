@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -54,7 +55,7 @@ func createExisting(t *testing.T, mem *memory.Store, call semel.Call, s existing
 // claimAndCrash claims call and then crashes, as far as the store can tell.
 func claimAndCrash(t *testing.T, p *process, call semel.Call) {
 	t.Helper()
-	a, out, err := semel.Begin(t.Context(), p, call)
+	a, out, err := adapter.Begin(t.Context(), p, call)
 	if err != nil || out != nil {
 		t.Fatalf("Begin = %v, %v, want an attempt", out, err)
 	}
@@ -103,6 +104,6 @@ func finds(v string, found bool) semel.Probe {
 }
 
 // raises is a fence that is raised with err.
-func raises(err error) semel.RaiseFunc {
+func raises(err error) func(ctx context.Context, scope semel.Scope, key string, attempt uint32) error {
 	return func(context.Context, semel.Scope, string, uint32) error { return err }
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -55,7 +56,7 @@ func TestGenerationsRemember(t *testing.T) {
 		pass(2 * time.Second)
 		doTx(t.Context(), p, call, puts("second", "w")).want(t, "w", false)
 		pass(2 * hour)
-		if n, err := p.Purge(t.Context(), 10); n != 4 || err != nil {
+		if n, err := admin.Purge(t.Context(), p, 10); n != 4 || err != nil {
 			t.Errorf("Purge = %d, %v, want all 4", n, err)
 		}
 	})
@@ -265,7 +266,7 @@ func TestGetFindsGenerations(t *testing.T) {
 		p, _ := solo(t, semel.Options{Operations: []semel.Declared{op}})
 		doTx(t.Context(), p, op.Call(me, "k", "in"), puts("e", "v")).want(t, "v", false)
 		for _, want := range []bool{true, true, false} {
-			if r, ok, err := p.Get(t.Context(), "op", me, "k"); err != nil || ok != want || ok && r.Key != "k" {
+			if r, ok, err := admin.Get(t.Context(), p, "op", me, "k"); err != nil || ok != want || ok && r.Key != "k" {
 				t.Errorf("Get = %+v, %v, %v, want it found: %v", r, ok, err, want)
 			}
 			pass(hour)

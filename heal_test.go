@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -278,7 +279,7 @@ func TestHealProbeReceivesScopeAndKey(t *testing.T) {
 		call := op.Call(semel.ScopeOf("tenant:1", "7:x"), "k\x00", "in")
 		createExisting(t, mem, call, expired)
 		p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
-		if _, err := p.Sweep(t.Context(), 10); err != nil {
+		if _, err := admin.Sweep(t.Context(), p, 10); err != nil {
 			t.Errorf("Sweep: %v", err)
 		}
 		do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInDoubt)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -76,7 +77,7 @@ func TestWaitEndsBeforeTheTransactionBegins(t *testing.T) {
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		patience, hangUp := context.WithCancel(t.Context())
 		said := later(func() answer {
-			return doTx(semel.WithWaitContext(t.Context(), patience), p, call, neverTx(t))
+			return doTx(adapter.WithWaitContext(t.Context(), patience), p, call, neverTx(t))
 		})
 		synctest.Wait()
 		hangUp()

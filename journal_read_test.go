@@ -13,12 +13,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/journal"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
 
-func readJournal(t *testing.T, path string) ([]semel.JournalEntry, []*journal.LineError) {
+func readJournal(t *testing.T, path string) ([]journal.Entry, []*journal.LineError) {
 	t.Helper()
 	entries, damaged, err := journal.Read(path)
 	if err != nil {
@@ -48,7 +50,7 @@ func TestReadFileJournalChangesNothing(t *testing.T) {
 	}
 	entries, damaged := readJournal(t, path)
 	last := entries[len(entries)-2:]
-	want := []semel.JournalEntry{entry(9), entry(7)}
+	want := []journal.Entry{entry(9), entry(7)}
 	if diff := cmp.Diff(want, last); diff != "" || len(entries) != 5 || len(damaged) != 0 {
 		t.Errorf("%d entries and damage %v, the last two (-want +got):\n%s", len(entries), damaged, diff)
 	}
@@ -119,7 +121,7 @@ func TestReadFileJournalOfAnotherFile(t *testing.T) {
 
 // leaveEntry makes a process that cannot record how call ended, and returns the
 // journal's one entry.
-func leaveEntry(t *testing.T, mem *memory.Store, call semel.Call, v string, err error) semel.JournalEntry {
+func leaveEntry(t *testing.T, mem *memory.Store, call semel.Call, v string, err error) journal.Entry {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "journal")
 	p := start(t, mem, semel.Options{Journal: openJournal(t, path), Lease: time.Minute})
@@ -151,12 +153,12 @@ func TestSettleRecordsAnEntry(t *testing.T) {
 				call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 				e := leaveEntry(t, mem, call, tt.v, tt.err)
 				p := start(t, mem, semel.Options{})
-				now, recorded, err := p.Settle(t.Context(), e)
+				now, recorded, err := admin.Settle(t.Context(), p, e)
 				if err != nil || !recorded || now.State != tt.state {
 					t.Errorf("Settle = %v, %v, %v, want %v recorded", now.State, recorded, err, tt.state)
 				}
 				if tt.state.Final() {
-					if now, recorded, err := p.Settle(t.Context(), e); err != nil || !recorded || now.State != tt.state {
+					if now, recorded, err := admin.Settle(t.Context(), p, e); err != nil || !recorded || now.State != tt.state {
 						t.Errorf("Settle again = %v, %v, %v, want the same", now.State, recorded, err)
 					}
 				}
@@ -192,7 +194,7 @@ func TestSettleTooLate(t *testing.T) {
 				}
 				before := record(t, mem, call)
 				p := start(t, mem, semel.Options{})
-				now, recorded, err := p.Settle(t.Context(), e)
+				now, recorded, err := admin.Settle(t.Context(), p, e)
 				if err != nil || recorded || now.State != tt.want {
 					t.Errorf("Settle = %v, %v, %v, want %v and nothing recorded", now.State, recorded, err, tt.want)
 				}
@@ -212,11 +214,11 @@ func TestSettleWithLostReply(t *testing.T) {
 		e := leaveEntry(t, mem, call, "v", nil)
 		p := start(t, mem, semel.Options{})
 		p.hang()
-		if _, recorded, err := p.Settle(t.Context(), e); !errors.Is(err, semel.ErrUnavailable) || recorded {
+		if _, recorded, err := admin.Settle(t.Context(), p, e); !errors.Is(err, semel.ErrUnavailable) || recorded {
 			t.Errorf("Settle = %v, %v, want ErrUnavailable", recorded, err)
 		}
 		p.faults.Decide(nil)
-		if _, recorded, err := p.Settle(t.Context(), e); err != nil || !recorded {
+		if _, recorded, err := admin.Settle(t.Context(), p, e); err != nil || !recorded {
 			t.Errorf("Settle = %v, %v, want it recorded", recorded, err)
 		}
 	})
@@ -236,7 +238,7 @@ func TestOutcomeFailure(t *testing.T) {
 		"none":      {},
 	}
 	for name, tt := range tests {
-		if diff := cmp.Diff(tt.want, (&semel.Outcome{Record: tt.r}).Failure()); diff != "" {
+		if diff := cmp.Diff(tt.want, (&adapter.Outcome{Record: tt.r}).Failure()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -145,24 +146,24 @@ func TestGetFindsKeysWithATime(t *testing.T) {
 		} {
 			do(t.Context(), knows, tt.op.Call(me, tt.key, "in"), returns("v")).want(t, "v", false)
 			for _, p := range []*process{knows, start(t, mem, semel.Options{})} {
-				r, ok, err := p.Get(t.Context(), tt.op.Name(), me, tt.key)
+				r, ok, err := admin.Get(t.Context(), p, tt.op.Name(), me, tt.key)
 				if want := p == knows || !tt.unseen; err != nil || ok != want || ok && r.Key != tt.key {
 					t.Errorf("Get of %s %q = %q, %v, %v, want it found: %v", tt.op.Name(), tt.key, r.Key, ok, err, want)
 				}
 			}
-			ids := semel.RecordIDs(tt.op.Name(), me, tt.key)
+			ids := admin.RecordIDs(tt.op.Name(), me, tt.key)
 			if id := tt.op.Call(me, tt.key, "in").ID(); slices.Contains(ids, id) == tt.unseen {
 				t.Errorf("RecordIDs of %q = %v, and its record has %s", tt.key, ids, id)
 			}
 		}
-		if _, ok, err := knows.Get(t.Context(), "op", me, "no k"); ok || err != nil {
+		if _, ok, err := admin.Get(t.Context(), knows, "op", me, "no k"); ok || err != nil {
 			t.Errorf("Get of a key that is refused = %v, %v, want none", ok, err)
 		}
-		if _, _, err := knows.Get(t.Context(), "op", semel.Scope{}, "k"); !errors.Is(err, semel.ErrInvalid) {
+		if _, _, err := admin.Get(t.Context(), knows, "op", semel.Scope{}, "k"); !errors.Is(err, semel.ErrInvalid) {
 			t.Errorf("Get without a scope = %v, want ErrInvalid", err)
 		}
 		knows.faults.Decide(func(request) fault { return fault{Before: errCut} })
-		if _, _, err := knows.Get(t.Context(), "op", me, "k"); !errors.Is(err, errCut) {
+		if _, _, err := admin.Get(t.Context(), knows, "op", me, "k"); !errors.Is(err, errCut) {
 			t.Errorf("Get without an answer = %v, want its error", err)
 		}
 		knows.faults.Decide(nil)

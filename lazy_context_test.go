@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 )
 
 // begun is an attempt of a call of its own, whose context ends when its max run is
@@ -17,7 +18,7 @@ import (
 func begun(ctx context.Context, t *testing.T, p *process, key string) *semel.Attempt {
 	t.Helper()
 	op := plain("span", semel.OperationOptions[string]{MaxRun: time.Minute})
-	a, _, err := semel.Begin(ctx, p, op.Call(me, key, "in"))
+	a, _, err := adapter.Begin(ctx, p, op.Call(me, key, "in"))
 	if err != nil {
 		t.Fatalf("Begin: %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -26,7 +27,7 @@ func (a *reentrantObserver) Observe(ctx context.Context, e event.Event) {
 		return
 	}
 	_, _, _ = semel.Do(context.WithoutCancel(ctx), engine, alert.Call(me, string(e.Kind)+e.ID.String(), "in"), returns("told"))
-	_, _ = engine.List(context.WithoutCancel(ctx), store.Query{State: store.InDoubt, Limit: 1})
+	_, _ = admin.List(context.WithoutCancel(ctx), engine, store.Query{State: store.InDoubt, Limit: 1})
 	a.kinds <- e.Kind
 }
 

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -161,10 +163,10 @@ func canaryRun(t *testing.T, l *log, op *semel.Operation[string], call semel.Cal
 	l.keep(doTx(t.Context(), p, call, func(context.Context, *memory.Tx) (string, error) { return canaryResult, errBoom }))
 	l.keep(doTx(t.Context(), p, call, puts("e", canaryResult)))
 	l.keep(do(t.Context(), p, call, fails(errBoom)))
-	_, err := p.Sweep(t.Context(), 10)
+	_, err := admin.Sweep(t.Context(), p, 10)
 	l.keep(answer{err: err})
 	for _, to := range []store.State{store.Pending, store.Succeeded} {
-		_, err = p.Resolve(t.Context(), semel.Resolution{ID: call.ID(), To: to, Result: canaryResult, Actor: "ann", Reason: "canary-reason"})
+		_, err = admin.Resolve(t.Context(), p, admin.Resolution{ID: call.ID(), To: to, Result: canaryResult, Actor: "ann", Reason: "canary-reason"})
 		l.keep(answer{err: err})
 	}
 	l.keep(do(t.Context(), p, call, returns(canaryResult)))
@@ -192,7 +194,7 @@ func canaryCorners(t *testing.T, l *log) {
 	l.keep(do(t.Context(), p, again, func(context.Context) (string, error) {
 		p.faults.Decide(func(request) fault { return fault{Before: errCut} })
 		pass(2 * lease)
-		a, _, err := semel.Begin(t.Context(), other, again)
+		a, _, err := adapter.Begin(t.Context(), other, again)
 		if err != nil {
 			t.Errorf("Begin: %v", err)
 		}
@@ -237,13 +239,13 @@ func canaryQueue(t *testing.T, l *log) {
 	p := start(t, mem, semel.Options{Observer: l.observer(), Operations: []semel.Declared{op}})
 	claimAndCrash(t, start(t, mem, semel.Options{}), op.Call(semel.ScopeOf(canaryScope), canaryKey+"1", canaryInput))
 	pass(time.Minute)
-	_, err := p.Sweep(t.Context(), 10)
+	_, err := admin.Sweep(t.Context(), p, 10)
 	l.keep(answer{err: err})
 	_, err = semel.Enqueue(t.Context(), p, call, semel.EnqueueOptions{})
 	l.keep(answer{err: err})
-	_, err = p.Cancel(t.Context(), call.ID(), "canary-reason")
+	_, err = admin.Cancel(t.Context(), p, call.ID(), "canary-reason")
 	l.keep(answer{err: err})
-	_, err = p.Redrive(t.Context(), semel.Redrive{ID: call.ID(), Actor: "canary-actor", Reason: "canary-reason"})
+	_, err = admin.Redrive(t.Context(), p, admin.RedriveRequest{ID: call.ID(), Actor: "canary-actor", Reason: "canary-reason"})
 	l.keep(answer{err: err})
 	message := plain("message", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: &semel.Retry{Redelivered: true, MaxErrors: 1}})
 	l.keep(do(t.Context(), p, message.Call(semel.ScopeOf(canaryScope), canaryKey+"2", canaryInput), fails(errBoom)))              // exhausted

@@ -1,14 +1,26 @@
 package semel
 
 import (
-	"reflect"
-	"strconv"
 	"time"
 
-	"github.com/semelgo/semel/internal/callerr"
-	"github.com/semelgo/semel/internal/canonical"
+	"github.com/semelgo/semel/internal/codec"
+	"github.com/semelgo/semel/internal/engine"
 	"github.com/semelgo/semel/store"
 )
+
+// Operation is a named unit of work. Define it once, as a package variable.
+type Operation[In any] = engine.Operation[In]
+
+// Declared is any [Operation].
+type Declared = engine.Declared
+
+// Define defines an operation. A name has 1 to 255 visible ASCII characters. It is
+// stored with each record: renaming an operation loses the records of its keys.
+// Wrong options are reported by the first call, and by [New] for the operations it
+// is given.
+func Define[In any](name string, o OperationOptions[In]) *Operation[In] {
+	return engine.Define(name, engine.OperationOptions[In](o))
+}
 
 // OperationOptions define how an operation behaves. The zero value has good
 // defaults.
@@ -82,118 +94,45 @@ type OperationOptions[In any] struct {
 	Skew time.Duration
 }
 
-// Operation is a named unit of work. Define it once, as a package variable.
-type Operation[In any] struct {
-	def          operation
-	fingerprints []func(In) any
-	speaks       bool // In, or a pointer to it, is a Fingerprinter
-	exact        bool // JSON loses nothing of an input
+// OnError says what happens after an error with proof that nothing was committed.
+type OnError = engine.OnError
+
+const (
+	// Release lets a retry run the operation again: no record remains, or a Pending
+	// one.
+	Release = engine.Release
+	// Keep stores the failure. The key has failed for good; a new try needs a new
+	// key.
+	Keep = engine.Keep
+)
+
+// Fingerprinter is an input, or the value of a function of Fingerprints, that
+// chooses the bytes of its fingerprint: AppendFingerprint appends them to b. Two
+// requests are the same if they append the same bytes, so their parts must be
+// separated, for example by their lengths. A struct that embeds a Fingerprinter is
+// one, too: its other fields have no influence unless it has an AppendFingerprint
+// of its own. Other inputs are compared by their JSON. Struct fields with their
+// zero value and the order of fields do not matter, so a field that a later program
+// version adds does not change earlier fingerprints. A pointer to a zero value is
+// not the zero value, and the keys of a map are not fields.
+type Fingerprinter = engine.Fingerprinter
+
+// Retry defines how an operation is retried whose keys the system owns: tasks and
+// messages, whose callers do not wait for an answer. It applies to every attempt of
+// the operation. The zero value has good defaults.
+type Retry = engine.Retry
+
+// UUIDv7Time returns the time in a UUID of version 7 (RFC 9562), for
+// OperationOptions.KeyTime.
+func UUIDv7Time(key string) (time.Time, bool) {
+	return engine.UUIDv7Time(key)
 }
 
-// operation is an Operation without its type parameter.
-type operation struct {
-	name                                 string
-	policy                               Policy
-	lease, beat, maxRun, retention, wait time.Duration
-	leaseSet                             bool
-	onError                              OnError
-	retry                                *Retry // with its defaults; nil: callers own the keys
-	optimistic                           bool
-	classify                             func(error) store.Verdict
-	keyTime                              func(string) (time.Time, bool)
-	skew, redelivery, generation         time.Duration
-	digest                               func(version int, input any) (fingerprint, error)
-	err                                  error
+// ULIDTime returns the time in a ULID, for OperationOptions.KeyTime.
+func ULIDTime(key string) (time.Time, bool) {
+	return engine.ULIDTime(key)
 }
 
-// Declared is any [Operation].
-type Declared interface{ declared() *operation }
-
-// Define defines an operation. A name has 1 to 255 visible ASCII characters. It is
-// stored with each record: renaming an operation loses the records of its keys.
-// Wrong options are reported by the first call, and by [New] for the operations it
-// is given.
-func Define[In any](name string, o OperationOptions[In]) *Operation[In] {
-	op := &Operation[In]{fingerprints: o.Fingerprints, exact: canonical.IsExact(reflect.TypeFor[In]())}
-	_, is := any(*new(In)).(Fingerprinter)
-	_, there := any(new(In)).(Fingerprinter) // false if In is a pointer itself
-	op.speaks = is && there
-	op.def = operation{
-		name: name, policy: o.Policy, lease: o.Lease, leaseSet: o.Lease > 0, beat: o.Heartbeat,
-		maxRun: o.MaxRun, retention: o.Retention, wait: o.Wait, onError: o.OnError, optimistic: o.Optimistic,
-		classify: o.Classify, keyTime: o.KeyTime, skew: o.Skew, redelivery: o.Redelivery, generation: o.Generation,
-	}
-	if o.Retry != nil {
-		retry := *o.Retry
-		op.def.retry = &retry
-	}
-	if op.def.skew == 0 {
-		op.def.skew = 5 * time.Minute
-	}
-	op.def.digest = op.digest
-	op.def.err = op.def.valid()
-	if len(o.Fingerprints) > 255 {
-		op.def.err = callerr.Invalid("Fingerprints", "has more than 255 versions")
-	}
-	return op
-}
-
-// Name returns the operation's name.
-func (o *Operation[In]) Name() string { return o.def.name }
-
-func (o *Operation[In]) declared() *operation { return &o.def }
-
-func (o *operation) valid() error {
-	if o.name == "" || len(o.name) > store.MaxOperation || !visible(o.name) {
-		return callerr.Invalid("Name", "must be 1 to "+strconv.Itoa(store.MaxOperation)+" visible ASCII characters")
-	}
-	err := notNegative(
-		duration{"Lease", o.lease}, duration{"Heartbeat", o.beat}, duration{"MaxRun", o.maxRun},
-		duration{"Retention", o.retention}, duration{"Wait", o.wait}, duration{"Skew", o.skew},
-		duration{"Redelivery", o.redelivery}, duration{"Generation", o.generation},
-	)
-	if err != nil {
-		return err
-	}
-	if o.beat > 0 && o.beat >= o.lease {
-		return callerr.Invalid("Heartbeat", "must be shorter than the operation's Lease")
-	}
-	if o.onError > Keep {
-		return callerr.Invalid("OnError", "is neither Release nor Keep")
-	}
-	if err := o.retried(); err != nil {
-		return err
-	}
-	if err := o.generations(); err != nil {
-		return err
-	}
-	return o.policy.valid()
-}
-
-// retried validates the options about retries.
-func (o *operation) retried() error {
-	if o.optimistic && !o.inline() {
-		return callerr.Invalid("Optimistic", "is for operations that DoTx runs as one transaction")
-	}
-	if o.retry == nil {
-		return nil
-	}
-	if o.onError == Keep {
-		return callerr.Invalid("Retry", "tries again what OnError Keep keeps")
-	}
-	return o.retry.valid()
-}
-
-// inline reports whether DoTx runs this operation as one transaction.
-func (o *operation) inline() bool {
-	return !o.policy.kind.ClaimsFirst(o.leaseSet)
-}
-
-func visible(s string) bool {
-	for i := range len(s) {
-		if s[i] <= ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
-}
+// Raw is a result that is stored and returned byte for byte. Other results are
+// stored as encoding/json encodes them.
+type Raw = codec.Raw

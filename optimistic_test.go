@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -181,7 +182,7 @@ func TestOptimisticAlwaysConflicts(t *testing.T) {
 		a := doTx(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
 			if runs++; runs == 1 {
 				_, _ = semel.Enqueue(t.Context(), other, waiting, semel.EnqueueOptions{})
-			} else if _, err := other.Reschedule(t.Context(), call.ID(), 0); err != nil {
+			} else if _, err := admin.Reschedule(t.Context(), other, call.ID(), 0); err != nil {
 				t.Errorf("Reschedule: %v", err)
 			}
 			return puts("e", "v")(ctx, tx)

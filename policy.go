@@ -3,32 +3,19 @@ package semel
 import (
 	"context"
 
-	"github.com/semelgo/semel/internal/callerr"
-	"github.com/semelgo/semel/internal/protocol"
+	"github.com/semelgo/semel/internal/engine"
 )
 
 // Policy names what happens to a key after its leader has crashed, and so the
 // guarantee of the operation. The zero Policy is unset: [Do] then uses Hold, and
 // [DoTx] one transaction.
-type Policy struct {
-	kind  protocol.Policy
-	probe Probe
-	raise RaiseFunc
-}
-
-// String returns the name of the function that makes the policy, and "unset" for
-// the zero Policy.
-func (p Policy) String() string { return p.kind.String() }
+type Policy = engine.Policy
 
 // Probe searches the domain for the effect of a key. If it finds the effect, it
 // returns true and the result, exactly as the operation would have returned it. Not
 // found proves nothing: the record then becomes InDoubt. A probe may be called at
 // any time, by followers and sweepers, and must not write.
-type Probe func(ctx context.Context, scope Scope, key string) (result any, found bool, err error)
-
-// RaiseFunc raises the fence at the receiver of the effect. The receiver must then
-// reject requests of attempts with a lower number.
-type RaiseFunc func(ctx context.Context, scope Scope, key string, attempt uint32) error
+type Probe = engine.Probe
 
 // Atomic means that the effect is in the record's own database, in the transaction
 // of [DoTx] or [InTx]: one effect per key, always. With a Lease the claim commits
@@ -42,24 +29,31 @@ type RaiseFunc func(ctx context.Context, scope Scope, key string, attempt uint32
 // unknown, and another attempt may run. A function that returns success without
 // having called InTx is wrong: the caller gets [ErrOutcomeUnknown], the record
 // becomes InDoubt, and the Observer receives an alarm.
-func Atomic() Policy { return Policy{kind: protocol.Atomic} }
+func Atomic() Policy {
+	return engine.Atomic()
+}
 
 // Hold never runs an operation again by itself: after a crash the record is InDoubt
 // until an operator or a reconciler resolves it. At most one effect. It is the
 // policy of [Do] if none is set.
-func Hold() Policy { return Policy{kind: protocol.Hold} }
+func Hold() Policy {
+	return engine.Hold()
+}
 
 // Heal probes the domain for evidence whenever it finds an unfinished record.
 // Evidence completes the record; without evidence Heal is like Hold. At most one
 // effect.
-func Heal(probe Probe) Policy { return Policy{kind: protocol.Heal, probe: probe} }
+func Heal(probe Probe) Policy {
+	return engine.Heal(probe)
+}
 
 // Fenced runs an operation again after a crash, in the only safe order: raise the
-// fence at the receiver, look for the effect of an earlier attempt, then run. At
-// most one effect, if the receiver enforces the fence. An error marked
-// [NotCommitted] then proves something about the earlier attempts too.
-func Fenced(raise RaiseFunc, look Probe) Policy {
-	return Policy{kind: protocol.Fenced, raise: raise, probe: look}
+// fence at the receiver, look for the effect of an earlier attempt, then run. After
+// raise, the receiver must reject requests of attempts with a lower number. At most
+// one effect, if the receiver enforces the fence. An error marked [NotCommitted]
+// then proves something about the earlier attempts too.
+func Fenced(raise func(ctx context.Context, scope Scope, key string, attempt uint32) error, look Probe) Policy {
+	return engine.Fenced(raise, look)
 }
 
 // Keyed runs an operation again after a crash, with a receiver that deduplicates by
@@ -68,37 +62,12 @@ func Fenced(raise RaiseFunc, look Probe) Policy {
 // [NotCommitted] or [Final] only if it is the receiver's own answer to that key,
 // because the mark also counts as proof about the earlier attempts. An error raised
 // before the request was sent is no such answer.
-func Keyed() Policy { return Policy{kind: protocol.Keyed} }
+func Keyed() Policy {
+	return engine.Keyed()
+}
 
 // AtLeastOnce runs an operation again after a crash. Each attempt may have an
 // effect.
-func AtLeastOnce() Policy { return Policy{kind: protocol.AtLeastOnce} }
-
-// IsZero reports whether no policy is set.
-func (p Policy) IsZero() bool { return p.kind.IsUnset() }
-
-// IsAtomic reports whether the policy is [Atomic].
-func (p Policy) IsAtomic() bool { return p.kind.Transactional() }
-
-// valid returns an error that names the missing part.
-func (p Policy) valid() error {
-	if p.kind.Probes() && p.probe == nil {
-		return callerr.Invalid("Policy", "Heal needs a probe")
-	}
-	if p.kind.Raises() && (p.raise == nil || p.probe == nil) {
-		return callerr.Invalid("Policy", "Fenced needs both a raise and a look function")
-	}
-	return nil
+func AtLeastOnce() Policy {
+	return engine.AtLeastOnce()
 }
-
-// OnError says what happens after an error with proof that nothing was committed.
-type OnError uint8
-
-const (
-	// Release lets a retry run the operation again: no record remains, or a Pending
-	// one.
-	Release OnError = iota
-	// Keep stores the failure. The key has failed for good; a new try needs a new
-	// key.
-	Keep
-)

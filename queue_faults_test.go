@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -46,7 +48,7 @@ func (e *queueRun) effects() int {
 // round lets a worker work once: claim, beat, run, and end as batch says.
 func (e *queueRun) round(t *testing.T, p *process, inTx, batch bool) {
 	t.Helper()
-	attempts, err := p.Dequeue(t.Context(), e.op, 2)
+	attempts, err := adapter.Dequeue(t.Context(), p, e.op, 2)
 	if err != nil && !errors.Is(err, semel.ErrUnavailable) {
 		t.Errorf("Dequeue: %v", err)
 	}
@@ -55,10 +57,10 @@ func (e *queueRun) round(t *testing.T, p *process, inTx, batch bool) {
 			e.answers = append(e.answers, answerOf(out, err))
 			continue
 		}
-		p.RenewLeases(t.Context(), attempts)
+		adapter.RenewLeases(t.Context(), p, attempts)
 		v, err := e.effect(a.Context(), p, inTx)
-		end := &semel.Completion{Attempt: a, Value: v, Err: err}
-		if batch && len(p.CompleteMany(t.Context(), []*semel.Completion{end})) == 0 {
+		end := &adapter.Completion{Attempt: a, Value: v, Err: err}
+		if batch && len(adapter.CompleteMany(t.Context(), p, []*adapter.Completion{end})) == 0 {
 			e.answers = append(e.answers, answerOf(end.Outcome, end.EndErr))
 			continue
 		}
@@ -109,7 +111,7 @@ func testQueueFault(t *testing.T, policy policyCase, hands, batch bool, f fault,
 	_, _ = semel.Enqueue(t.Context(), other, e.call, semel.EnqueueOptions{})
 	for range 20 {
 		pass(lease)
-		_, _ = other.Sweep(t.Context(), 10)
+		_, _ = admin.Sweep(t.Context(), other, 10)
 		e.round(t, other, inTx, batch)
 		if record(t, e.mem, e.call).State.Final() {
 			break

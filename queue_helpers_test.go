@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -45,7 +47,7 @@ func queued(t *testing.T, p *process, op *semel.Operation[string], keys ...strin
 // dequeued claims what waits. What the test does not end is abandoned.
 func dequeued(t *testing.T, p *process, op semel.Declared, want int) []*semel.Attempt {
 	t.Helper()
-	attempts, err := p.Dequeue(t.Context(), op, 100)
+	attempts, err := adapter.Dequeue(t.Context(), p, op, 100)
 	if err != nil || len(attempts) != want {
 		t.Fatalf("Dequeue = %d attempts, %v, want %d", len(attempts), err, want)
 	}
@@ -63,7 +65,7 @@ func work(t *testing.T, p *process, op semel.Declared, fn handler) answer {
 
 func workIn(ctx context.Context, t *testing.T, p *process, op semel.Declared, fn handler) answer {
 	t.Helper()
-	attempts, err := p.Dequeue(ctx, op, 1)
+	attempts, err := adapter.Dequeue(ctx, p, op, 1)
 	if err != nil || len(attempts) != 1 {
 		t.Fatalf("Dequeue = %d attempts, %v, want one", len(attempts), err)
 	}
@@ -76,7 +78,7 @@ func workIn(ctx context.Context, t *testing.T, p *process, op semel.Declared, fn
 	return answerOf(a.End(v, err))
 }
 
-func answerOf(out *semel.Outcome, err error) answer {
+func answerOf(out *adapter.Outcome, err error) answer {
 	if err != nil {
 		return answer{err: err}
 	}
@@ -86,9 +88,9 @@ func answerOf(out *semel.Outcome, err error) answer {
 }
 
 // progress returns what the record of c says of its attempts.
-func progress(t *testing.T, mem *memory.Store, c semel.Call) semel.Progress {
+func progress(t *testing.T, mem *memory.Store, c semel.Call) admin.Progress {
 	t.Helper()
-	p, ok := semel.ProgressOf(record(t, mem, c))
+	p, ok := admin.ProgressOf(record(t, mem, c))
 	if !ok {
 		t.Errorf("the record of %v says nothing of its attempts", record(t, mem, c).Token)
 	}
@@ -96,9 +98,9 @@ func progress(t *testing.T, mem *memory.Store, c semel.Call) semel.Progress {
 }
 
 // wantTries checks the kinds of the tries that are known of.
-func wantTries(t *testing.T, p semel.Progress, want ...semel.TryKind) {
+func wantTries(t *testing.T, p admin.Progress, want ...admin.TryKind) {
 	t.Helper()
-	var got []semel.TryKind
+	var got []admin.TryKind
 	for _, try := range p.Tries {
 		got = append(got, try.Kind)
 	}
@@ -108,9 +110,9 @@ func wantTries(t *testing.T, p semel.Progress, want ...semel.TryKind) {
 }
 
 // wantCode checks a caller's failure and its progress.
-func wantCode(t *testing.T, err error, code string) semel.Progress {
+func wantCode(t *testing.T, err error, code string) admin.Progress {
 	t.Helper()
-	var p semel.Progress
+	var p admin.Progress
 	failure, ok := errors.AsType[*semel.Failure](err)
 	if !ok || failure.Code != code {
 		t.Errorf("got %v, want a failure of code %q", err, code)

@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
 
-func redrive(c semel.Call) semel.Redrive {
-	return semel.Redrive{ID: c.ID(), Actor: "ann", Reason: "mended"}
+func redrive(c semel.Call) admin.RedriveRequest {
+	return admin.RedriveRequest{ID: c.ID(), Actor: "ann", Reason: "mended"}
 }
 
 // exhaust lets a call fail for good.
@@ -40,7 +41,7 @@ func TestRedrive(t *testing.T) {
 			wantState(t, mem, call, store.Failed)
 			r := redrive(call)
 			r.Delay = time.Hour
-			now, err := p.Redrive(t.Context(), r)
+			now, err := admin.Redrive(t.Context(), p, r)
 			if err != nil || now.Token != record(t, mem, call).Token {
 				t.Errorf("Redrive = %v, %v", now.Token, err)
 			}
@@ -55,14 +56,14 @@ func TestRedrive(t *testing.T) {
 			pass(time.Minute)
 			work(t, p, op, fails(semel.NotCommitted(errBoom))).wantErr(t)
 		}
-		notes, err := p.Notes(t.Context(), call.ID())
+		notes, err := admin.Notes(t.Context(), p, call.ID())
 		if err != nil || len(notes) != 2 || notes[0].Actor != "ann" || notes[0].Reason != "mended" || notes[0].From.State != store.Failed {
 			t.Errorf("Notes = %+v, %v, want both redrives", notes, err)
 		}
 		if n := p.seen.count(event.Redriven); n != 2 {
 			t.Errorf("%d redrives were observed, want 2", n)
 		}
-		_, _ = p.Redrive(t.Context(), redrive(call))
+		_, _ = admin.Redrive(t.Context(), p, redrive(call))
 		if a := dequeued(t, p, op, 1)[0]; a.Number() != 7 {
 			t.Errorf("attempt %d, want them counted on", a.Number())
 		} else if in, err := op.Input(a); in != "k" || err != nil {
@@ -82,7 +83,7 @@ func TestRedriveAfterCrashes(t *testing.T) {
 		crashAttempt(t, mem, op)
 		sweepOne(t, p, call)
 		work(t, p, op, never(t)).wantErr(t)
-		if _, err := p.Redrive(t.Context(), redrive(call)); err != nil {
+		if _, err := admin.Redrive(t.Context(), p, redrive(call)); err != nil {
 			t.Errorf("Redrive: %v", err)
 		}
 		work(t, p, op, p.run(returns("v"))).want(t, "v", false)
@@ -96,7 +97,7 @@ func TestRedriveOfAFinalFailure(t *testing.T) {
 		p, mem := owned(t, op)
 		call := queued(t, p, op, "k")[0]
 		work(t, p, op, fails(semel.Final(&semel.Failure{Code: "no", Details: []byte(`{"redrives":7,"tries":[{"attempt":9}]}`)}))).wantErr(t)
-		if _, err := p.Redrive(t.Context(), redrive(call)); err != nil {
+		if _, err := admin.Redrive(t.Context(), p, redrive(call)); err != nil {
 			t.Errorf("Redrive: %v", err)
 		}
 		if got := progress(t, mem, call); got.Redrives != 1 || len(got.Tries) != 0 {
@@ -128,14 +129,14 @@ func TestRedriveRejected(t *testing.T) {
 					call := op.Call(me, "k", "in")
 					createExisting(t, mem, call, s)
 					before := record(t, mem, call)
-					_, err := p.Redrive(t.Context(), redrive(call))
+					_, err := admin.Redrive(t.Context(), p, redrive(call))
 					var want error
 					switch {
 					case s == inDoubt && given: // AtLeastOnce allows another attempt
 					case s != failed:
-						want = semel.ErrNotFailed
+						want = admin.ErrNotFailed
 					case !given:
-						want = semel.ErrNotOwned
+						want = admin.ErrNotOwned
 					}
 					if !errors.Is(err, want) {
 						t.Errorf("Redrive: %v, want %v", err, want)
@@ -152,13 +153,13 @@ func TestRedriveRejected(t *testing.T) {
 func TestRedriveErrorsNameTheField(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
-		for field, r := range map[string]semel.Redrive{
+		for field, r := range map[string]admin.RedriveRequest{
 			"Actor": {Reason: "r"}, "Reason": {Actor: "a"}, "Delay": {Actor: "a", Reason: "r", Delay: -1},
 		} {
-			_, err := p.Redrive(t.Context(), r)
+			_, err := admin.Redrive(t.Context(), p, r)
 			wantField(t, err, field)
 		}
-		_, err := p.Reschedule(t.Context(), store.ID{}, -1)
+		_, err := admin.Reschedule(t.Context(), p, store.ID{}, -1)
 		wantField(t, err, "Delay")
 		if n := p.faults.CallsOf("Get"); n != 0 {
 			t.Errorf("the store was called %d times", n)
@@ -179,17 +180,17 @@ func TestRedriveErrors(t *testing.T) {
 					p, mem := owned(t, op)
 					call := exhaust(t, p, op)
 					p.faults.Decide(failWriteCall(k+1, f))
-					_, err := p.Redrive(t.Context(), redrive(call))
+					_, err := admin.Redrive(t.Context(), p, redrive(call))
 					p.faults.Decide(nil)
 					if err == nil {
 						wantState(t, mem, call, store.Pending)
-					} else if _, err := p.Redrive(t.Context(), redrive(call)); err != nil && !errors.Is(err, semel.ErrNotFailed) {
+					} else if _, err := admin.Redrive(t.Context(), p, redrive(call)); err != nil && !errors.Is(err, admin.ErrNotFailed) {
 						t.Errorf("Redrive again: %v", err)
 					}
 					if got := progress(t, mem, call); got.Redrives != 1 {
 						t.Errorf("%+v, want one redrive", got)
 					}
-					if notes, err := p.Notes(t.Context(), call.ID()); err != nil || len(notes) != 1 {
+					if notes, err := admin.Notes(t.Context(), p, call.ID()); err != nil || len(notes) != 1 {
 						t.Errorf("Notes = %v, %v, want one", notes, err)
 					}
 					work(t, p, op, returns("v")).want(t, "v", false)
@@ -211,9 +212,9 @@ func TestReschedule(t *testing.T) {
 				createExisting(t, mem, call, s)
 				before := record(t, mem, call)
 				for _, delay := range []time.Duration{time.Hour, 0, time.Minute} {
-					now, err := p.Reschedule(t.Context(), call.ID(), delay)
+					now, err := admin.Reschedule(t.Context(), p, call.ID(), delay)
 					if s != pending {
-						if !errors.Is(err, semel.ErrNotPending) || record(t, mem, call).Token != before.Token {
+						if !errors.Is(err, admin.ErrNotPending) || record(t, mem, call).Token != before.Token {
 							t.Errorf("Reschedule: %v, want ErrNotPending", err)
 						}
 						continue
@@ -243,7 +244,7 @@ func TestRescheduleErrors(t *testing.T) {
 					p, mem := owned(t, op)
 					call := queued(t, p, op, "k")[0]
 					p.faults.Decide(failWriteCall(k+1, f))
-					_, err := p.Reschedule(t.Context(), call.ID(), time.Hour)
+					_, err := admin.Reschedule(t.Context(), p, call.ID(), time.Hour)
 					p.faults.Decide(nil)
 					if err == nil && f.Result == nil {
 						wantDue(t, wantState(t, mem, call, store.Pending), time.Hour)
@@ -251,7 +252,7 @@ func TestRescheduleErrors(t *testing.T) {
 					if err != nil && !errors.Is(err, semel.ErrUnavailable) && !errors.Is(err, semel.ErrInProgress) {
 						t.Errorf("Reschedule: %v, want an error that allows a retry", err)
 					}
-					if _, err := p.Reschedule(t.Context(), call.ID(), 0); err != nil {
+					if _, err := admin.Reschedule(t.Context(), p, call.ID(), 0); err != nil {
 						t.Errorf("Reschedule again: %v", err)
 					}
 					work(t, p, op, returns("v")).want(t, "v", false)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -18,7 +19,7 @@ func TestVeryLongLeaseDoesNotDelayOtherHeartbeats(t *testing.T) {
 		short := plain("short", semel.OperationOptions[string]{Lease: 30 * time.Second})
 		var both []*semel.Attempt
 		for _, c := range []semel.Call{long.Call(me, "k", "in"), short.Call(me, "k", "in")} {
-			a, _, err := semel.Begin(t.Context(), p, c)
+			a, _, err := adapter.Begin(t.Context(), p, c)
 			if err != nil {
 				t.Fatal(err)
 			}

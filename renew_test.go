@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -66,7 +67,7 @@ func TestRenewUsesOneRequest(t *testing.T) {
 		p.faults.Decide(nil)
 		for range 9 {
 			pass(20 * time.Second)
-			p.RenewLeases(t.Context(), attempts)
+			adapter.RenewLeases(t.Context(), p, attempts)
 		}
 		if swaps, gets := p.faults.CallsOf("Swap"), p.faults.CallsOf("Get"); swaps != 9 || gets != 9 {
 			t.Errorf("%d Swaps and %d Gets for 9 beats of 5, want one of each", swaps, gets)
@@ -84,7 +85,7 @@ func TestRenewUsesOneRequest(t *testing.T) {
 		for _, a := range attempts {
 			wantCause(t, a, semel.ErrLeaseLost)
 		}
-		p.RenewLeases(t.Context(), attempts)
+		adapter.RenewLeases(t.Context(), p, attempts)
 		if n := p.faults.Calls(); n != 0 {
 			t.Errorf("the store was called %d times for expired leases", n)
 		}
@@ -104,7 +105,7 @@ func TestRenewIsBoundedByTheBatch(t *testing.T) {
 		}
 		p.faults.Decide(nil)
 		pass(20 * time.Second)
-		p.RenewLeases(t.Context(), attempts)
+		adapter.RenewLeases(t.Context(), p, attempts)
 		if n := p.faults.CallsOf("Swap"); n != 3 {
 			t.Errorf("%d Swaps for 5 attempts, 2 at a time, want 3", n)
 		}
@@ -120,7 +121,7 @@ func TestRenewFindsALostLease(t *testing.T) {
 		p, mem := owned(t, op)
 		attempts := running(t, p, op, 3)
 		takeOverRecord(t, mem, attempts[1])
-		p.RenewLeases(t.Context(), attempts)
+		adapter.RenewLeases(t.Context(), p, attempts)
 		wantCause(t, attempts[1], semel.ErrLeaseLost)
 		wantAlive(t, attempts[0], attempts[2])
 		_, err := attempts[1].End("v", nil)
@@ -143,7 +144,7 @@ func TestRenewAfterReclaimBySameWorker(t *testing.T) {
 		for _, order := range [][]*semel.Attempt{{attempts[1], again, attempts[0]}, {attempts[0], again, attempts[1], again}} {
 			pass(20 * time.Second)
 			p.faults.Decide(nil)
-			p.RenewLeases(t.Context(), order)
+			adapter.RenewLeases(t.Context(), p, order)
 			if n := p.faults.CallsOf("Swap"); n != 1 {
 				t.Errorf("%d Swaps, want one", n)
 			}
@@ -164,12 +165,12 @@ func TestRenewDuringAnEnd(t *testing.T) {
 		ended := later(func() answer { return answerOf(a.End("v", nil)) })
 		synctest.Wait()
 		wantState(t, mem, a.Call(), store.Succeeded)
-		p.RenewLeases(t.Context(), []*semel.Attempt{a})
+		adapter.RenewLeases(t.Context(), p, []*semel.Attempt{a})
 		wantAlive(t, a)
 		(<-ended).want(t, "v", false)
 		synctest.Wait() // the end took its whole time limit, so it is recorded once more
 		p.faults.Decide(nil)
-		p.RenewLeases(t.Context(), []*semel.Attempt{a})
+		adapter.RenewLeases(t.Context(), p, []*semel.Attempt{a})
 		if n := p.faults.Calls(); n != 0 {
 			t.Errorf("the store was called %d times for one that has ended", n)
 		}
@@ -187,7 +188,7 @@ func TestRenewEndsWithMaxRun(t *testing.T) {
 		a := running(t, p, op, 1)[0]
 		for range 5 {
 			pass(10 * time.Second)
-			p.RenewLeases(t.Context(), []*semel.Attempt{a})
+			adapter.RenewLeases(t.Context(), p, []*semel.Attempt{a})
 		}
 		wantAlive(t, a)
 		if r := record(t, mem, a.Call()); r.Due != 10*time.Second {
@@ -196,7 +197,7 @@ func TestRenewEndsWithMaxRun(t *testing.T) {
 		pass(10 * time.Second)
 		synctest.Wait()
 		wantCause(t, a, semel.ErrLeaseLost)
-		p.RenewLeases(t.Context(), []*semel.Attempt{a})
+		adapter.RenewLeases(t.Context(), p, []*semel.Attempt{a})
 		_, _ = a.End("", errBoom)
 		if got := progress(t, mem, a.Call()); got.Errors != 1 {
 			t.Errorf("%+v, want its max run counted as an error", got)
@@ -220,7 +221,7 @@ func TestRenewWithLostReply(t *testing.T) {
 				attempts := running(t, p, op, 2)
 				p.faults.Decide(func(request) fault { return f })
 				began := time.Now()
-				p.RenewLeases(t.Context(), attempts)
+				adapter.RenewLeases(t.Context(), p, attempts)
 				if took := time.Since(began); took > time.Second {
 					t.Errorf("it took %v, want no longer than a heartbeat", took)
 				}
@@ -228,7 +229,7 @@ func TestRenewWithLostReply(t *testing.T) {
 				pass(1900 * time.Millisecond)
 				p.faults.Decide(nil)
 				wantAlive(t, attempts...)
-				p.RenewLeases(t.Context(), attempts)
+				adapter.RenewLeases(t.Context(), p, attempts)
 				pass(2 * time.Second)
 				wantAlive(t, attempts...)
 				pass(2 * time.Second)
@@ -243,7 +244,7 @@ func TestRenewOfNoAttempts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
 		p.faults.Decide(nil)
-		p.RenewLeases(t.Context(), nil)
+		adapter.RenewLeases(t.Context(), p, nil)
 		if n := p.faults.Calls(); n != 0 {
 			t.Errorf("the store was called %d times", n)
 		}
@@ -262,7 +263,7 @@ func TestRenewWithinATransaction(t *testing.T) {
 			p.faults.Decide(nil)
 			for range 10 {
 				pass(20 * time.Second)
-				p.RenewLeases(t.Context(), []*semel.Attempt{a})
+				adapter.RenewLeases(t.Context(), p, []*semel.Attempt{a})
 				wantAlive(t, a)
 			}
 			if n := p.faults.Calls(); n != 0 {

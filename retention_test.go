@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -30,6 +31,6 @@ func TestRetentionIsLongerThanRecording(t *testing.T) {
 	p, _ := solo(t, semel.Options{})
 	_, _, err = semel.DoTx(t.Context(), p.Engine, short.Call(semel.Shared(), "k", 1), func(context.Context, *memory.Tx) (int, error) { return 1, nil })
 	wantField("DoTx", err)
-	_, _, err = semel.Begin(t.Context(), p, short.Call(semel.Shared(), "k", 1))
+	_, _, err = adapter.Begin(t.Context(), p, short.Call(semel.Shared(), "k", 1))
 	wantField("Begin", err)
 }

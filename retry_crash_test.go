@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -35,7 +37,7 @@ func TestCrashesAreCountedSeparately(t *testing.T) {
 			ctx, hangUp := context.WithCancel(t.Context())
 			workIn(ctx, t, p, op, p.run(func(context.Context) (string, error) { hangUp(); return "", context.Canceled }))
 			crashAttempt(t, mem, op)
-			if swept, err := p.Sweep(t.Context(), 10); err != nil || swept.Requeued != 1 {
+			if swept, err := admin.Sweep(t.Context(), p, 10); err != nil || swept.Requeued != 1 {
 				t.Errorf("Sweep = %+v, %v, want one requeued", swept, err)
 			}
 		}
@@ -43,10 +45,10 @@ func TestCrashesAreCountedSeparately(t *testing.T) {
 		if got.Errors != 2 || got.Snoozes != 2 || got.Ended != 6 {
 			t.Errorf("%+v, want two errors, two snoozes, and six of eight attempts that said how they ended", got)
 		}
-		wantTries(t, got, semel.TryError, semel.TrySnooze, semel.TryInterrupted, semel.TryCrash,
-			semel.TryError, semel.TrySnooze, semel.TryInterrupted, semel.TryCrash)
+		wantTries(t, got, admin.TryError, admin.TrySnooze, admin.TryInterrupted, admin.TryCrash,
+			admin.TryError, admin.TrySnooze, admin.TryInterrupted, admin.TryCrash)
 		work(t, p, op, p.run(returns("v"))).want(t, "v", false)
-		if _, ok := semel.ProgressOf(wantState(t, mem, call, store.Succeeded)); ok {
+		if _, ok := admin.ProgressOf(wantState(t, mem, call, store.Succeeded)); ok {
 			t.Error("a success speaks of its attempts")
 		}
 	})
@@ -92,13 +94,13 @@ func TestTooManyCrashes(t *testing.T) {
 					sweepOne(t, p, call)
 					a := ask(t, p, op, call)
 					if pc.name == "Atomic" {
-						wantTries(t, wantCode(t, a.err, "exhausted"), semel.TryCrash, semel.TryCrash, semel.TryInterrupted)
+						wantTries(t, wantCode(t, a.err, "exhausted"), admin.TryCrash, admin.TryCrash, admin.TryInterrupted)
 						wantState(t, mem, call, store.Failed)
 						return
 					}
 					a.wantRunNow(t, store.Unknown, store.InDoubt)
 					wantState(t, mem, call, store.InDoubt)
-					wantTries(t, progress(t, mem, call), semel.TryCrash, semel.TryCrash, semel.TryInterrupted)
+					wantTries(t, progress(t, mem, call), admin.TryCrash, admin.TryCrash, admin.TryInterrupted)
 				})
 			})
 		}
@@ -124,7 +126,7 @@ func TestTooManyCrashesBeforeATransaction(t *testing.T) {
 		sweepOne(t, p, call)
 		crashAttempt(t, mem, op) // no sweeper has run
 		a := doTx(t.Context(), p, call, neverTx(t))
-		wantTries(t, wantCode(t, a.err, "exhausted"), semel.TryCrash, semel.TryInterrupted)
+		wantTries(t, wantCode(t, a.err, "exhausted"), admin.TryCrash, admin.TryInterrupted)
 		wantState(t, mem, call, store.Failed)
 		doTx(t.Context(), p, call, neverTx(t)).wantFailure(t, "2 attempts crashed")
 	})
@@ -185,7 +187,7 @@ func TestAttemptThatNeverRanIsNoCrash(t *testing.T) {
 				}
 				return fault{}
 			})
-			if _, err := p.Dequeue(t.Context(), op, 1); !errors.Is(err, semel.ErrUnavailable) {
+			if _, err := adapter.Dequeue(t.Context(), p, op, 1); !errors.Is(err, semel.ErrUnavailable) {
 				t.Errorf("Dequeue: %v, want ErrUnavailable", err)
 			}
 			p.faults.Decide(nil)
@@ -221,7 +223,7 @@ func TestRedriveResetsTheCounts(t *testing.T) {
 		call := queued(t, p, op, "k")[0]
 		resolve := func() {
 			wantState(t, mem, call, store.InDoubt)
-			if _, err := p.Resolve(t.Context(), semel.Resolution{ID: call.ID(), To: store.Pending, Actor: "ann", Reason: "looked"}); err != nil {
+			if _, err := admin.Resolve(t.Context(), p, admin.Resolution{ID: call.ID(), To: store.Pending, Actor: "ann", Reason: "looked"}); err != nil {
 				t.Errorf("Resolve: %v", err)
 			}
 		}
@@ -232,7 +234,7 @@ func TestRedriveResetsTheCounts(t *testing.T) {
 		work(t, p, op, fails(errBoom)).wantRunNow(t, store.Unknown, store.InDoubt)
 		resolve()
 		got := progress(t, mem, call)
-		wantTries(t, got, semel.TryCrash, semel.TryInterrupted, semel.TryError)
+		wantTries(t, got, admin.TryCrash, admin.TryInterrupted, admin.TryError)
 		if r := record(t, mem, call); got.Errors != 0 || got.Ended != r.Attempt || r.Tainted {
 			t.Errorf("%+v after attempt %d, tainted %v; want it to begin anew", got, r.Attempt, r.Tainted)
 		}

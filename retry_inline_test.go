@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -67,7 +68,7 @@ func (f errorCase) runTx(t *testing.T, s txMode, after int, enqueued bool) {
 	r := wantState(t, mem, call, want.state)
 	f.wantRecord(t, r, want)
 	wantEffect(t, mem, "e", false)
-	if waits := want.state == store.Pending && !enqueued; (r.Expire > 0) != (waits || want.state.Final() && !semel.IsDeadLetter(r)) {
+	if waits := want.state == store.Pending && !enqueued; (r.Expire > 0) != (waits || want.state.Final() && !admin.IsDeadLetter(r)) {
 		t.Errorf("%v expires in %v", r.State, r.Expire)
 	}
 }
@@ -81,12 +82,12 @@ func TestNothingThatWaitsIsPurgedBeforeItIsDue(t *testing.T) {
 		call := plain("op", s.o).Call(me, "k", "in")
 		s.ask(t.Context(), p, call, failsAfter(errBoom)).wantRunNow(t, store.NotCommitted, store.Pending)
 		pass(11 * time.Second)
-		if n, err := p.Purge(t.Context(), 10); n != 0 || err != nil {
+		if n, err := admin.Purge(t.Context(), p, 10); n != 0 || err != nil {
 			t.Errorf("Purge = %d, %v, want it to stay", n, err)
 		}
 		wantDue(t, wantState(t, mem, call, store.Pending), 0)
 		pass(2 * time.Second)
-		if n, err := p.Purge(t.Context(), 10); n != 1 || err != nil {
+		if n, err := admin.Purge(t.Context(), p, 10); n != 1 || err != nil {
 			t.Errorf("Purge = %d, %v, want it to go", n, err)
 		}
 	})
@@ -125,9 +126,9 @@ func TestRejectedCommitWithRetry(t *testing.T) {
 		a := s.ask(t.Context(), p, call, puts("e", "v"))
 		a.wantRunNow(t, store.NotCommitted, store.Pending)
 		wantDue(t, wantState(t, mem, call, store.Pending), 10*time.Second)
-		wantTries(t, progress(t, mem, call), semel.TryError)
+		wantTries(t, progress(t, mem, call), admin.TryError)
 		pass(time.Minute)
-		wantTries(t, wantCode(t, s.ask(t.Context(), p, call, puts("e", "v")).err, "exhausted"), semel.TryError, semel.TryError)
+		wantTries(t, wantCode(t, s.ask(t.Context(), p, call, puts("e", "v")).err, "exhausted"), admin.TryError, admin.TryError)
 		wantState(t, mem, call, store.Failed)
 		wantEffect(t, mem, "e", false)
 	})
@@ -145,7 +146,7 @@ func TestUnknownCommitDoesNotCountAsAnError(t *testing.T) {
 			s.ask(t.Context(), p, call, puts("e", "v")).wantRunNow(t, store.NotCommitted, store.Pending)
 			pass(time.Minute)
 		}
-		wantTries(t, progress(t, mem, call), semel.TryInterrupted, semel.TryInterrupted, semel.TryInterrupted)
+		wantTries(t, progress(t, mem, call), admin.TryInterrupted, admin.TryInterrupted, admin.TryInterrupted)
 		p.faults.Decide(commits(commitApplied()))
 		s.ask(t.Context(), p, call, puts("e", "v")).want(t, "v", false)
 		wantEffect(t, mem, "e", true)

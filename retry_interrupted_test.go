@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -28,9 +29,9 @@ func TestInterruptedTransactionCountsAsAnError(t *testing.T) {
 		p.faults.Decide(interruptsHandler)
 		s.ask(t.Context(), p, call, failsAfter(semel.Final(errBoom))).wantRunNow(t, store.NotCommitted, store.Pending)
 		wantDue(t, wantState(t, mem, call, store.Pending), 10*time.Second)
-		wantTries(t, progress(t, mem, call), semel.TryError)
+		wantTries(t, progress(t, mem, call), admin.TryError)
 		pass(time.Minute)
-		wantTries(t, wantCode(t, s.ask(t.Context(), p, call, puts("e", "v")).err, "exhausted"), semel.TryError, semel.TryError)
+		wantTries(t, wantCode(t, s.ask(t.Context(), p, call, puts("e", "v")).err, "exhausted"), admin.TryError, admin.TryError)
 		wantState(t, mem, call, store.Failed)
 		wantEffect(t, mem, "e", false)
 	})
@@ -51,7 +52,7 @@ func TestInterruptionByShutdownIsNoError(t *testing.T) {
 				return failsAfter(ctx.Err())(ctx, tx)
 			}).wantRunNow(t, store.NotCommitted, store.Pending)
 		}
-		wantTries(t, progress(t, mem, call), semel.TryInterrupted, semel.TryInterrupted, semel.TryInterrupted)
+		wantTries(t, progress(t, mem, call), admin.TryInterrupted, admin.TryInterrupted, admin.TryInterrupted)
 		p.faults.Decide(nil)
 		s.ask(t.Context(), p, call, puts("e", "v")).want(t, "v", false)
 	})
@@ -75,6 +76,6 @@ func TestAttemptTimeoutCountsAsAnError(t *testing.T) {
 		slow().wantRunNow(t, store.NotCommitted, store.Pending)
 		wantDue(t, wantState(t, mem, call, store.Pending), 10*time.Second)
 		pass(time.Minute)
-		wantTries(t, wantCode(t, slow().err, "exhausted"), semel.TryError, semel.TryError)
+		wantTries(t, wantCode(t, slow().err, "exhausted"), admin.TryError, admin.TryError)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/store"
 )
 
@@ -28,7 +29,7 @@ func TestRetryOptionsRejected(t *testing.T) {
 				p, mem := solo(t, semel.Options{})
 				wantField(t, do(t.Context(), p, op.Call(me, "k", "in"), never(t)).err, tt.field)
 				wantField(t, doTx(t.Context(), p, op.Call(me, "k", "in"), neverTx(t)).err, tt.field)
-				_, err := p.Dequeue(t.Context(), op, 1)
+				_, err := adapter.Dequeue(t.Context(), p, op, 1)
 				wantField(t, err, tt.field)
 				_, err = semel.New(mem, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{op}})
 				wantField(t, err, tt.field)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 )
 
@@ -18,24 +19,24 @@ type errorCase struct {
 	hangUp bool // the caller, or the worker's process, goes away meanwhile
 	proven bool // that nothing was committed
 	final  bool
-	kind   semel.TryKind
+	kind   admin.TryKind
 	delay  time.Duration // its own; zero: the operation's
 }
 
 func errorCases() []errorCase {
 	const own = 3 * time.Second
 	return []errorCase{
-		{name: "unmarked", err: errBoom, kind: semel.TryError},
-		{name: "NotCommitted", err: semel.NotCommitted(errBoom), proven: true, kind: semel.TryError},
-		{name: "classified", err: fmt.Errorf("deep: %w", errRefused), proven: true, kind: semel.TryError},
-		{name: "RetryIn", err: semel.RetryIn(errBoom, own), kind: semel.TryError, delay: own},
-		{name: "RetryIn of NotCommitted", err: semel.RetryIn(semel.NotCommitted(errBoom), own), proven: true, kind: semel.TryError, delay: own},
-		{name: "NotCommitted of RetryIn", err: semel.NotCommitted(semel.RetryIn(errBoom, own)), proven: true, kind: semel.TryError, delay: own},
-		{name: "Snooze", err: semel.Snooze(own), proven: true, kind: semel.TrySnooze, delay: own},
+		{name: "unmarked", err: errBoom, kind: admin.TryError},
+		{name: "NotCommitted", err: semel.NotCommitted(errBoom), proven: true, kind: admin.TryError},
+		{name: "classified", err: fmt.Errorf("deep: %w", errRefused), proven: true, kind: admin.TryError},
+		{name: "RetryIn", err: semel.RetryIn(errBoom, own), kind: admin.TryError, delay: own},
+		{name: "RetryIn of NotCommitted", err: semel.RetryIn(semel.NotCommitted(errBoom), own), proven: true, kind: admin.TryError, delay: own},
+		{name: "NotCommitted of RetryIn", err: semel.NotCommitted(semel.RetryIn(errBoom, own)), proven: true, kind: admin.TryError, delay: own},
+		{name: "Snooze", err: semel.Snooze(own), proven: true, kind: admin.TrySnooze, delay: own},
 		{name: "Final", err: semel.Final(errBoom), proven: true, final: true},
 		{name: "Final of RetryIn", err: semel.Final(semel.RetryIn(errBoom, own)), proven: true, final: true},
-		{name: "interrupted", err: context.Canceled, hangUp: true, kind: semel.TryInterrupted},
-		{name: "interrupted, NotCommitted", err: semel.NotCommitted(context.Canceled), hangUp: true, proven: true, kind: semel.TryInterrupted},
+		{name: "interrupted", err: context.Canceled, hangUp: true, kind: admin.TryInterrupted},
+		{name: "interrupted, NotCommitted", err: semel.NotCommitted(context.Canceled), hangUp: true, proven: true, kind: admin.TryInterrupted},
 	}
 }
 
@@ -53,12 +54,12 @@ type expectedRecord struct {
 func (f errorCase) leads(pc policyCase, after int) expectedRecord {
 	proven := f.proven || pc.name == "Atomic"
 	end := expectedRecord{errors: after}
-	if f.kind == semel.TryError {
+	if f.kind == admin.TryError {
 		end.errors++
 	}
-	spent := f.kind == semel.TryError && end.errors == 2
+	spent := f.kind == admin.TryError && end.errors == 2
 	end.due = f.delay
-	if f.kind == semel.TryError && f.delay == 0 {
+	if f.kind == admin.TryError && f.delay == 0 {
 		end.due = time.Duration(end.errors) * 10 * time.Second
 	}
 	switch {
@@ -151,7 +152,7 @@ func (f errorCase) wantRecord(t *testing.T, r store.Record, want expectedRecord)
 	if want.state == store.Pending {
 		wantDue(t, r, want.due)
 	}
-	p, ok := semel.ProgressOf(r)
+	p, ok := admin.ProgressOf(r)
 	if ok != (want.state != store.Succeeded && !f.final) {
 		t.Errorf("%v says something of its attempts: %v", r.State, ok)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -159,10 +160,10 @@ func findHealed(t *testing.T, p *process, c semel.Call) {
 
 func sweepOne(t *testing.T, p *process, _ semel.Call) {
 	t.Helper()
-	var swept semel.Swept
+	var swept admin.Swept
 	var err error
 	for range 2 { // a scan has no second try of its own
-		if swept, err = p.Sweep(t.Context(), 10); err == nil {
+		if swept, err = admin.Sweep(t.Context(), p, 10); err == nil {
 			break
 		}
 	}
@@ -173,14 +174,14 @@ func sweepOne(t *testing.T, p *process, _ semel.Call) {
 
 func resolveOne(t *testing.T, p *process, c semel.Call) {
 	t.Helper()
-	r := semel.Resolution{ID: c.ID(), To: store.Failed, Actor: "ann", Reason: "no trace of it"}
-	if got, err := p.Resolve(t.Context(), r); err != nil || got.State != store.Failed {
+	r := admin.Resolution{ID: c.ID(), To: store.Failed, Actor: "ann", Reason: "no trace of it"}
+	if got, err := admin.Resolve(t.Context(), p, r); err != nil || got.State != store.Failed {
 		t.Errorf("Resolve = %v, %v, want Failed", got.State, err)
 	}
 	var notes []store.Note
 	var err error
 	for range 2 {
-		if notes, err = p.Notes(t.Context(), c.ID()); err == nil {
+		if notes, err = admin.Notes(t.Context(), p, c.ID()); err == nil {
 			break
 		}
 	}

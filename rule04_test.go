@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -225,11 +226,11 @@ func testClockOff(t *testing.T, off time.Duration) {
 		}
 	}
 	pass(24*time.Hour - 1)
-	if n, err := p.Purge(t.Context(), 10); n != 0 || err != nil {
+	if n, err := admin.Purge(t.Context(), p, 10); n != 0 || err != nil {
 		t.Errorf("Purge within the retention = %d, %v, want 0", n, err)
 	}
 	pass(1)
-	if n, err := p.Purge(t.Context(), 10); n != 1 || err != nil {
+	if n, err := admin.Purge(t.Context(), p, 10); n != 1 || err != nil {
 		t.Errorf("Purge after the retention = %d, %v, want 1", n, err)
 	}
 }

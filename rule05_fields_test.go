@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -113,7 +114,7 @@ func wantRefusedEverywhere(t *testing.T, c semel.Call, field string) {
 	p.faults.Decide(nil) // count from here
 	wantField(t, do(t.Context(), p, c, never(t)).err, field)
 	wantField(t, doTx(t.Context(), p, c, neverTx(t)).err, field)
-	_, _, err := semel.Begin(t.Context(), p, c)
+	_, _, err := adapter.Begin(t.Context(), p, c)
 	wantField(t, err, field)
 	_, err = semel.EnqueueTx(t.Context(), p.Engine, nil, c, semel.EnqueueOptions{})
 	wantField(t, err, field)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -211,7 +212,7 @@ func taintFurther(t *testing.T, p *process, call semel.Call, from string, onErro
 	t.Helper()
 	switch {
 	case from == "swept":
-		if swept, err := p.Sweep(t.Context(), 10); err != nil || swept.Requeued != 1 {
+		if swept, err := admin.Sweep(t.Context(), p, 10); err != nil || swept.Requeued != 1 {
 			t.Errorf("Sweep = %+v, %v, want one requeued", swept, err)
 		}
 	case from == "released after a takeover" && onError == semel.Release:
@@ -229,8 +230,8 @@ func TestRule08AtLeastOnceNeverFailsOnAFinalErrorAfterATakeover(t *testing.T) {
 		createExisting(t, mem, call, expired)
 		do(t.Context(), p, call, fails(semel.Final(errBoom))).wantRunNow(t, store.Unknown, store.InDoubt)
 		do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInDoubt)
-		r := semel.Resolution{ID: call.ID(), To: store.Pending, Actor: "ann", Reason: "looked: nothing happened"}
-		if now, err := p.Resolve(t.Context(), r); err != nil || now.Tainted {
+		r := admin.Resolution{ID: call.ID(), To: store.Pending, Actor: "ann", Reason: "looked: nothing happened"}
+		if now, err := admin.Resolve(t.Context(), p, r); err != nil || now.Tainted {
 			t.Errorf("Resolve: tainted %v, %v; want no taint", now.Tainted, err)
 		}
 		do(t.Context(), p, call, fails(semel.Final(errBoom))).wantFailure(t, "boom")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/journal"
 	"github.com/semelgo/semel/store"
@@ -27,7 +28,7 @@ func openJournal(t *testing.T, path string) *journal.File {
 	return j
 }
 
-func wantEntries(t *testing.T, j semel.Journal, want int) []semel.JournalEntry {
+func wantEntries(t *testing.T, j journal.Journal, want int) []journal.Entry {
 	t.Helper()
 	entries, err := j.Entries()
 	if err != nil || len(entries) != want {
@@ -142,9 +143,9 @@ type brokenJournal struct{ entries error }
 
 var errDisk = errors.New("disk full")
 
-func (j brokenJournal) Keep(semel.JournalEntry) error          { return errDisk }
-func (j brokenJournal) Drop(store.ID, store.Token) error       { return errDisk }
-func (j brokenJournal) Entries() ([]semel.JournalEntry, error) { return nil, j.entries }
+func (j brokenJournal) Keep(journal.Entry) error          { return errDisk }
+func (j brokenJournal) Drop(store.ID, store.Token) error  { return errDisk }
+func (j brokenJournal) Entries() ([]journal.Entry, error) { return nil, j.entries }
 
 // TestRule09JournalThatCannotBeWritten: the alarm says so, and what is in memory
 // is recorded all the same.
@@ -173,9 +174,9 @@ func TestRule09JournalThatCannotBeRead(t *testing.T) {
 	}
 }
 
-func entry(n byte) semel.JournalEntry {
+func entry(n byte) journal.Entry {
 	r := store.Record{ID: store.ID{n}, Token: store.Token{State: store.InProgress, Attempt: 1, Owner: uint64(n)}}
-	return semel.JournalEntry{Record: r, Step: "succeed", Outcome: []byte(`j"v"`)}
+	return journal.Entry{Record: r, Step: "succeed", Outcome: []byte(`j"v"`)}
 }
 
 // writeJournal writes n entries and returns the file.
@@ -333,6 +334,6 @@ func TestRule09JournalKeepsTheDelay(t *testing.T) {
 		if r.Due < 8*time.Minute || r.Due > 10*time.Minute || !r.Tainted {
 			t.Errorf("due in %v, tainted %v; want about ten minutes, and tainted", r.Due, r.Tainted)
 		}
-		wantTries(t, progress(t, mem, call), semel.TryError)
+		wantTries(t, progress(t, mem, call), admin.TryError)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -23,8 +24,8 @@ func TestRule09Tombstones(t *testing.T) {
 		"too large raw":  semel.Raw(large),
 		"unmarshalable":  func() {},
 		"a channel":      map[string]any{"c": make(chan int)},
-		"said so":        semel.Tombstone("it was streamed"),
-		"said at length": semel.Tombstone(strings.Repeat("long ", 100)),
+		"said so":        adapter.Tombstone("it was streamed"),
+		"said at length": adapter.Tombstone(strings.Repeat("long ", 100)),
 	}
 	for name, v := range tests {
 		t.Run(name, func(t *testing.T) {

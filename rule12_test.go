@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -98,7 +99,7 @@ func TestRule12CurrentRecordIsReplayed(t *testing.T) {
 		pass(20 * time.Hour)
 		d.ask(t.Context(), p, call, never(t)).want(t, "v", true)
 		pass(20 * time.Hour)
-		if n, err := p.Purge(t.Context(), 10); n != 1 || err != nil {
+		if n, err := admin.Purge(t.Context(), p, 10); n != 1 || err != nil {
 			t.Errorf("Purge = %d, %v, want 1", n, err)
 		}
 		d.ask(t.Context(), p, call, never(t)).wantErr(t, semel.ErrKeyExpired)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -20,11 +21,11 @@ func settlers() map[string]struct {
 } {
 	resolve := func(t *testing.T, p *process, c semel.Call) (store.Record, error) {
 		t.Helper()
-		return p.Resolve(t.Context(), semel.Resolution{ID: c.ID(), To: store.Succeeded, Result: "v", Actor: "ann", Reason: "seen"})
+		return admin.Resolve(t.Context(), p, admin.Resolution{ID: c.ID(), To: store.Succeeded, Result: "v", Actor: "ann", Reason: "seen"})
 	}
 	cancel := func(t *testing.T, p *process, c semel.Call) (store.Record, error) {
 		t.Helper()
-		return p.Cancel(t.Context(), c.ID(), "not wanted")
+		return admin.Cancel(t.Context(), p, c.ID(), "not wanted")
 	}
 	return map[string]struct {
 		createExisting func(t *testing.T, mem *memory.Store, op *semel.Operation[string]) semel.Call
@@ -48,7 +49,7 @@ func settlers() map[string]struct {
 			c := op.Call(me, "k", "in")
 			createExisting(t, mem, c, expired)
 			p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
-			if s, err := p.Sweep(t.Context(), 10); s.Doubted != 1 || err != nil {
+			if s, err := admin.Sweep(t.Context(), p, 10); s.Doubted != 1 || err != nil {
 				t.Fatalf("Sweep = %+v, %v", s, err)
 			}
 			return c
@@ -84,7 +85,7 @@ func TestRule16RetentionIsStored(t *testing.T) {
 			mem := memory.New(memory.Options{})
 			op := plain("op", queueable(semel.OperationOptions[string]{Retention: month}))
 			c := queued(t, start(t, mem, semel.Options{}), op, "k")[0]
-			now, err := start(t, mem, semel.Options{}).Cancel(t.Context(), c.ID(), "not wanted")
+			now, err := admin.Cancel(t.Context(), start(t, mem, semel.Options{}), c.ID(), "not wanted")
 			if err != nil || now.State != store.Failed || now.Expire != month {
 				t.Errorf("the record is %v, kept for %v, %v; want it Failed, and kept for %v", now.State, now.Expire, err, month)
 			}

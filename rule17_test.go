@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -129,7 +130,7 @@ func TestRule17StoreThatSurvivesLessLater(t *testing.T) {
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}
-	sweeper, err := semel.NewSweeper(e, semel.SweeperOptions{})
+	sweeper, err := admin.NewSweeper(e, admin.SweeperOptions{})
 	if err != nil {
 		t.Fatalf("NewSweeper: %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -26,7 +27,7 @@ func TestStoredFormatsStayReadable(t *testing.T) {
 		"void":      {func(context.Context) (any, error) { return struct{}{}, nil }, `j{}`},
 		"null":      {func(context.Context) (any, error) { return nil, nil }, `jnull`},
 		"raw":       {func(context.Context) (any, error) { return semel.Raw("\x00\xff"), nil }, "r\x00\xff"},
-		"tombstone": {func(context.Context) (any, error) { return semel.Tombstone("streamed"), nil }, "tstreamed"},
+		"tombstone": {func(context.Context) (any, error) { return adapter.Tombstone("streamed"), nil }, "tstreamed"},
 		"failure":   {func(context.Context) (any, error) { return nil, failure }, `f{"code":"c","message":"m","details":[1]}`},
 		"error":     {func(context.Context) (any, error) { return nil, semel.Final(errBoom) }, `f{"message":"boom"}`},
 	}

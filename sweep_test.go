@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -26,13 +27,13 @@ func TestSweepFollowsThePolicy(t *testing.T) {
 					createExisting(t, mem, op.Call(me, key, "in"), s)
 				}
 				p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
-				got, err := p.Sweep(t.Context(), 10)
-				want, state := semel.Swept{Doubted: 1}, store.InDoubt
+				got, err := admin.Sweep(t.Context(), p, 10)
+				want, state := admin.Swept{Doubted: 1}, store.InDoubt
 				switch {
 				case pc.found:
-					want, state = semel.Swept{Healed: 1}, store.Succeeded
+					want, state = admin.Swept{Healed: 1}, store.Succeeded
 				case pc.again:
-					want, state = semel.Swept{Requeued: 1}, store.Pending
+					want, state = admin.Swept{Requeued: 1}, store.Pending
 				}
 				if err != nil || got != want {
 					t.Errorf("Sweep = %+v, %v, want %+v", got, err, want)
@@ -42,7 +43,7 @@ func TestSweepFollowsThePolicy(t *testing.T) {
 				}
 				wantState(t, mem, stranger, store.InProgress) // of an operation it was not given
 				wantState(t, mem, op.Call(me, "l", "in"), store.InProgress)
-				if got, err := p.Sweep(t.Context(), 10); err != nil || got != (semel.Swept{}) {
+				if got, err := admin.Sweep(t.Context(), p, 10); err != nil || got != (admin.Swept{}) {
 					t.Errorf("Sweep again = %+v, %v, want nothing left", got, err)
 				}
 				if pc.again {
@@ -67,8 +68,8 @@ func TestSweepContinuesAfterAFailedProbe(t *testing.T) {
 		createExisting(t, mem, op.Call(me, "poison", "in"), expired) // the oldest
 		createExisting(t, mem, op.Call(me, "k", "in"), expired)
 		p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
-		got, err := p.Sweep(t.Context(), 10)
-		if !errors.Is(err, errBoom) || got != (semel.Swept{Healed: 1}) {
+		got, err := admin.Sweep(t.Context(), p, 10)
+		if !errors.Is(err, errBoom) || got != (admin.Swept{Healed: 1}) {
 			t.Errorf("Sweep = %+v, %v, want the one healed and the error", got, err)
 		}
 		if want := "sweep op: look for evidence: boom"; err != nil && err.Error() != want {
@@ -95,7 +96,7 @@ func TestSweepWithLostReply(t *testing.T) {
 					createExisting(t, mem, op.Call(me, "k", "in"), expired)
 					p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
 					p.faults.Decide(plan)
-					if got, err := p.Sweep(t.Context(), 10); !errors.Is(err, errCut) || got != (semel.Swept{}) {
+					if got, err := admin.Sweep(t.Context(), p, 10); !errors.Is(err, errCut) || got != (admin.Swept{}) {
 						t.Errorf("Sweep = %+v, %v, want the store's error and nothing counted", got, err)
 					}
 				})
@@ -125,9 +126,9 @@ func TestSweepLosesToARetry(t *testing.T) {
 				p, other := start(t, mem, semel.Options{Operations: []semel.Declared{op}}), start(t, mem, semel.Options{})
 				gate := make(chan struct{})
 				p.faults.Decide(func(r request) fault { return only(r, "Swap", fault{Gate: gate}) })
-				done := make(chan semel.Swept)
+				done := make(chan admin.Swept)
 				go func() {
-					swept, err := p.Sweep(t.Context(), 10)
+					swept, err := admin.Sweep(t.Context(), p, 10)
 					if err != nil {
 						t.Errorf("Sweep: %v", err)
 					}
@@ -137,7 +138,7 @@ func TestSweepLosesToARetry(t *testing.T) {
 				do(t.Context(), other, call, returns("other"))
 				before := record(t, mem, call).Token
 				close(gate)
-				if got := <-done; got != (semel.Swept{}) {
+				if got := <-done; got != (admin.Swept{}) {
 					t.Errorf("Sweep = %+v, want nothing: another caller was first", got)
 				}
 				if got := record(t, mem, call).Token; got != before {
@@ -156,11 +157,11 @@ func TestSweepBusy(t *testing.T) {
 		createExisting(t, mem, op.Call(me, "k", "in"), expired)
 		p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
 		p.faults.Decide(func(r request) fault { return fault{Busy: r.Method == "Swap"} })
-		if got, err := p.Sweep(t.Context(), 10); err != nil || got != (semel.Swept{}) {
+		if got, err := admin.Sweep(t.Context(), p, 10); err != nil || got != (admin.Swept{}) {
 			t.Errorf("Sweep = %+v, %v, want nothing", got, err)
 		}
 		p.faults.Decide(nil)
-		if got, err := p.Sweep(t.Context(), 10); err != nil || got != (semel.Swept{Doubted: 1}) {
+		if got, err := admin.Sweep(t.Context(), p, 10); err != nil || got != (admin.Swept{Doubted: 1}) {
 			t.Errorf("Sweep = %+v, %v, want it doubted", got, err)
 		}
 	})

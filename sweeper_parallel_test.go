@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 )
 
@@ -33,7 +34,7 @@ func TestLongPurgeDoesNotDelayTheSweep(t *testing.T) {
 			}
 			return fault{}
 		})
-		sweeper, err := semel.NewSweeper(p, semel.SweeperOptions{Every: 10 * time.Second, Batch: 1})
+		sweeper, err := admin.NewSweeper(p, admin.SweeperOptions{Every: 10 * time.Second, Batch: 1})
 		if err != nil {
 			t.Fatalf("NewSweeper: %v", err)
 		}

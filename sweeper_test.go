@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -45,13 +47,13 @@ func TestSweepPassesRecordsItCannotFree(t *testing.T) {
 		p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
 		whileHeld(t, mem, held, func() {
 			for _, want := range []int{2, 1, 0} {
-				swept, err := p.Sweep(t.Context(), 2)
+				swept, err := admin.Sweep(t.Context(), p, 2)
 				if swept.Healed != want || !errors.Is(err, errBoom) {
 					t.Errorf("Sweep = %+v, %v, want %d healed, and why the others were not", swept, err, want)
 				}
 			}
 		})
-		if swept, _ := p.Sweep(t.Context(), 2); swept.Healed != 1 {
+		if swept, _ := admin.Sweep(t.Context(), p, 2); swept.Healed != 1 {
 			t.Errorf("Sweep = %+v, want the one healed that was held", swept)
 		}
 	})
@@ -67,7 +69,7 @@ func TestSweepOfMoreThanAPage(t *testing.T) {
 			_, _ = semel.Enqueue(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), semel.EnqueueOptions{})
 		}
 		for _, limit := range []int{1000, 20} {
-			attempts, err := p.Dequeue(t.Context(), op, limit)
+			attempts, err := adapter.Dequeue(t.Context(), p, op, limit)
 			if err != nil || len(attempts) != limit {
 				t.Fatalf("Dequeue = %d, %v", len(attempts), err)
 			}
@@ -77,14 +79,14 @@ func TestSweepOfMoreThanAPage(t *testing.T) {
 		}
 		pass(time.Minute)
 		for limit, want := range map[int]int{0: 0, -1: 0} {
-			if swept, err := p.Sweep(t.Context(), limit); swept.Requeued != want || err != nil {
+			if swept, err := admin.Sweep(t.Context(), p, limit); swept.Requeued != want || err != nil {
 				t.Errorf("Sweep(%d) = %+v, %v", limit, swept, err)
 			}
 		}
-		if swept, err := p.Sweep(t.Context(), 5); swept.Requeued != 5 || err != nil {
+		if swept, err := admin.Sweep(t.Context(), p, 5); swept.Requeued != 5 || err != nil {
 			t.Errorf("Sweep(5) = %+v, %v", swept, err)
 		}
-		if swept, err := p.Sweep(t.Context(), 5000); swept.Requeued != store.MaxLimit+15 || err != nil {
+		if swept, err := admin.Sweep(t.Context(), p, 5000); swept.Requeued != store.MaxLimit+15 || err != nil {
 			t.Errorf("Sweep(5000) = %+v, %v, want all", swept, err)
 		}
 	})
@@ -99,11 +101,11 @@ func TestSweepKeepsTheHistory(t *testing.T) {
 		work(t, p, op, fails(semel.NotCommitted(errBoom)))
 		pass(time.Minute)
 		crashAttempt(t, mem, op)
-		if swept, err := p.Sweep(t.Context(), 10); swept.Doubted != 1 || err != nil {
+		if swept, err := admin.Sweep(t.Context(), p, 10); swept.Doubted != 1 || err != nil {
 			t.Errorf("Sweep = %+v, %v, want one doubted", swept, err)
 		}
 		wantState(t, mem, call, store.InDoubt)
-		wantTries(t, progress(t, mem, call), semel.TryError, semel.TryCrash)
+		wantTries(t, progress(t, mem, call), admin.TryError, admin.TryCrash)
 	})
 }
 
@@ -121,7 +123,7 @@ func TestSweeper(t *testing.T) {
 		}
 		left := queued(t, p, op, "left")[0]
 		crashAttempt(t, mem, op)
-		s, err := semel.NewSweeper(p, semel.SweeperOptions{Batch: 7})
+		s, err := admin.NewSweeper(p, admin.SweeperOptions{Batch: 7})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,9 +163,9 @@ func TestSweeper(t *testing.T) {
 func TestSweeperErrorsNameTheField(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
-		_, err := semel.NewSweeper(p, semel.SweeperOptions{Every: -1})
+		_, err := admin.NewSweeper(p, admin.SweeperOptions{Every: -1})
 		wantField(t, err, "Every")
-		_, err = semel.NewSweeper(p, semel.SweeperOptions{Batch: -1})
+		_, err = admin.NewSweeper(p, admin.SweeperOptions{Batch: -1})
 		wantField(t, err, "Batch")
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -43,7 +44,7 @@ func TestRedeliveredCallIsNotQueued(t *testing.T) {
 		call := op.Call(me, "k", "the input")
 		_, err := semel.Enqueue(t.Context(), p.Engine, call, semel.EnqueueOptions{})
 		wantField(t, err, "Redelivered")
-		wantField(t, p.CheckWorker(op, true), "Redelivered")
+		wantField(t, adapter.CheckWorker(p, op, true), "Redelivered")
 		_, _, _ = semel.DoTx(t.Context(), p.Engine, call, func(context.Context, *memory.Tx) (string, error) {
 			return "", errors.New("not this time")
 		})

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 )
 
@@ -40,11 +42,11 @@ func taintedEnds(t *testing.T, policy semel.Policy, maxErrors int, err error, wa
 		pass(time.Hour)
 		attempts := dequeued(t, p, op, 1)
 		if err == nil {
-			_, cerr := p.Cancel(t.Context(), call.ID(), "not any more")
+			_, cerr := admin.Cancel(t.Context(), p, call.ID(), "not any more")
 			if cerr != nil {
 				t.Fatal(cerr)
 			}
-			p.RenewLeases(t.Context(), attempts)
+			adapter.RenewLeases(t.Context(), p, attempts)
 			err = semel.NotCommitted(context.Cause(attempts[0].Context()))
 		}
 		_, verdict := attempts[0].End(nil, err)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/store"
 )
 
@@ -21,7 +22,7 @@ func TestEachLeaseIsRenewedAtItsOwnInterval(t *testing.T) {
 			for _, beat := range beats {
 				op := plain("every-"+beat.String(), semel.OperationOptions[string]{Lease: 3 * beat, Heartbeat: beat})
 				for _, ends := range []bool{true, false} {
-					a, _, err := semel.Begin(t.Context(), p, op.Call(me, strconv.Itoa(n)+strconv.FormatBool(ends), "in"))
+					a, _, err := adapter.Begin(t.Context(), p, op.Call(me, strconv.Itoa(n)+strconv.FormatBool(ends), "in"))
 					if err != nil {
 						t.Fatalf("Begin: %v", err)
 					}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -90,15 +91,15 @@ func TestWritesWithinAnExclusiveTransaction(t *testing.T) {
 			return err
 		},
 		"Resolve": func(ctx context.Context) error {
-			_, err := p.Resolve(ctx, semel.Resolution{ID: id, To: store.Pending, Actor: "me", Reason: "r"})
+			_, err := admin.Resolve(ctx, p, admin.Resolution{ID: id, To: store.Pending, Actor: "me", Reason: "r"})
 			return err
 		},
 		"Redrive": func(ctx context.Context) error {
-			_, err := p.Redrive(ctx, semel.Redrive{ID: id, Actor: "me", Reason: "r"})
+			_, err := admin.Redrive(ctx, p, admin.RedriveRequest{ID: id, Actor: "me", Reason: "r"})
 			return err
 		},
-		"Reschedule": func(ctx context.Context) error { _, err := p.Reschedule(ctx, id, 0); return err },
-		"Cancel":     func(ctx context.Context) error { _, err := p.Cancel(ctx, id, "r"); return err },
+		"Reschedule": func(ctx context.Context) error { _, err := admin.Reschedule(ctx, p, id, 0); return err },
+		"Cancel":     func(ctx context.Context) error { _, err := admin.Cancel(ctx, p, id, "r"); return err },
 	}
 	doTx(t.Context(), p, plain("outer", semel.OperationOptions[string]{}).Call(me, "k", "in"), func(ctx context.Context, tx *memory.Tx) (string, error) {
 		for name, write := range writes {
@@ -110,12 +111,12 @@ func TestWritesWithinAnExclusiveTransaction(t *testing.T) {
 		if _, err := semel.EnqueueTx(ctx, p.Engine, tx, task.Call(me, "k", "in"), semel.EnqueueOptions{}); err != nil {
 			t.Errorf("EnqueueTx = %v, want success", err)
 		}
-		if _, _, err := p.Get(ctx, "task", me, "k"); err != nil {
+		if _, _, err := admin.Get(ctx, p, "task", me, "k"); err != nil {
 			t.Errorf("Get = %v, want success", err)
 		}
 		return "v", nil
 	}).want(t, "v", false)
-	if _, err := p.Cancel(t.Context(), id, "r"); errors.Is(err, semel.ErrInvalid) {
+	if _, err := admin.Cancel(t.Context(), p, id, "r"); errors.Is(err, semel.ErrInvalid) {
 		t.Errorf("Cancel outside of the transaction = %v", err)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -19,7 +21,7 @@ func TestUnrecordedOutcomeKeepsTheLease(t *testing.T) {
 		other := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
 		call := op.Call(me, "k", "in")
 		enqueue(t, p, mem, call, 0)
-		claimed, err := p.Dequeue(t.Context(), op, 1)
+		claimed, err := adapter.Dequeue(t.Context(), p, op, 1)
 		if err != nil || len(claimed) != 1 {
 			t.Fatalf("Dequeue = %v, %v, want one", claimed, err)
 		}
@@ -34,7 +36,7 @@ func TestUnrecordedOutcomeKeepsTheLease(t *testing.T) {
 		}
 		for range 10 {
 			pass(10 * time.Second)
-			if swept, err := other.Sweep(t.Context(), 10); swept != (semel.Swept{}) || err != nil {
+			if swept, err := admin.Sweep(t.Context(), other, 10); swept != (admin.Swept{}) || err != nil {
 				t.Errorf("Sweep = %+v, %v, want nothing freed", swept, err)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -17,7 +18,7 @@ func hangUpCall(t *testing.T) (context.Context, context.CancelFunc) {
 	t.Helper()
 	patience, hangUp := context.WithCancel(t.Context())
 	t.Cleanup(hangUp)
-	return semel.WithWaitContext(t.Context(), patience), hangUp
+	return adapter.WithWaitContext(t.Context(), patience), hangUp
 }
 
 // TestWaitContextLimitsOnlyTheWait: what an adapter keeps is as if it had been derived.
@@ -28,8 +29,8 @@ func TestWaitContextLimitsOnlyTheWait(t *testing.T) {
 	asker, hangUp := context.WithCancelCause(context.WithValue(t.Context(), key{}, "value"))
 	asker, stop := context.WithTimeout(context.WithValue(asker, number, "number"), time.Hour)
 	defer stop()
-	derived := semel.WithWaitContext(context.WithoutCancel(asker), asker)
-	kept := new(semel.WaitContext).Of(asker)
+	derived := adapter.WithWaitContext(context.WithoutCancel(asker), asker)
+	kept := new(adapter.WaitContext).Of(asker)
 	under, cancel := context.WithCancel(kept)
 	defer cancel()
 	hangUp(errors.New("hung up"))
@@ -42,7 +43,7 @@ func TestWaitContextLimitsOnlyTheWait(t *testing.T) {
 		}
 	}
 	p, _ := solo(t, semel.Options{})
-	if _, _, err := semel.Begin(kept, p, plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")); !errors.Is(err, context.Canceled) {
+	if _, _, err := adapter.Begin(kept, p, plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")); !errors.Is(err, context.Canceled) {
 		t.Errorf("Begin for one who has hung up = %v, want %v", err, context.Canceled)
 	}
 }

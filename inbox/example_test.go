@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/inbox"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -72,7 +73,7 @@ func ExampleHandleTx_poison() {
 	fmt.Println(r.Err)
 
 	mended = true
-	_, err = engine.Redrive(ctx, semel.Redrive{ID: r.ID, Actor: "ann", Reason: "we have a crane now"})
+	_, err = admin.Redrive(ctx, engine, admin.RedriveRequest{ID: r.ID, Actor: "ann", Reason: "we have a crane now"})
 	if err != nil {
 		panic(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/inbox"
 )
 
@@ -109,7 +110,7 @@ func poison[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 	if !ok || failure.Code != "exhausted" || !strings.Contains(failure.Message, errHandler.Error()) {
 		t.Errorf("the error is %v, want the handler's last error", last.Err)
 	}
-	var p semel.Progress
+	var p admin.Progress
 	if ok {
 		if err := json.Unmarshal(failure.Details, &p); err != nil || p.Errors != 3 || len(p.Tries) != 3 {
 			t.Errorf("the history is %+v, %v, want 3 errors", p, err)
@@ -233,7 +234,7 @@ func redriven[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 	}
 	got := deliver()
 	want(t, got, inbox.Result{Decision: inbox.Reject, Poisoned: true})
-	if _, err := e.Redrive(t.Context(), semel.Redrive{ID: got.ID, Actor: "ann", Reason: "mended"}); err != nil {
+	if _, err := admin.Redrive(t.Context(), e, admin.RedriveRequest{ID: got.ID, Actor: "ann", Reason: "mended"}); err != nil {
 		t.Fatal(err)
 	}
 	fail = nil

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/inbox"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -48,7 +50,7 @@ func (l *leasedInbox) crash(t *testing.T) {
 		t.Fatal(err)
 	}
 	dead := l.engine(t, semel.Options{})
-	a, _, err := semel.Begin(t.Context(), dead, c)
+	a, _, err := adapter.Begin(t.Context(), dead, c)
 	if err != nil || a == nil {
 		t.Fatalf("the crashing consumer did not get the message: %v", err)
 	}
@@ -67,7 +69,7 @@ func TestHoldLeavesItInDoubt(t *testing.T) {
 	got = l.deliver(t, nil)
 	want(t, got, inbox.Result{Decision: inbox.Reject, InDoubt: true})
 	wantErr(t, got, semel.ErrInDoubt)
-	_, err := l.e.Resolve(t.Context(), semel.Resolution{ID: got.ID, To: store.Pending, Actor: "ann", Reason: "the bank has no charge"})
+	_, err := admin.Resolve(t.Context(), l.e, admin.Resolution{ID: got.ID, To: store.Pending, Actor: "ann", Reason: "the bank has no charge"})
 	if err != nil {
 		t.Fatal(err)
 	}

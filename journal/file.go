@@ -10,16 +10,15 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/store"
 )
 
-// File is a [semel.Journal] in a file of JSON lines. Each write is synced to the
+// File is a [Journal] in a file of JSON lines. Each write is synced to the
 // disk. Only one process may use a file at a time.
 type File struct {
 	mu   sync.Mutex
 	path string
-	kept map[key]semel.JournalEntry
+	kept map[key]Entry
 	torn bool // the last line may be incomplete
 }
 
@@ -28,19 +27,19 @@ type key struct {
 	Token store.Token
 }
 
-func keyOf(e *semel.JournalEntry) key { return key{e.Record.ID, e.Record.Token} }
+func keyOf(e *Entry) key { return key{e.Record.ID, e.Record.Token} }
 
 // line is a stored entry, or the key of a dropped one.
 type line struct {
-	Keep *semel.JournalEntry `json:",omitempty"`
-	Drop *key                `json:",omitempty"`
+	Keep *Entry `json:",omitempty"`
+	Drop *key   `json:",omitempty"`
 }
 
 // Open opens the journal at path, or creates it, and rewrites it without
 // dropped entries. It ignores an incomplete last line, which a crash can leave; any
 // other damage is an error.
 func Open(path string) (*File, error) {
-	j := &File{path: path, kept: make(map[key]semel.JournalEntry)}
+	j := &File{path: path, kept: make(map[key]Entry)}
 	if err := j.read(); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read journal: %w", err)
 	}
@@ -114,10 +113,10 @@ func appendLine(path string, l line) error {
 	return errors.Join(werr, f.Sync(), f.Close())
 }
 
-// Keep implements [semel.Journal].
-func (j *File) Keep(e semel.JournalEntry) error { return j.write(line{Keep: &e}) }
+// Keep implements [Journal].
+func (j *File) Keep(e Entry) error { return j.write(line{Keep: &e}) }
 
-// Drop implements [semel.Journal].
+// Drop implements [Journal].
 func (j *File) Drop(id store.ID, token store.Token) error {
 	return j.write(line{Drop: &key{id, token}})
 }
@@ -140,11 +139,11 @@ func (j *File) write(l line) error {
 	return nil
 }
 
-// Entries implements [semel.Journal].
-func (j *File) Entries() ([]semel.JournalEntry, error) {
+// Entries implements [Journal].
+func (j *File) Entries() ([]Entry, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	entries := make([]semel.JournalEntry, 0, len(j.kept))
+	entries := make([]Entry, 0, len(j.kept))
 	for _, e := range j.kept {
 		entries = append(entries, e)
 	}

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-
-	"github.com/semelgo/semel"
 )
 
 // LineError is a line of a journal's file that cannot be read. Lines are
@@ -28,9 +26,9 @@ func (e *LineError) Unwrap() error { return e.Err }
 // Read returns the entries of the [File] at path, in the order in
 // which they were written, and the lines that cannot be read. It changes nothing,
 // so another process may be using the file.
-func Read(path string) (entries []semel.JournalEntry, damaged []*LineError, err error) {
+func Read(path string) (entries []Entry, damaged []*LineError, err error) {
 	var order []key
-	j := &File{kept: make(map[key]semel.JournalEntry)}
+	j := &File{kept: make(map[key]Entry)}
 	err = eachLine(path, func(l line, damage *LineError) error {
 		if damage != nil {
 			damaged = append(damaged, damage)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 )
 
 // Endpoint is an operation whose value is the outcome. The edge renders the value,
@@ -80,7 +81,7 @@ func Handle[In, T any](ep Endpoint[In, T], o Options) (http.Handler, error) {
 }
 
 func (ep Endpoint[In, T]) serve(s *settings, w http.ResponseWriter, r *http.Request) {
-	ctx := new(semel.WaitContext).Of(r.Context())
+	ctx := new(adapter.WaitContext).Of(r.Context())
 	admitted, err := s.validate(r)
 	if err != nil {
 		s.refuse(w, r, err)

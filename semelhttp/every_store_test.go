@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/migrate"
 	"github.com/semelgo/semel/semelhttp"
@@ -120,7 +121,7 @@ func newSetup[Tx any](t *testing.T, d domain[Tx]) *setup {
 		}
 	}
 	r.get = func(op, key string) store.Record {
-		record, _, err := engine.Get(context.WithoutCancel(t.Context()), op, semel.ScopeOf("ann"), key)
+		record, _, err := admin.Get(context.WithoutCancel(t.Context()), engine, op, semel.ScopeOf("ann"), key)
 		if err != nil {
 			t.Errorf("Get %s: %v", key, err)
 		}

@@ -1,12 +1,13 @@
 package semelhttp
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"slices"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 )
 
@@ -28,8 +29,8 @@ type exchange struct {
 	r       *http.Request
 	next    http.Handler
 	in      checkedRequest
-	input   Request           // of the call
-	waiting semel.WaitContext // ends when the client hangs up; a running operation does not
+	input   Request             // of the call
+	waiting adapter.WaitContext // ends when the client hangs up; a running operation does not
 
 	before http.Header // response headers before the handler ran; nil: there were none
 	run    *run        // the current run of the handler; nil: it was not run
@@ -209,14 +210,11 @@ func (x *exchange) endpoint() string {
 // at another endpoint. This is known only if that request has a stored response;
 // every other error is returned unchanged.
 func (x *exchange) otherEndpoint(err error) error {
-	engine, ok := x.engine.(interface {
-		Get(ctx context.Context, operation string, scope semel.Scope, key string) (store.Record, bool, error)
-	})
-	if !ok || !x.endpoints || !errors.Is(err, semel.ErrMismatch) {
+	if !x.endpoints || !errors.Is(err, semel.ErrMismatch) {
 		return err
 	}
-	record, _, gerr := engine.Get(x.r.Context(), x.op.Name(), x.in.scope, x.in.key)
-	stored := storedIn(&semel.Outcome{Record: record})
+	record, _, gerr := admin.Get(x.r.Context(), x.engine, x.op.Name(), x.in.scope, x.in.key)
+	stored := storedIn(&adapter.Outcome{Record: record})
 	if gerr != nil || stored == nil || stored.endpoint == "" || stored.endpoint == x.endpoint() {
 		return err
 	}
@@ -224,7 +222,7 @@ func (x *exchange) otherEndpoint(err error) error {
 }
 
 // storedIn returns the response that is stored in an outcome, or nil.
-func storedIn(out *semel.Outcome) *Response {
+func storedIn(out *adapter.Outcome) *Response {
 	if failure := out.Failure(); failure != nil {
 		return responseOf(failure)
 	}

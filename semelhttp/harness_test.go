@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
@@ -59,7 +60,7 @@ func newTestEngine(t *testing.T, o semel.Options) *testEngine {
 // record returns the current record of a key of ann's.
 func (b *testEngine) record(t *testing.T, op, key string) store.Record {
 	t.Helper()
-	r, _, err := b.Get(t.Context(), op, semel.ScopeOf("ann"), key)
+	r, _, err := admin.Get(t.Context(), b, op, semel.ScopeOf("ann"), key)
 	if err != nil {
 		t.Fatalf("Get %s: %v", key, err)
 	}
@@ -190,7 +191,7 @@ func define(name string, o semel.OperationOptions[semelhttp.Request]) *semel.Ope
 // purge removes the records whose retention is over.
 func (b *testEngine) purge(t *testing.T) {
 	t.Helper()
-	if _, err := b.Purge(t.Context(), 100); err != nil {
+	if _, err := admin.Purge(t.Context(), b, 100); err != nil {
 		t.Fatalf("Purge: %v", err)
 	}
 }

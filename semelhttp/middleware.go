@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 )
 
 // Middleware returns middleware that claims the key, commits the claim, and then runs
@@ -60,7 +61,7 @@ func Middleware(e semel.Runner, op *semel.Operation[Request], o Options) (func(h
 	}
 	m.cache = newResponseCache(e)
 	m.serve = func(x *exchange, call semel.Call) {
-		a, out, err := semel.Begin(x.waiting.Of(x.r.Context()), e, call)
+		a, out, err := adapter.Begin(x.waiting.Of(x.r.Context()), e, call)
 		if a != nil {
 			out, err = x.attempt(a)
 		}
@@ -81,7 +82,7 @@ func Middleware(e semel.Runner, op *semel.Operation[Request], o Options) (func(h
 
 // attempt runs the handler as one attempt. A nil outcome means that the handler's
 // response is the outcome, and not that of another attempt or of a probe.
-func (x *exchange) attempt(a *semel.Attempt) (*semel.Outcome, error) {
+func (x *exchange) attempt(a *semel.Attempt) (*adapter.Outcome, error) {
 	defer a.Abandon()
 	o := x.newRun()
 	a.AdaptWith(o)

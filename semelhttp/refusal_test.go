@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 )
@@ -111,7 +112,7 @@ func TestDetailsOfAnotherProgram(t *testing.T) {
 		b := newTestEngine(t, semel.Options{})
 		srv := b.leasedServer(t, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
 		_ = testRequest{}.do(t, srv)
-		_, err := b.Resolve(t.Context(), semel.Resolution{
+		_, err := admin.Resolve(t.Context(), b, admin.Resolution{
 			ID: b.record(t, "op", "k1").ID, To: store.Failed, Actor: "eve", Reason: "looked",
 			Failure: &semel.Failure{Code: row.code, Message: "lost", Details: json.RawMessage(row.details)},
 		})

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 // says whether a cached outcome is still valid; without semel.Options.CacheBytes
 // nothing is cached.
 type responseCache struct {
-	cached func(*semel.Outcome) *semel.CachedOutcome // of the engine; nil: there is none
+	engine semel.Runner
 	seed   maphash.Seed
 	slots  [cacheSlots]atomic.Pointer[cachedResponse] // a later entry replaces an earlier one
 }
@@ -32,18 +33,12 @@ type cachedResponse struct {
 	scope    semel.Scope
 	key      string
 	input    Request
-	outcome  *semel.CachedOutcome
+	outcome  *adapter.CachedOutcome
 	response Response
 }
 
 func newResponseCache(e semel.Runner) *responseCache {
-	c := &responseCache{seed: maphash.MakeSeed()}
-	if engine, ok := e.(interface {
-		Cached(out *semel.Outcome) *semel.CachedOutcome
-	}); ok {
-		c.cached = engine.Cached
-	}
-	return c
+	return &responseCache{engine: e, seed: maphash.MakeSeed()}
 }
 
 // slot returns the slot of a key. All scopes share it.
@@ -62,11 +57,8 @@ func (c *responseCache) find(ctx context.Context, in *checkedRequest, input *Req
 
 // put caches the stored response to a request whose handler was not run: it could have
 // changed the request.
-func (c *responseCache) put(in *checkedRequest, input Request, out *semel.Outcome, response Response) {
-	if c.cached == nil {
-		return
-	}
-	if outcome := c.cached(out); outcome != nil {
+func (c *responseCache) put(in *checkedRequest, input Request, out *adapter.Outcome, response Response) {
+	if outcome := adapter.Cached(c.engine, out); outcome != nil {
 		input.Body = slices.Clone(in.body)
 		c.slot(in.key).Store(&cachedResponse{in.scope, in.key, input, outcome, response})
 	}

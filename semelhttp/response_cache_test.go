@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
@@ -208,7 +209,7 @@ func TestCacheExpires(t *testing.T) {
 			}
 		}
 		wait(time.Minute)
-		if gone, err := engines[1].Purge(t.Context(), 10); gone != 1 || err != nil {
+		if gone, err := admin.Purge(t.Context(), engines[1], 10); gone != 1 || err != nil {
 			t.Fatalf("Purge: %d, %v", gone, err)
 		}
 		if got := send(); got != "run 2" {

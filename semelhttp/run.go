@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 )
 
 var (
@@ -161,7 +162,7 @@ func (o *run) result() any {
 		r := o.responseTo(refusal(failureOf(o.own.Status, nil)))
 		return r.encode(keptNames(nil, r.Header, o.ReplayHeaders), o.endpoint)
 	default:
-		return semel.Tombstone(o.unstored)
+		return adapter.Tombstone(o.unstored)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
@@ -101,7 +102,7 @@ func TestUnknown(t *testing.T) {
 
 	stands := b.record(t, "op", "k1")
 	response := semelhttp.Response{Status: 201, Header: http.Header{"Location": {"/ops/7"}}, Body: []byte("found")}
-	_, err := b.Resolve(t.Context(), semel.Resolution{
+	_, err := admin.Resolve(t.Context(), b, admin.Resolution{
 		ID: stands.ID, To: store.Succeeded, Result: response.Raw(), Actor: "eve", Reason: "it is there",
 	})
 	if err != nil {
@@ -117,13 +118,13 @@ func TestUnknown(t *testing.T) {
 func TestResolvedByAnOperator(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		to     semel.Resolution
+		to     admin.Resolution
 		status int
 		code   string
 	}{
-		"a value": {semel.Resolution{To: store.Succeeded, Result: map[string]int{"id": 7}}, http.StatusConflict, "result_unavailable"},
+		"a value": {admin.Resolution{To: store.Succeeded, Result: map[string]int{"id": 7}}, http.StatusConflict, "result_unavailable"},
 		"failed": {
-			semel.Resolution{To: store.Failed, Failure: &semel.Failure{Code: "lost", Message: "the parcel is lost"}},
+			admin.Resolution{To: store.Failed, Failure: &semel.Failure{Code: "lost", Message: "the parcel is lost"}},
 			http.StatusUnprocessableEntity, "lost",
 		},
 	} {
@@ -131,7 +132,7 @@ func TestResolvedByAnOperator(t *testing.T) {
 		srv := b.leasedServer(t, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
 		_ = testRequest{}.do(t, srv)
 		c.to.ID, c.to.Actor, c.to.Reason = b.record(t, "op", "k1").ID, "eve", "looked"
-		if _, err := b.Resolve(t.Context(), c.to); err != nil {
+		if _, err := admin.Resolve(t.Context(), b, c.to); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		got := testRequest{}.do(t, srv)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 )
 
 // fullBatch is the number of claimed tasks that suggests more are waiting. It
@@ -103,7 +104,7 @@ func (p *untypedWorker) leastBusy(shares []int) (least int, found bool) {
 // the tasks are released without a run.
 func (p *untypedWorker) claim(ctx, runCtx context.Context, k *kind, n int) error {
 	attemptsCtx, cancel := context.WithCancelCause(runCtx)
-	attempts, err := p.core.Dequeue(attemptsCtx, k.op, n)
+	attempts, err := adapter.Dequeue(attemptsCtx, p.core, k.op, n)
 	stopped := ctx.Err() != nil
 	if stopped || len(attempts) == 0 {
 		cancel(ErrStopped)
@@ -121,7 +122,7 @@ func (p *untypedWorker) claim(ctx, runCtx context.Context, k *kind, n int) error
 	for _, a := range attempts {
 		r := &run{kind: k, batch: b, attempt: a} // a separate allocation, so that r is freed when its function has ended
 		if stopped {
-			p.goroutines.submit(func() { p.release(r) }) //nolint:contextcheck // an attempt has its own context
+			p.goroutines.submit(func() { p.release(r) })
 			continue
 		}
 		p.goroutines.submit(func() { p.runTask(r) }) //nolint:contextcheck // an attempt has its own context

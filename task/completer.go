@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 )
 
 // completer completes successful attempts in batches. While one Swap is
@@ -13,7 +14,7 @@ import (
 // attempt never waits for others to join its batch, and no goroutine waits for
 // the Swap's answer.
 type completer struct {
-	core       *semel.Core
+	core       semel.Runner
 	ctx        context.Context //nolint:containedctx // the worker's context: a batch belongs to no single attempt
 	goroutines *goroutinePool
 	freeSlots  func(ended ...*run)
@@ -26,7 +27,7 @@ type completer struct {
 // add queues the success of r with the result v. The slot of r is freed when
 // the store has confirmed the completion.
 func (c *completer) add(r *run, v any) {
-	r.completion = semel.Completion{Attempt: r.attempt, Value: v}
+	r.completion = adapter.Completion{Attempt: r.attempt, Value: v}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.waiting = append(c.waiting, r)
@@ -42,7 +43,7 @@ func (c *completer) flush() {
 	runs := c.waiting
 	c.waiting = nil
 	c.mu.Unlock()
-	ends := make([]*semel.Completion, len(runs))
+	ends := make([]*adapter.Completion, len(runs))
 	for i, r := range runs {
 		ends[i] = &r.completion
 	}
@@ -51,12 +52,12 @@ func (c *completer) flush() {
 		_ = recover()
 		c.settle(runs, remaining)
 	}()
-	remaining = c.core.CompleteMany(c.ctx, ends)
+	remaining = adapter.CompleteMany(c.ctx, c.core, ends)
 }
 
 // settle frees the slots of the completed attempts, completes the remaining
 // ones one by one, and starts the next flush if further attempts are waiting.
-func (c *completer) settle(runs []*run, remaining []*semel.Completion) {
+func (c *completer) settle(runs []*run, remaining []*adapter.Completion) {
 	if len(remaining) > 0 {
 		runs = slices.DeleteFunc(runs, func(r *run) bool {
 			left := slices.Contains(remaining, &r.completion)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -35,7 +36,7 @@ func runTogether(t *testing.T, n int) (*rig, []semel.Call) {
 // wantResult fails the test unless c succeeded with v.
 func (r *rig) wantResult(c semel.Call, v int) {
 	r.t.Helper()
-	out := semel.Outcome{Record: r.wantState(c, store.Succeeded)}
+	out := adapter.Outcome{Record: r.wantState(c, store.Succeeded)}
 	var got int
 	if err := out.Decode(&got); got != v || err != nil {
 		r.t.Errorf("the result is %d, %v; want %d", got, err, v)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -28,7 +29,7 @@ func (r *rig) crash(c semel.Call) {
 func (r *rig) sweepAfterCrash() {
 	r.t.Helper()
 	sleep(lease)
-	if swept, err := r.Sweep(r.t.Context(), 10); swept.Requeued+swept.Doubted != 1 || err != nil {
+	if swept, err := admin.Sweep(r.t.Context(), r, 10); swept.Requeued+swept.Doubted != 1 || err != nil {
 		r.t.Fatalf("Sweep = %+v, %v, want one requeued", swept, err)
 	}
 }
@@ -131,7 +132,7 @@ func TestTooManyCrashesMakeADeadLetter(t *testing.T) {
 				defer r.start()()
 				sleep(time.Minute)
 				r.wantState(call, tt.want)
-				var p semel.Progress
+				var p admin.Progress
 				if tt.want == store.Failed {
 					p = r.history(call, "exhausted")
 				} else {
@@ -139,7 +140,7 @@ func TestTooManyCrashesMakeADeadLetter(t *testing.T) {
 				}
 				crashes := 0
 				for _, try := range p.Tries {
-					if try.Kind == semel.TryCrash {
+					if try.Kind == admin.TryCrash {
 						crashes++
 					}
 				}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/task"
@@ -198,27 +200,27 @@ func ExampleWorker_deadLetter() {
 		return
 	}
 
-	letters, err := engine.List(ctx, store.Query{State: store.Failed, Operation: "charge", Limit: 10})
+	letters, err := admin.List(ctx, engine, store.Query{State: store.Failed, Operation: "charge", Limit: 10})
 	if err != nil || len(letters) != 1 {
 		fmt.Println(len(letters), err)
 		return
 	}
-	failure := (&semel.Outcome{Record: letters[0]}).Failure()
+	failure := (&adapter.Outcome{Record: letters[0]}).Failure()
 	fmt.Println(failure)
-	var history semel.Progress
+	var history admin.Progress
 	_ = json.Unmarshal(failure.Details, &history)
 	for _, try := range history.Tries {
 		fmt.Println(try.Attempt, try.Kind, try.Error)
 	}
 
 	broken = false
-	_, err = engine.Redrive(ctx, semel.Redrive{ID: letters[0].ID, Actor: "ann", Reason: "the bank is open"})
+	_, err = admin.Redrive(ctx, engine, admin.RedriveRequest{ID: letters[0].ID, Actor: "ann", Reason: "the bank is open"})
 	fmt.Println("redriven", err)
 	if err := work(); err != nil {
 		fmt.Println(err)
 		return
 	}
-	record, _, err := engine.Get(ctx, "charge", semel.Shared(), "bill-7")
+	record, _, err := admin.Get(ctx, engine, "charge", semel.Shared(), "bill-7")
 	fmt.Println(record.State, err)
 	// Output:
 	// exhausted: the last error: the bank is closed

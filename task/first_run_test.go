@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/task"
@@ -65,7 +66,7 @@ func TestCatchUpGoesBackToTheFirstRun(t *testing.T) {
 			}
 		}
 		sleep(50 * 24 * time.Hour)
-		if _, err := r.Purge(t.Context(), 1000); err != nil {
+		if _, err := admin.Purge(t.Context(), r, 1000); err != nil {
 			t.Fatalf("Purge: %v", err)
 		}
 		now := time.Now().Truncate(time.Hour)

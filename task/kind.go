@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 )
 
 // kind is one operation and the function that runs its tasks.
 type kind struct {
 	op      semel.Declared
 	name    string
-	times   semel.Times
+	times   adapter.Times
 	limit   int // maximum number of tasks that run at a time
 	timeout time.Duration
 	inTx    bool // the function itself ends the attempt, in its transaction
@@ -29,7 +30,7 @@ func (p *untypedWorker) addHandler(op semel.Declared, name string, o HandlerOpti
 	if err := o.valid(); err != nil {
 		return err
 	}
-	if err := p.core.CheckWorker(op, inTx); err != nil {
+	if err := adapter.CheckWorker(p.core, op, inTx); err != nil {
 		return fmt.Errorf("handle %s: %w", name, err)
 	}
 	limit := p.options.Slots
@@ -47,14 +48,14 @@ func (p *untypedWorker) addHandler(op semel.Declared, name string, o HandlerOpti
 		}
 	}
 	p.kinds = append(p.kinds, &kind{
-		op: op, name: name, times: p.core.Times(op), limit: limit, timeout: o.Timeout, inTx: inTx, run: run,
+		op: op, name: name, times: adapter.TimesOf(p.core, op), limit: limit, timeout: o.Timeout, inTx: inTx, run: run,
 	})
 	return nil
 }
 
 // shortest returns the smallest of the durations that get selects from the
 // kinds.
-func (p *untypedWorker) shortest(get func(semel.Times) time.Duration) time.Duration {
+func (p *untypedWorker) shortest(get func(adapter.Times) time.Duration) time.Duration {
 	least := get(p.kinds[0].times)
 	for _, k := range p.kinds[1:] {
 		least = min(least, get(k.times))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -198,7 +199,7 @@ func TestZombieChangesNothing(t *testing.T) {
 		defer other.start()()
 		sleep(20 * time.Minute)
 		stop()
-		out := semel.Outcome{Record: r.wantState(call, store.Succeeded)}
+		out := adapter.Outcome{Record: r.wantState(call, store.Succeeded)}
 		var got string
 		if err := out.Decode(&got); got != "alive" || err != nil {
 			t.Errorf("the result is %q, %v; want that of the second attempt", got, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
@@ -216,7 +217,7 @@ func TestLockedRowDoesNotDelayTheBatchOnPostgres(t *testing.T) {
 		t.Fatalf("hold the row: %v", err)
 	}
 	for _, r := range waitAllEnded(t, newPostgresStore(t, pool), "op", int64(len(calls))) {
-		out := semel.Outcome{Record: r}
+		out := adapter.Outcome{Record: r}
 		var n int
 		if err := out.Decode(&n); err != nil || fmt.Sprint(n) != r.Key {
 			t.Errorf("task %s has the result %d, %v", r.Key, n, err)

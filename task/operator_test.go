@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/task"
@@ -24,11 +26,11 @@ func TestCancelPending(t *testing.T) {
 		r.enqueue(call, semel.EnqueueOptions{Delay: time.Hour})
 		defer r.start()()
 		sleep(time.Minute)
-		if _, err := r.Cancel(t.Context(), call.ID(), "not wanted any more"); err != nil {
+		if _, err := admin.Cancel(t.Context(), r, call.ID(), "not wanted any more"); err != nil {
 			t.Errorf("Cancel: %v", err)
 		}
 		sleep(2 * time.Hour)
-		out := semel.Outcome{Record: r.wantState(call, store.Failed)}
+		out := adapter.Outcome{Record: r.wantState(call, store.Failed)}
 		if f := out.Failure(); f.Code != "cancelled" || f.Message != "not wanted any more" {
 			t.Errorf("the failure is %+v, want the reason", f)
 		}
@@ -72,7 +74,7 @@ func TestCancelRunning(t *testing.T) {
 				r.enqueue(call)
 				defer r.start()()
 				sleep(time.Minute)
-				if _, err := r.Cancel(t.Context(), call.ID(), "not wanted any more"); err != nil {
+				if _, err := admin.Cancel(t.Context(), r, call.ID(), "not wanted any more"); err != nil {
 					t.Errorf("Cancel: %v", err)
 				}
 				sleep(time.Minute)
@@ -105,13 +107,13 @@ func TestRedriveDeadLetter(t *testing.T) {
 		defer r.start()()
 		sleep(time.Minute)
 		r.history(call, "exhausted")
-		redrive := semel.Redrive{ID: call.ID(), Actor: "ann", Reason: "mended"}
-		if _, err := r.Redrive(t.Context(), redrive); err != nil {
+		redrive := admin.RedriveRequest{ID: call.ID(), Actor: "ann", Reason: "mended"}
+		if _, err := admin.Redrive(t.Context(), r, redrive); err != nil {
 			t.Errorf("Redrive: %v", err)
 		}
 		sleep(time.Minute)
 		r.wantResult(call, 5)
-		if _, err := r.Redrive(t.Context(), redrive); !errors.Is(err, semel.ErrNotFailed) {
+		if _, err := admin.Redrive(t.Context(), r, redrive); !errors.Is(err, admin.ErrNotFailed) {
 			t.Errorf("Redrive of a succeeded task = %v, want ErrNotFailed", err)
 		}
 	})

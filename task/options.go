@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 )
 
 // Options configure a [Worker]. The zero value is valid.
@@ -22,7 +23,7 @@ type Options struct {
 	// Sweeper configures how the worker requeues the tasks of dead workers and
 	// purges records past their retention. If its Every is zero, it is a third
 	// of the shortest lease of the worker's operations.
-	Sweeper semel.SweeperOptions
+	Sweeper admin.SweeperOptions
 	// NoSweeper switches the sweeper off. Correctness does not depend on the
 	// sweeper, but the tasks of a dead worker wait until another process
 	// sweeps.

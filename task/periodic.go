@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/store"
 )
 
@@ -101,10 +102,10 @@ func NewPeriodic[In, Tx any](e *semel.Engine[Tx], o PeriodicOptions[In]) (*Perio
 		return nil, err
 	}
 	o.setDefaults()
-	if err := e.CheckWorker(o.Operation, false); err != nil {
+	if err := adapter.CheckWorker(e, o.Operation, false); err != nil {
 		return nil, err
 	}
-	p := &Periodic[In]{runner: e, retention: e.Times(o.Operation).Retention, options: o}
+	p := &Periodic[In]{runner: e, retention: adapter.TimesOf(e, o.Operation).Retention, options: o}
 	if forgotten := o.CatchUp + o.Skew; p.retention <= forgotten {
 		return nil, invalid("Retention", "of "+o.Operation.Name()+" must be longer than CatchUp and Skew together, "+
 			forgotten.String()+"; it is "+p.retention.String())

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -36,14 +38,14 @@ func runFailing(t *testing.T, o semel.OperationOptions[input], fn func(ctx conte
 }
 
 // history returns the progress that a dead letter keeps.
-func (r *rig) history(c semel.Call, code string) semel.Progress {
+func (r *rig) history(c semel.Call, code string) admin.Progress {
 	r.t.Helper()
-	out := semel.Outcome{Record: r.wantState(c, store.Failed)}
+	out := adapter.Outcome{Record: r.wantState(c, store.Failed)}
 	f := out.Failure()
 	if f == nil || f.Code != code {
 		r.t.Fatalf("the failure is %+v, want the code %q", f, code)
 	}
-	var p semel.Progress
+	var p admin.Progress
 	if err := json.Unmarshal(f.Details, &p); err != nil {
 		r.t.Errorf("the details %s: %v", f.Details, err)
 	}
@@ -59,7 +61,7 @@ func TestDeadLetterKeepsItsHistory(t *testing.T) {
 			t.Errorf("attempts %v ran, want three", ran)
 		}
 		p := r.history(call, "exhausted")
-		if p.Errors != 3 || len(p.Tries) != 3 || p.Tries[2].Error != "boom" || p.Tries[2].Kind != semel.TryError {
+		if p.Errors != 3 || len(p.Tries) != 3 || p.Tries[2].Error != "boom" || p.Tries[2].Kind != admin.TryError {
 			t.Errorf("the history is %+v, want three errors", p)
 		}
 	})
@@ -100,7 +102,7 @@ func TestFinalErrorIsNotRetried(t *testing.T) {
 		if len(ran) != 1 {
 			t.Errorf("attempts %v ran, want one", ran)
 		}
-		out := semel.Outcome{Record: r.wantState(call, store.Failed)}
+		out := adapter.Outcome{Record: r.wantState(call, store.Failed)}
 		if f := out.Failure(); f.Code != "no such user" {
 			t.Errorf("the failure is %+v, want the function's own", f)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -186,9 +187,9 @@ func (r *rig) wantState(c semel.Call, want store.State) store.Record {
 }
 
 // progress returns the progress in the record of c.
-func (r *rig) progress(c semel.Call) semel.Progress {
+func (r *rig) progress(c semel.Call) admin.Progress {
 	r.t.Helper()
-	p, ok := semel.ProgressOf(r.record(c))
+	p, ok := admin.ProgressOf(r.record(c))
 	if !ok {
 		r.t.Errorf("the record %v has no progress", r.record(c).State)
 	}

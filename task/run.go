@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 )
 
 // PanicError is the error of a function that panicked. The Observer receives
@@ -24,7 +25,7 @@ type run struct {
 	kind       *kind
 	batch      *batch
 	attempt    *semel.Attempt
-	completion semel.Completion // set when the function has succeeded
+	completion adapter.Completion // set when the function has succeeded
 }
 
 // runTask runs the function of an attempt and ends the attempt. The engine
@@ -83,7 +84,7 @@ func abandon(a *semel.Attempt, succeeded *bool) {
 // unchanged; the engine decides what to store for it.
 func encodeResult(v any) any {
 	switch v.(type) {
-	case semel.Raw, semel.Tombstone:
+	case semel.Raw, adapter.Tombstone:
 		return v
 	}
 	text, err := json.Marshal(v)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/task"
@@ -174,7 +175,7 @@ func TestTaskRunsWhenDue(t *testing.T) {
 		r.enqueue(sooner, semel.EnqueueOptions{Delay: 24 * time.Hour})
 		defer r.start()()
 		sleep(30 * time.Minute)
-		if _, err := r.Reschedule(t.Context(), sooner.ID(), 150*time.Minute); err != nil {
+		if _, err := admin.Reschedule(t.Context(), r, sooner.ID(), 150*time.Minute); err != nil {
 			t.Errorf("Reschedule: %v", err)
 		}
 		sleep(4 * time.Hour)

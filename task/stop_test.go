@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/store/storetest"
@@ -89,7 +90,7 @@ func TestStopWaitsNoLongerThanDrain(t *testing.T) {
 				if got := r.wantState(call, store.Pending); got.Due > 0 {
 					t.Errorf("due in %v, want at once", got.Due)
 				}
-				if p := r.progress(call); p.Errors != 0 || p.Tries[0].Kind != semel.TryInterrupted {
+				if p := r.progress(call); p.Errors != 0 || p.Tries[0].Kind != admin.TryInterrupted {
 					t.Errorf("progress %+v, want an interruption that does not count", p)
 				}
 			})

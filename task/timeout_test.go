@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
@@ -43,8 +44,8 @@ func TestBrokenTransactionsAreRetriedWithALimit(t *testing.T) {
 			}
 			p.start(t)
 			realtest.Poll(t, "the task to become a dead letter", func() bool {
-				r, _, err := p.Get(t.Context(), "op", me, "k")
-				progress, _ := semel.ProgressOf(r)
+				r, _, err := admin.Get(t.Context(), p, "op", me, "k")
+				progress, _ := admin.ProgressOf(r)
 				return err == nil && r.State == store.Failed && progress.Errors == 2
 			})
 		})

@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/admin"
 )
 
 // untypedWorker is the part of a Worker that does not depend on the type of its
 // transactions.
 type untypedWorker struct {
-	core       *semel.Core
+	core       semel.Runner
 	options    Options
 	completer  *completer     // of the current Run
 	goroutines *goroutinePool // of the current Run
@@ -26,7 +28,7 @@ type untypedWorker struct {
 	attempts map[*semel.Attempt]struct{}
 }
 
-func newUntypedWorker(c *semel.Core, o Options) *untypedWorker {
+func newUntypedWorker(c semel.Runner, o Options) *untypedWorker {
 	return &untypedWorker{
 		core: c, options: o,
 		wakeups: make(chan struct{}, 1), freed: make(chan struct{}, 1),
@@ -85,12 +87,12 @@ func (p *untypedWorker) markStopped() {
 	p.running = false
 }
 
-func (p *untypedWorker) sweeper() (*semel.Sweeper, error) {
+func (p *untypedWorker) sweeper() (*admin.Sweeper, error) {
 	o := p.options.Sweeper
 	if o.Every == 0 {
-		o.Every = p.shortest(func(t semel.Times) time.Duration { return t.Lease }) / 3
+		o.Every = p.shortest(func(t adapter.Times) time.Duration { return t.Lease }) / 3
 	}
-	return semel.NewSweeper(p.core, o)
+	return admin.NewSweeper(p.core, o)
 }
 
 // drain waits for the in-flight attempts. After Options.Drain it cancels their
@@ -114,7 +116,7 @@ func (p *untypedWorker) drain(cancelRuns context.CancelCauseFunc) {
 // heartbeatLoop renews the leases of all running attempts, at the shortest
 // heartbeat interval of the kinds.
 func (p *untypedWorker) heartbeatLoop(ctx context.Context) {
-	ticks := time.NewTicker(p.shortest(func(t semel.Times) time.Duration { return t.Heartbeat }))
+	ticks := time.NewTicker(p.shortest(func(t adapter.Times) time.Duration { return t.Heartbeat }))
 	defer ticks.Stop()
 	for {
 		select {
@@ -133,5 +135,5 @@ func (p *untypedWorker) renewLeases(ctx context.Context) {
 		attempts = append(attempts, a)
 	}
 	p.mu.Unlock()
-	p.core.RenewLeases(ctx, attempts)
+	adapter.RenewLeases(ctx, p.core, attempts)
 }

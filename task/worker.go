@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 )
 
 // Worker runs the queued calls of its operations and stores their outcomes.
@@ -34,7 +35,7 @@ func New[Tx any](e *semel.Engine[Tx], o Options) (*Worker[Tx], error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, err
 	}
-	if _, err := semel.NewSweeper(e, o.Sweeper); err != nil {
+	if _, err := admin.NewSweeper(e, o.Sweeper); err != nil {
 		return nil, err
 	}
 	return &Worker[Tx]{engine: e, untyped: newUntypedWorker(e.Core, o)}, nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/task"
@@ -118,7 +119,7 @@ func TestInvalidHandlersAreRefused(t *testing.T) {
 		"Slots":        {"Slots", func(r *rig) error { _, err := task.New(r.Engine, task.Options{Slots: -1}); return err }},
 		"Poll":         {"Poll", func(r *rig) error { _, err := task.New(r.Engine, task.Options{Poll: -1}); return err }},
 		"Sweeper": {"Every", func(r *rig) error {
-			_, err := task.New(r.Engine, task.Options{Sweeper: semel.SweeperOptions{Every: -1}})
+			_, err := task.New(r.Engine, task.Options{Sweeper: admin.SweeperOptions{Every: -1}})
 			return err
 		}},
 		"engine": {"engine", func(*rig) error { _, err := task.New[*memory.Tx](nil, task.Options{}); return err }},

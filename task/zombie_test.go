@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
@@ -76,7 +77,7 @@ func TestZombiesOnPostgres(t *testing.T) {
 		}
 		cuts[i].BlackHole(true)
 		realtest.Poll(t, "its lease to run out", func() bool {
-			swept, err := processes[2].Sweep(t.Context(), 10)
+			swept, err := admin.Sweep(t.Context(), processes[2], 10)
 			if err != nil {
 				t.Errorf("Sweep: %v", err)
 			}
@@ -94,7 +95,7 @@ func TestZombiesOnPostgres(t *testing.T) {
 			t.Errorf("attempt %d left the effects %v", i+1, got)
 		}
 	}
-	if r, _, err := processes[2].Get(t.Context(), "op", me, "k"); err != nil || r.State != store.InProgress || r.Attempt != last {
+	if r, _, err := admin.Get(t.Context(), processes[2], "op", me, "k"); err != nil || r.State != store.InProgress || r.Attempt != last {
 		t.Errorf("the record is %v of attempt %d, %v; want attempt %d to run", r.State, r.Attempt, err, last)
 	}
 	close(zombies[2].resume)

@@ -14,7 +14,7 @@ const outcomeDeadLetter = 'd'
 // the message. It is Failed, or InDoubt under a policy that allows another attempt.
 // The record itself says so, in the first byte of its outcome, "d"; the operation's
 // definition is not needed. Dead letters are kept for [Retry].DeadLetterRetention,
-// and [Core.Redrive] accepts them.
+// and [Redrive] accepts them.
 func IsDeadLetter(r store.Record) bool {
 	return (r.State == store.Failed || r.State == store.InDoubt) && len(r.Outcome) > 0 && r.Outcome[0] == outcomeDeadLetter
 }

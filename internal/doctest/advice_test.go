@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -63,7 +65,7 @@ func (s *shop) inDoubt(call semel.Call) {
 }
 
 func (s *shop) resolve(call semel.Call, to store.State) {
-	must(s.engine.Resolve(s.t.Context(), semel.Resolution{ID: call.ID(), To: to, Actor: "ann", Reason: "looked"}))
+	must(admin.Resolve(s.t.Context(), s.engine, admin.Resolution{ID: call.ID(), To: to, Actor: "ann", Reason: "looked"}))
 }
 
 // The advice of a row: retry with the same key, use a new key, or neither.
@@ -92,7 +94,7 @@ func TestAdviceOfErrors(t *testing.T) {
 		advice  int
 	}{
 		"ErrInProgress": {call: call, want: semel.ErrInProgress, waits: true, advice: sameKey, prepare: func(s *shop) func() {
-			a, _, err := semel.Begin(s.t.Context(), s.engine, call)
+			a, _, err := adapter.Begin(s.t.Context(), s.engine, call)
 			must(a, err)
 			return func() { must(a.End("done", nil)) }
 		}},

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/migrate"
 	"github.com/semelgo/semel/semeltest/pin"
 	"github.com/semelgo/semel/store"
@@ -86,11 +87,11 @@ func welcoming(ctx context.Context, engine *semel.Engine[*sql.Tx], greet func(co
 }
 
 func redriving(ctx context.Context, engine *semel.Engine[*sql.Tx]) error {
-	for r, err := range engine.DeadLetters(ctx, "send_mail") {
+	for r, err := range admin.DeadLetters(ctx, engine, "send_mail") {
 		if err != nil {
 			return err
 		}
-		_, err = engine.Redrive(ctx, semel.Redrive{ID: r.ID, Actor: "ann", Reason: "the mail server is back"})
+		_, err = admin.Redrive(ctx, engine, admin.RedriveRequest{ID: r.ID, Actor: "ann", Reason: "the mail server is back"})
 		if err != nil {
 			return err
 		}
@@ -131,7 +132,7 @@ func TestTaskFragmentsOfDocsRun(t *testing.T) {
 	if err := redriving(t.Context(), engine); err != nil {
 		t.Errorf("redriving: %v", err)
 	}
-	if r, _, err := engine.Get(t.Context(), "send_mail", semel.Shared(), "7"); r.State != store.Pending || err != nil {
+	if r, _, err := admin.Get(t.Context(), engine, "send_mail", semel.Shared(), "7"); r.State != store.Pending || err != nil {
 		t.Errorf("the dead letter is %v after its redrive (%v), want Pending", r.State, err)
 	}
 }

@@ -21,7 +21,7 @@ import (
 var published = map[string]string{
 	"semel": ".", "store": "store", "memory": "store/memory", "sqlite": "store/sqlite", "postgres": "store/postgres",
 	"migrate": "migrate", "journal": "journal", "task": "task", "inbox": "inbox", "semelhttp": "semelhttp",
-	"client": "semelhttp/client", "event": "event",
+	"client": "semelhttp/client", "event": "event", "admin": "admin", "adapter": "adapter",
 	"semelwatermill": "semelwatermill", "storetest": "store/storetest", "pin": "semeltest/pin",
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/semelhttp"
 )
 
@@ -110,7 +111,7 @@ func serveOrders(t *testing.T, program, serve string) {
 func TestQuickstartShowsErrInProgress(t *testing.T) {
 	s := openShop(t)
 	call := semel.Define("order", semel.OperationOptions[string]{}).Call(semel.Shared(), "k", "book")
-	attempt, _, err := semel.Begin(t.Context(), s.engine, call)
+	attempt, _, err := adapter.Begin(t.Context(), s.engine, call)
 	must(attempt, err)
 	text := s.do(call, nil).Error()
 	must(attempt.End("done", nil))

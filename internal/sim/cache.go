@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/store"
 )
 
@@ -90,7 +90,7 @@ func (w *world) memoryDigest(d digest) digest {
 	for _, e := range w.endings {
 		d = d.add(uint64(e.token.State)).add(w.ownerNumber(e.token.Owner)).flag(e.replaced).add(uint64(w.ages - e.since))
 		for _, p := range w.processes {
-			remembered := p.engine.Cached(&semel.Outcome{Record: store.Record{ID: w.rows[e.row].id, Token: e.token}})
+			remembered := adapter.Cached(p.engine, &adapter.Outcome{Record: store.Record{ID: w.rows[e.row].id, Token: e.token}})
 			d = d.flag(remembered != nil)
 		}
 	}

@@ -7,8 +7,8 @@ func laneMutants() []mutant {
 		{
 			name: "batch matched by key only", plan: "heal/crowd", watch: "I11",
 			edits: []edit{
-				{"batching.go", "		Flush: s.Swap, ", "		Flush: s.Swap, Shared: true, "},
-				{"writer.go", "		case answer.HasToken(d.Change.To.Token):\n", "		case !answer.Busy && answer.Record == nil:\n"},
+				{"internal/engine/batching.go", "		Flush: s.Swap, ", "		Flush: s.Swap, Shared: true, "},
+				{"internal/engine/writer.go", "		case answer.HasToken(d.Change.To.Token):\n", "		case !answer.Busy && answer.Record == nil:\n"},
 			},
 		},
 		{
@@ -17,19 +17,19 @@ func laneMutants() []mutant {
 		},
 		{
 			name: "claim of a caller that gave up stays", plan: "hold/together", watch: "I14",
-			edits: []edit{{"claim.go", "			q.abandonClaim(ctx, d.Change, *current, err)\n", ""}},
+			edits: []edit{{"internal/engine/claim.go", "			q.abandonClaim(ctx, d.Change, *current, err)\n", ""}},
 		},
 		{
 			name: "claim that arrives while it is given back stays", plan: "hold/crowd", watch: "I14",
-			edits: []edit{{"record_late.go", "err != nil || now.Token != item.record.Token {", "err != nil || now.Token != item.from {"}},
+			edits: []edit{{"internal/engine/record_late.go", "err != nil || now.Token != item.record.Token {", "err != nil || now.Token != item.from {"}},
 		},
 		{
 			name: "batch without an answer told as in force", plan: "hold/together", watch: "I11",
-			edits: []edit{{"swap.go", "	if tries == 1 || ctx.Err() != nil {\n		return answer, err\n", "	if tries != 1 {\n		return store.SwapResult{Token: change.To.Token}, nil\n"}},
+			edits: []edit{{"internal/engine/swap.go", "	if tries == 1 || ctx.Err() != nil {\n		return answer, err\n", "	if tries != 1 {\n		return store.SwapResult{Token: change.To.Token}, nil\n"}},
 		},
 		{
 			name: "memory filled before the commit", plan: "atleastonce/cached", watch: "I4",
-			edits: []edit{{"complete.go", "	if serr := a.writeEnd(", `	if early := a.Record(); e.Step == protocol.StepSucceed {
+			edits: []edit{{"internal/engine/complete.go", "	if serr := a.writeEnd(", `	if early := a.Record(); e.Step == protocol.StepSucceed {
 		early.State, early.Outcome = store.Succeeded, e.Outcome
 		a.c.cache.Put(&early, asked)
 	}

@@ -7,7 +7,7 @@ func gatherMutants() []mutant {
 	return []mutant{
 		{
 			name: "answers before the commit", plan: "hold/gather", watch: "I11",
-			edits: []edit{{"batching.go", gathers, `		swaps.FlushJoinable = func(ctx context.Context, came []store.Change, _ func() []store.Change) ([]store.SwapResult, error) {
+			edits: []edit{{"internal/engine/batching.go", gathers, `		swaps.FlushJoinable = func(ctx context.Context, came []store.Change, _ func() []store.Change) ([]store.SwapResult, error) {
 			changes, answers := append([]store.Change(nil), came...), make([]store.SwapResult, len(came))
 			for i := range changes {
 				answers[i].Token = changes[i].To.Token
@@ -21,7 +21,7 @@ func gatherMutants() []mutant {
 		},
 		{
 			name: "what joined counts although its transaction failed", plan: "hold/gather", watch: "I4",
-			edits: []edit{{"batching.go", gathers, `		swaps.FlushJoinable = func(ctx context.Context, came []store.Change, more func() []store.Change) ([]store.SwapResult, error) {
+			edits: []edit{{"internal/engine/batching.go", gathers, `		swaps.FlushJoinable = func(ctx context.Context, came []store.Change, more func() []store.Change) ([]store.SwapResult, error) {
 			all := append([]store.Change(nil), came...)
 			answers, err := g.SwapJoinable(ctx, came, func() []store.Change {
 				joined := more()
@@ -48,7 +48,7 @@ func gatherMutants() []mutant {
 		},
 		{
 			name: "claim of who gave up stays when its transaction had no answer", plan: "leased/gather", watch: "I14",
-			edits: []edit{{"abandoned_claim.go", "		case err != nil, answer.Applied(claim) &&", "		case err == nil && answer.Applied(claim) &&"}},
+			edits: []edit{{"internal/engine/abandoned_claim.go", "		case err != nil, answer.Applied(claim) &&", "		case err == nil && answer.Applied(claim) &&"}},
 		},
 	}
 }

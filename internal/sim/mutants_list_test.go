@@ -13,10 +13,10 @@ func knownMutants() []mutant {
 		{
 			name: "failed on an ambiguous commit", plan: "leased/faults", watch: "I2",
 			edits: []edit{{
-				"tx_end.go", `	answer, err := a.c.writer.proveChange(ctx, &certificate)
+				"internal/engine/tx_end.go", `	answer, err := a.c.writer.proveChange(ctx, &certificate)
 `, `	now, err := a.c.reader.get(ctx, a.call.id)
 	failed := now
-	failed.State, failed.Owner, failed.Outcome = store.Failed, newOwner(), encodeFailure(cause, 1<<10)
+	failed.State, failed.Owner, failed.Outcome = store.Failed, newOwner(), codec.EncodeFailure(cause, 1<<10)
 	if err == nil {
 		_, err = a.c.writer.swap(ctx, &store.Change{If: now.Token, To: failed}, 0)
 	}
@@ -43,7 +43,7 @@ func knownMutants() []mutant {
 		{
 			name: "follower deletes", plan: "hold/faults", watch: "I1",
 			edits: []edit{{
-				"follow.go", "	if left <= 0 || !q.acquireWaiter() {\n", `	if left <= 0 || !q.acquireWaiter() {
+				"internal/engine/follow.go", "	if left <= 0 || !q.acquireWaiter() {\n", `	if left <= 0 || !q.acquireWaiter() {
 		gone := current
 		gone.State, gone.Owner, gone.Expire = store.Pending, newOwner(), 1
 		_, _ = q.c.writer.swap(ctx, &store.Change{If: current.Token, To: gone}, 1)
@@ -61,11 +61,13 @@ func knownMutants() []mutant {
 		{
 			name: "told failed with the swap lost", plan: "leased-keep/replies", watch: "I2t",
 			edits: []edit{{
-				"complete.go", "	if d.Answer != protocol.Apply {\n		return a.fenced(", `	if d.Answer != protocol.Apply && e.Step == protocol.StepFail {
-		return nil, decodeFailure(e.Outcome)
+				"internal/engine/complete.go", "	if d.Answer != protocol.Apply {\n		return answerFenced(", `	if d.Answer != protocol.Apply && e.Step == protocol.StepFail {
+		failed := a.Record()
+		failed.State, failed.Outcome = store.Failed, e.Outcome
+		return nil, a.endError(true, &failed, err)
 	}
 	if d.Answer != protocol.Apply {
-		return a.fenced(`,
+		return answerFenced(`,
 			}},
 		},
 	}
@@ -93,7 +95,7 @@ func furtherMutants() []mutant {
 		},
 		{
 			name: "fence not raised", plan: "fenced/faults", watch: "I1",
-			edits: []edit{{"prepare.go", "p.raise(a.ctx, a.call.scope, a.call.key, a.token.Attempt)", "error(nil)"}},
+			edits: []edit{{"internal/engine/prepare.go", "p.raise(a.ctx, a.call.scope, a.call.key, a.token.Attempt)", "error(nil)"}},
 		},
 		{
 			name: "attempt not counted", plan: "leased/faults", watch: "I5",
@@ -112,13 +114,13 @@ func furtherMutants() []mutant {
 		{
 			name: "told ok with the swap lost", plan: "atleastonce/faults", watch: "I4",
 			edits: []edit{{
-				"complete.go", "	if d.Answer != protocol.Apply {\n		return a.fenced(", `	if d.Answer != protocol.Apply && err == nil {
+				"internal/engine/complete.go", "	if d.Answer != protocol.Apply {\n		return answerFenced(", `	if d.Answer != protocol.Apply && err == nil {
 		own := a.Record()
 		own.State, own.Outcome = store.Succeeded, e.Outcome
 		return &Outcome{Record: own}, nil
 	}
 	if d.Answer != protocol.Apply {
-		return a.fenced(`,
+		return answerFenced(`,
 			}},
 		},
 		{
@@ -132,30 +134,30 @@ func lastMutants() []mutant {
 	return []mutant{
 		{
 			name: "error taken for proof", plan: "hold/replies", watch: "I2t",
-			edits: []edit{{"proof.go", "proven = marked || rolledBack\n", "proven = true\n"}},
+			edits: []edit{{"internal/engine/proof.go", "proven = marked || rolledBack\n", "proven = true\n"}},
 		},
 		{
 			name: "scope left out", plan: "leased/scopes", watch: "I10",
 			edits: []edit{
-				{"call.go", "store.NewID(o.def.name, scope.text, key)", "store.NewID(o.def.name, \"\", key)"},
-				{"call.go", "|| r.Scope != c.scope.text ", ""},
+				{"internal/engine/call.go", "store.NewID(o.def.name, scope.text, key)", "store.NewID(o.def.name, \"\", key)"},
+				{"internal/engine/call.go", "|| r.Scope != c.scope.text ", ""},
 			},
 		},
 		{
 			name: "follower runs too", plan: "hold/faults", watch: "I11",
-			edits: []edit{{"claim.go", "	if claimed {\n", "	if claimed || current.State == store.InProgress {\n"}},
+			edits: []edit{{"internal/engine/claim.go", "	if claimed {\n", "	if claimed || current.State == store.InProgress {\n"}},
 		},
 		{
 			name: "healed without evidence", plan: "heal/faults", watch: "I3",
-			edits: []edit{{"result.go", "if err != nil || !found {", "if err != nil || !found && current.ID == (store.ID{}) {"}},
+			edits: []edit{{"internal/engine/result.go", "if err != nil || !found {", "if err != nil || !found && current.ID == (store.ID{}) {"}},
 		},
 		{
 			name: "ambiguous commit told as ok", plan: "leased/faults", watch: "I3t",
-			edits: []edit{{"in_tx.go", "a.unknownCommit(ctx, change, err), err)", "txEnd{current: recordAfter(*change, a.Record())}, nil)"}},
+			edits: []edit{{"internal/engine/in_tx.go", "a.unknownCommit(ctx, change, err), err)", "txEnd{current: recordAfter(*change, a.Record())}, nil)"}},
 		},
 		{
 			name: "a refusal taken to speak for all", plan: "atleastonce/replies", watch: "I2k",
-			edits: []edit{{"report.go", "protocol.Verdict(proven, now.Tainted,", "protocol.Verdict(proven, false,"}},
+			edits: []edit{{"internal/engine/report.go", "protocol.Verdict(proven, now.Tainted,", "protocol.Verdict(proven, false,"}},
 		},
 		{
 			name: "nobody takes over", plan: "keyed/faults", watch: "I12",

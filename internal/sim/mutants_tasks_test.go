@@ -6,7 +6,7 @@ func taskMutants() []mutant {
 		{
 			name: "sweep by blind update", plan: "task-do/workers", watch: "I6",
 			edits: []edit{{
-				"sweep.go", "	answer, err := c.writer.swap(ctx, &d.Change, swapTries)\n", `	if now, err := c.reader.get(ctx, r.ID); err == nil {
+				"internal/engine/sweep.go", "	answer, err := c.writer.swap(ctx, &d.Change, swapTries)\n", `	if now, err := c.reader.get(ctx, r.ID); err == nil {
 		d.Change.If, d.Change.IfDue = now.Token, false
 	}
 	answer, err := c.writer.swap(ctx, &d.Change, swapTries)
@@ -16,7 +16,7 @@ func taskMutants() []mutant {
 		{
 			name: "worker completes by id only", plan: "task-do/workers", watch: "I7",
 			edits: []edit{{
-				"complete_many.go", "	answers, err := c.store.Swap(ctx, changes)\n", `	for i := range changes {
+				"internal/engine/complete_many.go", "	answers, err := c.store.Swap(ctx, changes)\n", `	for i := range changes {
 		if now, err := c.reader.get(ctx, changes[i].To.ID); err == nil {
 			changes[i].If = now.Token
 		}
@@ -50,7 +50,7 @@ func taskMutants() []mutant {
 		},
 		{
 			name: "batch neighbours mixed up", plan: "task-do/batch", watch: "I4",
-			edits: []edit{{"complete_many.go", "if !answers[i].Applied(changes[i]) ||", "if !answers[0].Applied(changes[0]) ||"}},
+			edits: []edit{{"internal/engine/complete_many.go", "if !answers[i].Applied(changes[i]) ||", "if !answers[0].Applied(changes[0]) ||"}},
 		},
 	}
 }
@@ -60,15 +60,15 @@ func triedMutants() []mutant {
 	return []mutant{
 		{
 			name: "lost claim given back while it runs", plan: "task-hold/overlap", watch: "I1",
-			edits: []edit{{"dequeue_orphans.go", "if lost.run[r.ID] != r.Attempt {", "if r.Attempt > 0 {"}},
+			edits: []edit{{"internal/engine/dequeue_orphans.go", "if lost.run[r.ID] != r.Attempt {", "if r.Attempt > 0 {"}},
 		},
 		{
 			name: "lost claim counted as a crash", plan: "task-tx/batch", watch: "I15",
-			edits: []edit{{"dequeue.go", "		Outcome: q.c.interruption(q.op, r, r.Attempt, why),\n", ""}},
+			edits: []edit{{"internal/engine/dequeue.go", "		Outcome: q.c.interruption(q.op, r, r.Attempt, why),\n", ""}},
 		},
 		{
 			name: "run although it has crashed too often", plan: "task-tx/crashes", watch: "I15",
-			edits: []edit{{"retry_decision.go", "crashes >= o.retry.MaxCrashes", "crashes > o.retry.MaxCrashes"}},
+			edits: []edit{{"internal/engine/retry_decision.go", "crashes >= o.retry.MaxCrashes", "crashes > o.retry.MaxCrashes"}},
 		},
 		{
 			name: "errors not counted", plan: "task-tx/errors", watch: "I15",
@@ -95,13 +95,13 @@ func triedMutants() []mutant {
 		},
 		{
 			name: "direct call leaves workers nothing to go on with", plan: "task-tx/caller", watch: "I13",
-			edits: []edit{{"call.go", "	r.Input = c.storedInput\n", ""}},
+			edits: []edit{{"internal/engine/call.go", "	r.Input = c.storedInput\n", ""}},
 		},
 		{
 			name: "cancelling taken for the receiver's word", plan: "task-keyed/cancel", watch: "I2",
 			edits: []edit{
 				{"internal/protocol/conclude.go", "e.Answered && e.Cause == ByError\n", "e.Answered\n"},
-				{"proof.go", "!snoozed && !cancelled && ", "!snoozed && (cancelled || !cancelled) && "},
+				{"internal/engine/proof.go", "!snoozed && !cancelled && ", "!snoozed && (cancelled || !cancelled) && "},
 			},
 		},
 	}

@@ -3,12 +3,13 @@ package sim
 import (
 	"context"
 
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 )
 
 // purger removes records after their retention.
 func purger(ctx context.Context, a *actor) {
-	_, _ = a.engine.Purge(ctx, 10)
+	_, _ = admin.Purge(ctx, a.engine, 10)
 }
 
 // Purge implements [store.Store]. As stores do, it looks for what to remove, and

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+
+	"github.com/semelgo/semel/admin"
 )
 
 // role is one actor of a plan: a name and what it does.
@@ -125,7 +127,7 @@ func (a *actor) refusal() callResult {
 // sweeper frees what dead leaders left, as often as the plan says.
 func sweeper(ctx context.Context, a *actor) {
 	for range max(a.w.stage.plan.Sweeps, 1) {
-		_, _ = a.engine.Sweep(ctx, 10)
+		_, _ = admin.Sweep(ctx, a.engine, 10)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 )
 
 // enqueuer enqueues its call.
@@ -29,7 +30,7 @@ func worker(ctx context.Context, a *actor) {
 	for range p.Rounds {
 		var jobs []*job
 		for range p.Dequeues {
-			taken, _ := a.engine.Dequeue(ctx, a.w.stage.op, p.Claims)
+			taken, _ := adapter.Dequeue(ctx, a.engine, a.w.stage.op, p.Claims)
 			for _, attempt := range taken {
 				jobs = append(jobs, a.job(attempt))
 			}
@@ -40,7 +41,7 @@ func worker(ctx context.Context, a *actor) {
 
 // job is an attempt that a worker has taken.
 type job struct {
-	semel.Completion
+	adapter.Completion
 
 	ask   request
 	nth   int // of the worker's
@@ -74,19 +75,19 @@ func (a *actor) work(ctx context.Context, jobs []*job) {
 // finish records the ends of attempts: in one request where possible, the rest
 // alone.
 func (a *actor) finish(ctx context.Context, jobs []*job) {
-	var ends []*semel.Completion
+	var ends []*adapter.Completion
 	for _, j := range jobs {
 		if !j.done {
 			ends = append(ends, &j.Completion)
 		}
 	}
-	pause := a.engine.CompleteMany(ctx, ends)
+	pause := adapter.CompleteMany(ctx, a.engine, ends)
 	if len(ends)-len(pause) > 1 {
 		a.w.mark(MarkCompletedTogether)
 	}
 	for _, j := range jobs {
 		if slices.Contains(pause, &j.Completion) {
-			j.Outcome, j.EndErr = j.Attempt.End(j.Value, j.Err) //nolint:contextcheck // it has its own
+			j.Outcome, j.EndErr = j.Attempt.End(j.Value, j.Err)
 		}
 		a.learn(j)
 	}
@@ -112,7 +113,7 @@ func (a *actor) beat(ctx context.Context, jobs []*job) {
 	for i, j := range jobs {
 		attempts[i] = j.Attempt
 	}
-	a.engine.RenewLeases(ctx, attempts)
+	adapter.RenewLeases(ctx, a.engine, attempts)
 	for _, attempt := range attempts {
 		if errors.Is(context.Cause(attempt.Context()), semel.ErrLeaseLost) { //nolint:contextcheck // it comes from ctx
 			a.w.mark(MarkLeaseLost)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/semelhttp/client"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -37,7 +38,7 @@ func TestTransportSendsTheSameChildKeyAfterATakeover(t *testing.T) {
 	}
 
 	b := newTestEngine(t)
-	first, _, err := semel.Begin(t.Context(), b.Engine, orderCall("7", 0))
+	first, _, err := adapter.Begin(t.Context(), b.Engine, orderCall("7", 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +180,7 @@ func TestTransportStopsWhenTheLeaseIsLost(t *testing.T) {
 	t.Parallel()
 	s, url := plays(t, hang)
 	b := newTestEngine(t)
-	a, _, err := semel.Begin(t.Context(), b.Engine, orderCall("7", time.Second))
+	a, _, err := adapter.Begin(t.Context(), b.Engine, orderCall("7", time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +205,7 @@ func overtake(t *testing.T, b *testEngine) {
 	}
 	for {
 		b.ahead.Add(int64(time.Hour))
-		winner, _, err := semel.Begin(t.Context(), other, orderCall("7", time.Second))
+		winner, _, err := adapter.Begin(t.Context(), other, orderCall("7", time.Second))
 		if winner != nil {
 			t.Cleanup(winner.Abandon)
 			return

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -118,7 +119,7 @@ func answers[T any](c semel.Call, r store.Record, result T) error {
 	if err != nil {
 		return err
 	}
-	attempt, out, err := semel.Begin(context.Background(), engine, c)
+	attempt, out, err := adapter.Begin(context.Background(), engine, c)
 	switch {
 	case err != nil:
 		return fmt.Errorf("it is answered: %w", err)

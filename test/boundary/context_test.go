@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -151,7 +153,7 @@ func TestWaitLimitIsOfTheInnermostOperation(t *testing.T) {
 				w := newFixture(t)
 				patience, hangUp := context.WithCancel(t.Context())
 				outer := semel.Define("outer", by.plan).Call(caller, "outer", "in")
-				err := by.run(semel.WithWaitContext(t.Context(), patience), w, outer, func(ctx context.Context, _ func()) error {
+				err := by.run(adapter.WithWaitContext(t.Context(), patience), w, outer, func(ctx context.Context, _ func()) error {
 					hangUp()
 					synctest.Wait() // goroutines that the canceled caller started have ended
 					inner := innerModes()["Do"](ctx, w.engine, func(context.Context) {})
@@ -183,16 +185,16 @@ func TestCancellationIsOfOneAttempt(t *testing.T) {
 				if _, err := semel.Enqueue(t.Context(), w, outer, semel.EnqueueOptions{}); err != nil {
 					t.Fatal(err)
 				}
-				attempts, err := worker.Dequeue(t.Context(), outerOp, 1)
+				attempts, err := adapter.Dequeue(t.Context(), worker, outerOp, 1)
 				if err != nil || len(attempts) != 1 {
 					t.Fatalf("Dequeue = %v, %v", attempts, err)
 				}
 				a := attempts[0]
 				_, _, err = semel.Do(a.Context(), w, inner, func(ctx context.Context) (string, error) {
-					if _, err := w.Cancel(t.Context(), outer.ID(), "the customer called"); err != nil {
+					if _, err := admin.Cancel(t.Context(), w, outer.ID(), "the customer called"); err != nil {
 						t.Error(err)
 					}
-					worker.RenewLeases(t.Context(), attempts)
+					adapter.RenewLeases(t.Context(), worker, attempts)
 					<-ctx.Done()
 					return "", semel.NotCommitted(context.Cause(ctx))
 				})
@@ -222,7 +224,7 @@ func TestLostLeaseIsOfOneAttempt(t *testing.T) {
 			return "", err
 		})
 		r := w.record(t, inner)
-		if p, _ := semel.ProgressOf(r); r.State != store.Pending || p.Errors != 0 {
+		if p, _ := admin.ProgressOf(r); r.State != store.Pending || p.Errors != 0 {
 			t.Errorf("the inner record is %v with %d errors, want Pending with none: %v", r.State, p.Errors, err)
 		}
 	})

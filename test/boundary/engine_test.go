@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -172,7 +173,7 @@ func testInnerCall(t *testing.T, by outerMode, end innerCall, shape func(error) 
 	}
 	err, panicked := call()
 	state := w.record(t, outer).State
-	progress, _ := semel.ProgressOf(w.record(t, outer))
+	progress, _ := admin.ProgressOf(w.record(t, outer))
 	if panicked != end.panics {
 		t.Fatalf("panicked: %v, want %v", panicked, end.panics)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -83,7 +84,7 @@ func (w *fixture) process(t *testing.T, s store.TxStore[*memory.Tx], operations 
 // crash leaves an attempt of c whose process has died and whose lease has expired.
 func (w *fixture) crash(t *testing.T, c semel.Call) {
 	t.Helper()
-	a, _, err := semel.Begin(t.Context(), w.process(t, w.mem), c)
+	a, _, err := adapter.Begin(t.Context(), w.process(t, w.mem), c)
 	if err != nil {
 		t.Fatalf("Begin: %v", err)
 	}

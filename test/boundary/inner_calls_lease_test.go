@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/store/memory"
 )
 
@@ -26,7 +27,7 @@ func innerCallsByLeases() map[string]innerCall {
 					c := op.Call(caller, "inner", "in")
 					_, _, err := semel.Do(ctx, w, c, func(context.Context) (string, error) {
 						w.ahead.Add(int64(time.Minute))
-						a, _, err := semel.Begin(context.WithoutCancel(ctx), w.process(t, w.mem), c)
+						a, _, err := adapter.Begin(context.WithoutCancel(ctx), w.process(t, w.mem), c)
 						if err != nil {
 							t.Errorf("take over: %v", err)
 						}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/store/storetest"
@@ -229,7 +231,7 @@ func rejectedCalls() map[string]innerCall {
 		"result unavailable": {
 			prepare: func(t *testing.T, w *fixture) func(context.Context) error {
 				t.Helper()
-				fn := func(context.Context) (semel.Tombstone, error) { return "streamed", nil }
+				fn := func(context.Context) (adapter.Tombstone, error) { return "streamed", nil }
 				_, _, _ = semel.Do(t.Context(), w, innerOp.Call(caller, "inner", "in"), fn)
 				return func(ctx context.Context) error {
 					_, _, err := semel.Do(ctx, w, innerOp.Call(caller, "inner", "in"), fn)
@@ -258,7 +260,7 @@ func innerCallsByStores() map[string]innerCall {
 		},
 		"Get unavailable": {
 			prepare: unanswered(func(ctx context.Context, e *engine) error {
-				_, _, err := e.Get(ctx, "inner", caller, "inner")
+				_, _, err := admin.Get(ctx, e, "inner", caller, "inner")
 				return err
 			}), wantError: semel.ErrUnavailable,
 		},

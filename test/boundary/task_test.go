@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/task"
@@ -91,7 +92,7 @@ func testTask(t *testing.T, by taskMode, end innerCall, shape func(error) error)
 	if r.State != by.state || w.effects() != by.effects {
 		t.Errorf("the task is %v with %d effects, want %v with %d", r.State, w.effects(), by.state, by.effects)
 	}
-	if p, _ := semel.ProgressOf(r); by.effects != 1 && (p.Errors != 2 || p.Snoozes != 0) {
+	if p, _ := admin.ProgressOf(r); by.effects != 1 && (p.Errors != 2 || p.Snoozes != 0) {
 		t.Errorf("the task counts %+v, want two errors", p)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 )
 
@@ -100,8 +101,8 @@ func sweepAgainstClaim[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 	for range 2 {
 		sweepers.Go(func() {
 			for ctx.Err() == nil {
-				_, serr := w.engine.Sweep(ctx, 100)
-				_, perr := w.engine.Purge(ctx, 100)
+				_, serr := admin.Sweep(ctx, w.engine, 100)
+				_, perr := admin.Purge(ctx, w.engine, 100)
 				if err := errors.Join(serr, perr); err != nil && ctx.Err() == nil {
 					t.Logf("sweep: %v", err) // the database is busy, which callers must not notice
 				}

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/migrate"
@@ -31,7 +32,7 @@ func TestLockedRowDoesNotDelayOtherRecords(t *testing.T) {
 	e := groupEngine(t, p)
 	op := semel.Define("group", semel.OperationOptions[int]{Wait: time.Hour, Policy: semel.AtLeastOnce(), Lease: time.Minute})
 	call := func(key string) semel.Call { return op.Call(semel.ScopeOf("me"), key, 1) }
-	held, _, err := semel.Begin(t.Context(), e, call("held"))
+	held, _, err := adapter.Begin(t.Context(), e, call("held"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 )
@@ -74,7 +75,7 @@ func withoutInTx[Tx any](t *testing.T, w *fixture[Tx], _ handlerMode) {
 		if v := semel.VerdictOf(err); v != tt.verdict {
 			t.Errorf("%s: VerdictOf(%v) = %v, want %v", name, err, v, tt.verdict)
 		}
-		r, _, err := w.engine.Get(t.Context(), op.Name(), semel.ScopeOf("ann"), name)
+		r, _, err := admin.Get(t.Context(), w.engine, op.Name(), semel.ScopeOf("ann"), name)
 		if err != nil || r.State != tt.state || r.Tainted != (tt.verdict == store.Unknown) {
 			t.Errorf("%s: the record is %v, tainted %v, %v, want %v", name, r.State, r.Tainted, err, tt.state)
 		}
@@ -92,11 +93,11 @@ func storedRetention[Tx any](t *testing.T, w *fixture[Tx], _ handlerMode) {
 	if _, _, err := semel.Do(t.Context(), w.engine, call, func(context.Context) (string, error) { return "", boom }); !errors.Is(err, boom) {
 		t.Errorf("Do = %v, want the function's error", err)
 	}
-	r, err := w.process(t, w.Store).Resolve(t.Context(), semel.Resolution{ID: call.ID(), To: store.Succeeded, Actor: "me", Reason: "seen"})
+	r, err := admin.Resolve(t.Context(), w.process(t, w.Store), admin.Resolution{ID: call.ID(), To: store.Succeeded, Actor: "me", Reason: "seen"})
 	if err != nil || r.State != store.Succeeded {
 		t.Errorf("Resolve = %v, %v, want Succeeded", r.State, err)
 	}
-	if r, _, err = w.engine.Get(t.Context(), op.Name(), semel.ScopeOf("ann"), "k"); err != nil || r.Expire < kept-time.Hour {
+	if r, _, err = admin.Get(t.Context(), w.engine, op.Name(), semel.ScopeOf("ann"), "k"); err != nil || r.Expire < kept-time.Hour {
 		t.Errorf("the record is kept for another %v, %v, want the %v of its operation", r.Expire, err, kept)
 	}
 }
@@ -113,7 +114,7 @@ func innerMarks[Tx any](t *testing.T, w *fixture[Tx], _ handlerMode) {
 			_, _, err := semel.Do(ctx, w.engine, inner, func(context.Context) (string, error) { return "", mark(boom) })
 			return "", err
 		})
-		r, _, gerr := w.engine.Get(t.Context(), op.Name(), semel.ScopeOf("ann"), name)
+		r, _, gerr := admin.Get(t.Context(), w.engine, op.Name(), semel.ScopeOf("ann"), name)
 		if semel.VerdictOf(err) != store.Unknown || r.State != store.InDoubt || gerr != nil {
 			t.Errorf("%s within: %v with a record that is %v, %v, want Unknown and InDoubt", name, err, r.State, gerr)
 		}

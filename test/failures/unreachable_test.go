@@ -13,8 +13,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
+	"github.com/semelgo/semel/journal"
 	"github.com/semelgo/semel/migrate"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
@@ -130,25 +133,25 @@ func unreachable[Tx any](t *testing.T, s store.TxStore[Tx], ended Tx, closes fun
 			_, err := semel.EnqueueTx(ctx, e, ended, call, semel.EnqueueOptions{})
 			return err
 		},
-		"Get":        func() error { _, _, err := e.Get(ctx, "task", semel.ScopeOf("ann"), "k"); return err },
-		"List":       func() error { _, err := e.List(ctx, store.Query{}); return err },
-		"Notes":      func() error { _, err := e.Notes(ctx, call.ID()); return err },
-		"Dequeue":    func() error { _, err := e.Dequeue(ctx, task, 1); return err },
-		"Sweep":      func() error { _, err := e.Sweep(ctx, 10); return err },
-		"Purge":      func() error { _, err := e.Purge(ctx, 10); return err },
-		"Cancel":     func() error { _, err := e.Cancel(ctx, call.ID(), "r"); return err },
-		"Reschedule": func() error { _, err := e.Reschedule(ctx, call.ID(), time.Second); return err },
+		"Get":        func() error { _, _, err := admin.Get(ctx, e, "task", semel.ScopeOf("ann"), "k"); return err },
+		"List":       func() error { _, err := admin.List(ctx, e, store.Query{}); return err },
+		"Notes":      func() error { _, err := admin.Notes(ctx, e, call.ID()); return err },
+		"Dequeue":    func() error { _, err := adapter.Dequeue(ctx, e, task, 1); return err },
+		"Sweep":      func() error { _, err := admin.Sweep(ctx, e, 10); return err },
+		"Purge":      func() error { _, err := admin.Purge(ctx, e, 10); return err },
+		"Cancel":     func() error { _, err := admin.Cancel(ctx, e, call.ID(), "r"); return err },
+		"Reschedule": func() error { _, err := admin.Reschedule(ctx, e, call.ID(), time.Second); return err },
 		"Redrive": func() error {
-			_, err := e.Redrive(ctx, semel.Redrive{ID: call.ID(), Actor: "me", Reason: "r"})
+			_, err := admin.Redrive(ctx, e, admin.RedriveRequest{ID: call.ID(), Actor: "me", Reason: "r"})
 			return err
 		},
-		"DeadLetters": func() error { return firstError(e.DeadLetters(ctx, "task")) },
+		"DeadLetters": func() error { return firstError(admin.DeadLetters(ctx, e, "task")) },
 		"Resolve": func() error {
-			_, err := e.Resolve(ctx, semel.Resolution{ID: call.ID(), To: store.Failed, Actor: "me", Reason: "r"})
+			_, err := admin.Resolve(ctx, e, admin.Resolution{ID: call.ID(), To: store.Failed, Actor: "me", Reason: "r"})
 			return err
 		},
 		"Settle": func() error {
-			_, _, err := e.Settle(ctx, semel.JournalEntry{Record: claimed, Step: "succeed"})
+			_, _, err := admin.Settle(ctx, e, journal.Entry{Record: claimed, Step: "succeed"})
 			return err
 		},
 		"New": func() error {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/store"
 )
 
@@ -38,7 +39,7 @@ func beShortLeaseLeader[Tx any](ctx context.Context, c child, s *database[Tx], m
 // lead claims one batch after another. It retries while the store does not answer.
 func (l *shortLeaseLeader[Tx]) lead(ctx context.Context, op *semel.Operation[string], run func([]*semel.Attempt)) {
 	for ctx.Err() == nil {
-		claimed, err := l.engine.Dequeue(context.WithoutCancel(ctx), op, 5)
+		claimed, err := adapter.Dequeue(context.WithoutCancel(ctx), l.engine, op, 5)
 		if err != nil || len(claimed) == 0 {
 			after(ctx, 10*time.Millisecond)
 			continue
@@ -71,7 +72,7 @@ func (l *shortLeaseLeader[Tx]) endEach(claimed []*semel.Attempt) {
 
 // endMany ends all attempts in one store call.
 func (l *shortLeaseLeader[Tx]) endMany(claimed []*semel.Attempt) {
-	var ends []*semel.Completion
+	var ends []*adapter.Completion
 	for _, a := range claimed {
 		if _, err := a.Prepare(); err != nil {
 			continue
@@ -79,10 +80,10 @@ func (l *shortLeaseLeader[Tx]) endMany(claimed []*semel.Attempt) {
 		e := l.effect(a)
 		ctx := context.WithoutCancel(a.Context())
 		err := l.database.note(ctx, insertEffect, e.key, e.attempt, int64(e.owner), e.process)
-		ends = append(ends, &semel.Completion{Attempt: a, Value: e.key, Err: err})
+		ends = append(ends, &adapter.Completion{Attempt: a, Value: e.key, Err: err})
 	}
 	waitAboutALease(context.Background())
-	for _, e := range l.engine.CompleteMany(context.Background(), ends) {
+	for _, e := range adapter.CompleteMany(context.Background(), l.engine, ends) {
 		_, _ = e.Attempt.End(e.Value, e.Err) // the tables are checked instead
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 )
@@ -120,7 +121,7 @@ func runSweeper[Tx any](ctx context.Context, c child, s *database[Tx], m *counte
 	if err != nil {
 		return err
 	}
-	sweeper, err := semel.NewSweeper(e, semel.SweeperOptions{Every: 5 * time.Millisecond})
+	sweeper, err := admin.NewSweeper(e, admin.SweeperOptions{Every: 5 * time.Millisecond})
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/inbox"
@@ -35,7 +36,7 @@ type app struct {
 	inbox      *inbox.Inbox[imported]
 	importer   *importer // nil: there is no broker
 	worker     *task.Worker[chatdb.Tx]
-	sweepers   []*semel.Sweeper
+	sweepers   []*admin.Sweeper
 	counts     counts
 	handler    http.Handler
 }

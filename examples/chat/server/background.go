@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 )
 
 // drain is how long running tasks and imports may take to end when the server
@@ -39,11 +40,11 @@ func (s *app) background(ctx context.Context) {
 // retry settles its key at once, and a leader that is only slow should not lose
 // its key too early. The sweeper of tasks is faster, because no caller retries a
 // task.
-func (s *app) newSweepers() (both []*semel.Sweeper, err error) {
+func (s *app) newSweepers() (both []*admin.Sweeper, err error) {
 	for e, every := range map[semel.Runner]time.Duration{
 		s.engine: s.config.sweep, s.queue: min(s.config.sweep, s.config.lease),
 	} {
-		sweeper, err := semel.NewSweeper(e, semel.SweeperOptions{Every: every})
+		sweeper, err := admin.NewSweeper(e, admin.SweeperOptions{Every: every})
 		if err != nil {
 			return nil, err
 		}

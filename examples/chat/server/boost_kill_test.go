@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/semelhttp"
@@ -63,7 +64,7 @@ type services struct {
 	chat, payments *member
 	charges        *sql.DB
 	domain         chatdb.Querier
-	records        *semel.Core
+	records        semel.Runner
 	client         *http.Client
 	owner          user
 	group          string
@@ -186,7 +187,7 @@ func (f *services) kill(t *testing.T, m *member, key string) {
 
 func (f *services) record(t *testing.T, key string) store.Record {
 	t.Helper()
-	r, _, err := f.records.Get(t.Context(), "boost_group", scopeOf(f.owner), key)
+	r, _, err := admin.Get(t.Context(), f.records, "boost_group", scopeOf(f.owner), key)
 	if err != nil {
 		t.Fatal(err)
 	}

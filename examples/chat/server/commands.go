@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 )
 
@@ -79,13 +80,13 @@ func (c *command) do(ctx context.Context, s *app, actor string, stdout io.Writer
 		return s.listFailed(ctx, stdout)
 	case verbResolve:
 		for _, e := range s.places() {
-			now, err = e.Resolve(ctx, semel.Resolution{ID: c.id, To: c.to, Actor: actor, Reason: c.reason})
-			if !errors.Is(err, semel.ErrNotInDoubt) {
+			now, err = admin.Resolve(ctx, e, admin.Resolution{ID: c.id, To: c.to, Actor: actor, Reason: c.reason})
+			if !errors.Is(err, admin.ErrNotInDoubt) {
 				break
 			}
 		}
 	case verbRedrive:
-		now, err = s.queue.Redrive(ctx, semel.Redrive{ID: c.id, Actor: actor, Reason: c.reason})
+		now, err = admin.Redrive(ctx, s.queue, admin.RedriveRequest{ID: c.id, Actor: actor, Reason: c.reason})
 	}
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", c.verb, c.id, err)
@@ -95,11 +96,11 @@ func (c *command) do(ctx context.Context, s *app, actor string, stdout io.Writer
 }
 
 // places returns the engines of all databases that hold records: one or two.
-func (s *app) places() []*semel.Core {
+func (s *app) places() []semel.Runner {
 	if s.records == s.domain {
-		return []*semel.Core{s.engine.Core}
+		return []semel.Runner{s.engine.Core}
 	}
-	return []*semel.Core{s.engine.Core, s.queue.Core}
+	return []semel.Runner{s.engine.Core, s.queue.Core}
 }
 
 // listDoubts prints the records in doubt, one per line. It does not print keys,
@@ -133,10 +134,10 @@ func (s *app) listFailed(ctx context.Context, stdout io.Writer) error {
 }
 
 // list calls show for each record of a query, and reads a page at a time.
-func list(ctx context.Context, e *semel.Core, query store.Query, show func(store.Record)) error {
+func list(ctx context.Context, e semel.Runner, query store.Query, show func(store.Record)) error {
 	query.Limit = store.MaxLimit
 	for {
-		page, err := e.List(ctx, query)
+		page, err := admin.List(ctx, e, query)
 		if err != nil {
 			return err
 		}

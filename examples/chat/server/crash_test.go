@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/store"
 )
@@ -41,7 +42,7 @@ type crash struct {
 	files
 	point  string
 	domain chatdb.Querier
-	engine *semel.Core
+	engine semel.Runner
 	server *process
 	owner  user
 }
@@ -137,7 +138,7 @@ func (c *crash) inDoubt(t *testing.T, asked request) {
 	if r.State != store.InDoubt {
 		t.Fatalf("the record is %v, want InDoubt", r.State)
 	}
-	_, err := c.engine.Resolve(t.Context(), semel.Resolution{
+	_, err := admin.Resolve(t.Context(), c.engine, admin.Resolution{
 		ID: r.ID, To: store.Pending, Actor: "operator", Reason: "looked: there is no such group",
 	})
 	if err != nil {

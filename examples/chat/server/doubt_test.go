@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/examples/chat/server"
 )
@@ -102,7 +103,7 @@ func TestOperatorResolves(t *testing.T) {
 		t.Errorf("resolving what is settled: exit %d, %q; want 1", code, text)
 	}
 	engine := f.engine(t)
-	notes, err := engine.Notes(t.Context(), f.recordOf(t, engine, owner, asked.key).ID)
+	notes, err := admin.Notes(t.Context(), engine, f.recordOf(t, engine, owner, asked.key).ID)
 	if err != nil || len(notes) != 1 || notes[0].Reason != "looked: there is no such group" {
 		t.Errorf("notes: %+v, %v; want the one reason", notes, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
@@ -121,9 +122,9 @@ func attempts(t *testing.T, domain chatdb.Querier, owner user, key string) []int
 }
 
 // recordOf reads the record of a creation.
-func (f files) recordOf(t *testing.T, engine *semel.Core, u user, key string) store.Record {
+func (f files) recordOf(t *testing.T, engine semel.Runner, u user, key string) store.Record {
 	t.Helper()
-	r, _, err := engine.Get(t.Context(), "create_group", scopeOf(u), key)
+	r, _, err := admin.Get(t.Context(), engine, "create_group", scopeOf(u), key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +132,7 @@ func (f files) recordOf(t *testing.T, engine *semel.Core, u user, key string) st
 }
 
 // engine returns an engine of its own for the records, as an operator's program has.
-func (f files) engine(t *testing.T) *semel.Core {
+func (f files) engine(t *testing.T) semel.Runner {
 	t.Helper()
 	if f.postgres != "" && f.mode != records {
 		s, err := postgres.New(ledger.Pool(t, f.postgres), postgres.Options{})
@@ -140,7 +141,7 @@ func (f files) engine(t *testing.T) *semel.Core {
 	return person(t, sqlite.New(openFile(t, f.records)), nil)
 }
 
-func person[Tx any](t *testing.T, s store.TxStore[Tx], err error) *semel.Core {
+func person[Tx any](t *testing.T, s store.TxStore[Tx], err error) semel.Runner {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

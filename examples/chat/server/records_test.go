@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
@@ -60,7 +61,7 @@ func TestRecordsAreTheDriversOwn(t *testing.T) {
 			if _, ok := s.records.store.(store.Dequeuer); !ok {
 				t.Error("the store hands out nothing that waits")
 			}
-			if notes, err := s.engine.Notes(t.Context(), c.To.ID); err != nil || len(notes) != 0 {
+			if notes, err := admin.Notes(t.Context(), s.engine, c.To.ID); err != nil || len(notes) != 0 {
 				t.Errorf("Notes = %+v, %v; want none", notes, err)
 			}
 			if _, err := s.records.store.SwapTx(t.Context(), foreign, []store.Change{c}); !errors.Is(err, errOtherDatabase) {

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 )
 
@@ -44,7 +45,7 @@ func (g *changeFlags) cancel(ctx context.Context, db *database, was *store.Recor
 	if err != nil {
 		return v, err
 	}
-	now, err := engine.Cancel(ctx, was.ID, g.reason)
+	now, err := admin.Cancel(ctx, engine, was.ID, g.reason)
 	if err != nil {
 		return v, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 	"github.com/semelgo/semel/store"
 )
@@ -189,7 +190,7 @@ func TestCancelInProgress(t *testing.T) {
 		call := mailOf("running")
 		id := s.enqueue(t, call, semel.EnqueueOptions{})
 		worker := s.withOperations(t, mail)
-		attempts, err := worker.Dequeue(t.Context(), mail, 1)
+		attempts, err := adapter.Dequeue(t.Context(), worker, mail, 1)
 		if err != nil || len(attempts) != 1 {
 			t.Fatalf("Dequeue = %v, %v", attempts, err)
 		}
@@ -202,7 +203,7 @@ func TestCancelInProgress(t *testing.T) {
 		if out := s.must(t, "cancel", id, "--reason", "r"); !strings.Contains(out, "requested to stop, by record "+c.CancelRequest) {
 			t.Errorf("a second cancel wrote %q", out)
 		}
-		worker.RenewLeases(t.Context(), attempts)
+		adapter.RenewLeases(t.Context(), worker, attempts)
 		if why := context.Cause(attempts[0].Context()); !errors.Is(why, semel.ErrCancelled) || !strings.Contains(why.Error(), "asked the team") {
 			t.Errorf("the cause is %v, want ErrCancelled and the reason", why)
 		}

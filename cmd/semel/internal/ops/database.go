@@ -15,9 +15,9 @@ type database struct {
 	name    string // without a password
 	records store.Store
 	// engine returns an engine over the records.
-	engine func(o semel.Options) (*semel.Core, error)
+	engine func(o semel.Options) (semel.Runner, error)
 	// noting returns an engine that writes a note with its changes.
-	noting  func(o semel.Options, n *pendingNote) (*semel.Core, error)
+	noting  func(o semel.Options, n *pendingNote) (semel.Runner, error)
 	migrate func(ctx context.Context) error
 	// readSalt reads the salt of the hashes. It never creates a salt.
 	readSalt func(ctx context.Context) ([]byte, error)
@@ -54,8 +54,8 @@ func open(ctx context.Context, name string, e openMode) (*database, error) {
 // engineOver returns a function that makes engines over s. The engines accept a
 // store that may lose records: operators must be able to see and resolve the
 // remaining records of such a store.
-func engineOver[Tx any](s store.TxStore[Tx]) func(semel.Options) (*semel.Core, error) {
-	return func(o semel.Options) (*semel.Core, error) {
+func engineOver[Tx any](s store.TxStore[Tx]) func(semel.Options) (semel.Runner, error) {
+	return func(o semel.Options) (semel.Runner, error) {
 		o.Survive = store.NoFailure
 		e, err := semel.New(s, o)
 		if err != nil {

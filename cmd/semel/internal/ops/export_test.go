@@ -20,14 +20,14 @@ func Remove(ctx context.Context, s store.Store, limit int, progress io.Writer) (
 }
 
 // Settle is the core of journal settle, with the test's engine.
-func Settle(ctx context.Context, out io.Writer, path string, engine *semel.Core, records store.Store) error {
+func Settle(ctx context.Context, out io.Writer, path string, engine semel.Runner, records store.Store) error {
 	c := new(cobra.Command)
 	c.SetOut(out)
 	s, err := newSettler(c, []string{path}, false)
 	if err != nil {
 		return err
 	}
-	db := &database{records: records, engine: func(semel.Options) (*semel.Core, error) { return engine, nil }}
+	db := &database{records: records, engine: func(semel.Options) (semel.Runner, error) { return engine, nil }}
 	return s.run(ctx, db)
 }
 

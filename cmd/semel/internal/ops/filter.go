@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 	"github.com/semelgo/semel/store"
 )
@@ -119,7 +120,7 @@ func (w *recordFilter) matches(r *store.Record) bool {
 	case w.code == "":
 		return true
 	}
-	o := &semel.Outcome{Record: *r}
+	o := &adapter.Outcome{Record: *r}
 	failure := o.Failure()
 	return failure != nil && failure.Code == w.code
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/cmd/semel/internal/terminal"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/journal"
@@ -63,7 +62,7 @@ type invalidLineView struct {
 	Error string `json:"error"`
 }
 
-func entryOf(e *semel.JournalEntry, reveal bool) entryView {
+func entryOf(e *journal.Entry, reveal bool) entryView {
 	r := endRecord(e)
 	v := entryView{
 		ID: r.ID.String(), Operation: r.Operation, Attempt: r.Attempt, Ended: e.Step, Outcome: outcomeOf(r, reveal),
@@ -77,7 +76,7 @@ func entryOf(e *semel.JournalEntry, reveal bool) entryView {
 
 // endRecord returns the record that e would write, as far as e's outcome
 // defines it.
-func endRecord(e *semel.JournalEntry) *store.Record {
+func endRecord(e *journal.Entry) *store.Record {
 	r := e.Record
 	r.Outcome = e.Outcome
 	switch protocol.Step(e.Step) {
@@ -105,7 +104,7 @@ func listJournal(c *cobra.Command, path string, reveal bool) error {
 	return reportDamage(c.ErrOrStderr(), path, damaged)
 }
 
-func listJournalJSON(out io.Writer, entries []semel.JournalEntry, damaged []*journal.LineError, reveal bool) error {
+func listJournalJSON(out io.Writer, entries []journal.Entry, damaged []*journal.LineError, reveal bool) error {
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
 	var err error
@@ -118,7 +117,7 @@ func listJournalJSON(out io.Writer, entries []semel.JournalEntry, damaged []*jou
 	return err
 }
 
-func listJournalText(out io.Writer, entries []semel.JournalEntry, reveal bool) {
+func listJournalText(out io.Writer, entries []journal.Entry, reveal bool) {
 	for i := range entries {
 		e := &entries[i]
 		if i == 0 {

@@ -6,13 +6,12 @@ import (
 	"io"
 	"io/fs"
 
-	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 	"github.com/semelgo/semel/journal"
 )
 
 // readJournal reads the journal at path.
-func readJournal(path string) ([]semel.JournalEntry, []*journal.LineError, error) {
+func readJournal(path string) ([]journal.Entry, []*journal.LineError, error) {
 	entries, damaged, err := journal.Read(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):

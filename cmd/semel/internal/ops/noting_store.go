@@ -56,8 +56,8 @@ func (n *pendingNote) has(r *store.Record) bool {
 
 // notingEngine returns a function that makes engines over s whose changes get a
 // note.
-func notingEngine[Tx any](s store.TxStore[Tx]) func(semel.Options, *pendingNote) (*semel.Core, error) {
-	return func(o semel.Options, n *pendingNote) (*semel.Core, error) {
+func notingEngine[Tx any](s store.TxStore[Tx]) func(semel.Options, *pendingNote) (semel.Runner, error) {
+	return func(o semel.Options, n *pendingNote) (semel.Runner, error) {
 		auditor, _ := s.(store.Auditor)
 		return engineOver(store.TxStore[Tx](&notingStore[Tx]{s, auditor, n}))(o)
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 )
 
@@ -22,14 +23,14 @@ type progressView struct {
 // it was not written for operators and may contain secrets.
 type tryView struct {
 	Attempt uint32        `json:"attempt"`
-	Kind    semel.TryKind `json:"kind"`
+	Kind    admin.TryKind `json:"kind"`
 	Bytes   int           `json:"bytes"`
 	Error   string        `json:"error,omitempty"`
 }
 
 // progressOf returns the history of r's attempts; nil if r has none.
 func progressOf(r *store.Record) *progressView {
-	p, ok := semel.ProgressOf(*r)
+	p, ok := admin.ProgressOf(*r)
 	if !ok {
 		return nil
 	}
@@ -44,7 +45,7 @@ func progressOf(r *store.Record) *progressView {
 
 // triesOf returns the last attempts in r's history.
 func triesOf(r *store.Record, reveal bool) []tryView {
-	p, _ := semel.ProgressOf(*r)
+	p, _ := admin.ProgressOf(*r)
 	var tries []tryView
 	for _, t := range p.Tries {
 		v := tryView{Attempt: t.Attempt, Kind: t.Kind, Bytes: len(t.Error)}
@@ -63,11 +64,11 @@ const codeExhausted = "exhausted"
 // quotesError reports whether the failure message of r quotes an error, which
 // may contain secrets.
 func quotesError(r *store.Record, f *semel.Failure) bool {
-	p, ok := semel.ProgressOf(*r)
+	p, ok := admin.ProgressOf(*r)
 	if !ok || f.Code != codeExhausted {
 		return false
 	}
-	return len(p.Tries) == 0 || p.Tries[len(p.Tries)-1].Kind != semel.TryInterrupted
+	return len(p.Tries) == 0 || p.Tries[len(p.Tries)-1].Kind != admin.TryInterrupted
 }
 
 // line returns v as a line for people.

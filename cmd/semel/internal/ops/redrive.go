@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 	"github.com/semelgo/semel/store"
 )
@@ -59,12 +60,12 @@ A note with the actor, the time and the reason is kept for ever; semel show prin
 // mayRedrive reports whether r is a dead letter, or counts as one because of
 // the flags.
 func (r *redriveFlags) mayRedrive(was *store.Record) bool {
-	return semel.IsDeadLetter(*was) || was.State == store.Failed && (len(was.Input) > 0 || r.message)
+	return admin.IsDeadLetter(*was) || was.State == store.Failed && (len(was.Input) > 0 || r.message)
 }
 
 // redrive redrives the record was, if its key belongs to the system.
 func (r *redriveFlags) redrive(ctx context.Context, db *database, was *store.Record) (v changedView, err error) {
-	dead := semel.IsDeadLetter(*was)
+	dead := admin.IsDeadLetter(*was)
 	switch {
 	case was.State != store.Failed && !dead:
 		return v, errRefused(was, "not a dead letter")
@@ -81,8 +82,8 @@ func (r *redriveFlags) redrive(ctx context.Context, db *database, was *store.Rec
 	if err != nil {
 		return v, err
 	}
-	now, err := engine.Redrive(ctx, semel.Redrive{ID: was.ID, Delay: r.delay, Actor: r.actor, Reason: r.reason})
-	if errors.Is(err, semel.ErrNotFailed) {
+	now, err := admin.Redrive(ctx, engine, admin.RedriveRequest{ID: was.ID, Delay: r.delay, Actor: r.actor, Reason: r.reason})
+	if errors.Is(err, admin.ErrNotFailed) {
 		now.ID = was.ID
 		return v, errRefused(&now, "not a dead letter")
 	}

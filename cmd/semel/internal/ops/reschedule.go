@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 	"github.com/semelgo/semel/store"
 )
@@ -53,8 +54,8 @@ func (r *rescheduleFlags) reschedule(ctx context.Context, db *database, was *sto
 	if err != nil {
 		return v, err
 	}
-	now, err := engine.Reschedule(ctx, was.ID, r.delay)
-	if errors.Is(err, semel.ErrNotPending) {
+	now, err := admin.Reschedule(ctx, engine, was.ID, r.delay)
+	if errors.Is(err, admin.ErrNotPending) {
 		now.ID = was.ID
 		return v, errRefused(&now, "not Pending")
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 	"github.com/semelgo/semel/store"
 )
@@ -93,7 +94,7 @@ func (r *resolveFlags) selection(c *cobra.Command, args []string) (selection, er
 
 // resolution returns what the flags ask for. It reads the result before the
 // database is used, because reading may fail.
-func (r *resolveFlags) resolution(c *cobra.Command) (w semel.Resolution, err error) {
+func (r *resolveFlags) resolution(c *cobra.Command) (w admin.Resolution, err error) {
 	if r.to == "" {
 		return w, exit.Usagef("--to is required: succeeded, failed or pending")
 	}
@@ -117,7 +118,7 @@ func (r *resolveFlags) resolution(c *cobra.Command) (w semel.Resolution, err err
 }
 
 // check checks the combination of flags.
-func (r *resolveFlags) check(w *semel.Resolution) error {
+func (r *resolveFlags) check(w *admin.Resolution) error {
 	switch {
 	case w.Reason == "":
 		return exit.Usagef("--reason is required: it is kept as a note")
@@ -174,7 +175,7 @@ type resolvedView struct {
 }
 
 // resolve resolves the record and returns its new state.
-func resolve(ctx context.Context, db *database, r *resolveFlags, w semel.Resolution) (view any, line string, err error) {
+func resolve(ctx context.Context, db *database, r *resolveFlags, w admin.Resolution) (view any, line string, err error) {
 	if err := checkFits(ctx, db, w.Result); err != nil {
 		return nil, "", err
 	}
@@ -182,11 +183,11 @@ func resolve(ctx context.Context, db *database, r *resolveFlags, w semel.Resolut
 	if err != nil {
 		return nil, "", fieldFlag(err)
 	}
-	now, err := engine.Resolve(ctx, w)
+	now, err := admin.Resolve(ctx, engine, w)
 	switch {
-	case errors.Is(err, semel.ErrNotInDoubt) && now.State == store.Absent:
+	case errors.Is(err, admin.ErrNotInDoubt) && now.State == store.Absent:
 		return nil, "", errNotFound(w.ID)
-	case errors.Is(err, semel.ErrNotInDoubt):
+	case errors.Is(err, admin.ErrNotInDoubt):
 		return nil, "", &exit.Error{Code: exit.Refused, Err: fmt.Errorf("record %s is %s, not InDoubt; nothing was changed", w.ID, now.State)}
 	case errors.Is(err, semel.ErrInProgress):
 		return nil, "", errRecordBusy(w.ID)

@@ -11,6 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
@@ -75,7 +77,7 @@ func TestResolveInDoubt(t *testing.T) {
 // show.
 func (s *testDB) wantNote(t *testing.T, call semel.Call, actor, reason string, to store.State) {
 	t.Helper()
-	notes, err := s.engine.Notes(t.Context(), call.ID())
+	notes, err := admin.Notes(t.Context(), s.engine, call.ID())
 	if err != nil || len(notes) != 1 || notes[0].Actor != actor || notes[0].Reason != reason || notes[0].To.State != to {
 		t.Errorf("Notes = %+v, %v, want one of %s: %s", notes, err, actor, reason)
 	}
@@ -119,7 +121,7 @@ func TestResolveWithBytes(t *testing.T) {
 	if got.code != exit.OK {
 		t.Fatalf("resolve: code %d, %q", got.code, got.errs)
 	}
-	_, out, err := semel.Begin(t.Context(), s.engine, call)
+	_, out, err := adapter.Begin(t.Context(), s.engine, call)
 	var raw semel.Raw
 	if err != nil || out.Decode(&raw) != nil || string(raw) != "\x00\xff" {
 		t.Errorf("Begin = %v, %v: %q is stored, want the bytes", out, err, raw)

@@ -73,12 +73,12 @@ func (got result) want(t *testing.T, code int, text string) {
 // testDB is a database and a program that uses it.
 type testDB struct {
 	db     string // the value of --db
-	engine *semel.Core
+	engine semel.Runner
 	store  store.Store
 	// broken makes an engine that cannot record outcomes.
-	broken func(t *testing.T, o semel.Options) *semel.Core
+	broken func(t *testing.T, o semel.Options) semel.Runner
 	// withOperations makes an engine with operations, as workers have.
-	withOperations func(t *testing.T, ops ...semel.Declared) *semel.Core
+	withOperations func(t *testing.T, ops ...semel.Declared) semel.Runner
 }
 
 // newSQLite creates a SQLite database and an engine over it.
@@ -122,17 +122,17 @@ func fill[Tx any](t *testing.T, s *testDB, records store.TxStore[Tx]) {
 	t.Helper()
 	s.store = records
 	s.engine = engineOver(t, records, semel.Options{})
-	s.broken = func(t *testing.T, o semel.Options) *semel.Core {
+	s.broken = func(t *testing.T, o semel.Options) semel.Runner {
 		t.Helper()
 		return engineOver(t, claimOnlyStore[Tx]{records}, o)
 	}
-	s.withOperations = func(t *testing.T, ops ...semel.Declared) *semel.Core {
+	s.withOperations = func(t *testing.T, ops ...semel.Declared) semel.Runner {
 		t.Helper()
 		return engineOver(t, records, semel.Options{Operations: ops})
 	}
 }
 
-func engineOver[Tx any](t *testing.T, s store.TxStore[Tx], o semel.Options) *semel.Core {
+func engineOver[Tx any](t *testing.T, s store.TxStore[Tx], o semel.Options) semel.Runner {
 	t.Helper()
 	o.Survive = store.NoFailure
 	e, err := semel.New(s, o)

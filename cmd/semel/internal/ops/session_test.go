@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/store"
 )
 
@@ -38,7 +39,7 @@ func (s *testDB) population(t *testing.T) {
 	})
 	must(err)
 	_, _, err = semel.Do(t.Context(), s.engine, callOf("streamed"), func(context.Context) (any, error) {
-		return semel.Tombstone("the response was streamed"), nil
+		return adapter.Tombstone("the response was streamed"), nil
 	})
 	must(err)
 	failure := &semel.Failure{Code: "no_funds", Message: "not enough money\x1b[2J", Details: json.RawMessage(`{"in":"result-s3cret"}`)}

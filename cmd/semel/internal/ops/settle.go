@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 	"github.com/semelgo/semel/cmd/semel/internal/terminal"
 	"github.com/semelgo/semel/internal/protocol"
@@ -82,7 +83,7 @@ type settler struct {
 	c       *cobra.Command
 	path    string
 	drop    bool
-	entries []semel.JournalEntry
+	entries []journal.Entry
 	damaged []*journal.LineError
 }
 
@@ -93,13 +94,13 @@ func newSettler(c *cobra.Command, args []string, drop bool) (*settler, error) {
 	if s.entries, s.damaged, err = readJournal(s.path); err != nil || len(args) == 1 {
 		return s, err
 	}
-	var chosen []semel.JournalEntry
+	var chosen []journal.Entry
 	for _, text := range args[1:] {
 		id, err := parseID(text)
 		if err != nil {
 			return nil, err
 		}
-		i := slices.IndexFunc(s.entries, func(e semel.JournalEntry) bool { return e.Record.ID == id })
+		i := slices.IndexFunc(s.entries, func(e journal.Entry) bool { return e.Record.ID == id })
 		if i < 0 {
 			return nil, &exit.Error{Code: exit.NotFound, Err: fmt.Errorf("%s has no entry %s", s.path, id)}
 		}
@@ -153,7 +154,7 @@ func (s *settler) run(ctx context.Context, db *database) error {
 
 // journal opens the journal for dropping entries. It returns nil if the journal
 // has unreadable lines: opening would fail then, because it rewrites the file.
-func (s *settler) journal() (semel.Journal, error) {
+func (s *settler) journal() (journal.Journal, error) {
 	for _, d := range s.damaged {
 		if !errors.Is(d, io.ErrUnexpectedEOF) {
 			return nil, nil //nolint:nilnil // no journal is what is meant
@@ -179,8 +180,8 @@ func (s *settler) droppable(v *settleView) bool {
 }
 
 // settle records one entry and returns the result.
-func (s *settler) settle(ctx context.Context, engine *semel.Core, e *semel.JournalEntry) settleView {
-	now, recorded, err := engine.Settle(ctx, *e)
+func (s *settler) settle(ctx context.Context, engine semel.Runner, e *journal.Entry) settleView {
+	now, recorded, err := admin.Settle(ctx, engine, *e)
 	v := settleView{
 		ID: e.Record.ID.String(), Operation: e.Record.Operation, Attempt: e.Record.Attempt, Ended: e.Step,
 		State: now.State.String(),

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 	"github.com/semelgo/semel/store"
 )
@@ -56,7 +57,7 @@ func (t *target) ids(args []string) ([]store.ID, error) {
 		return nil, exit.Usagef("--key is required when there is no ID")
 	}
 	scope, err := t.inScope()
-	return semel.RecordIDs(t.operation, scope, t.key), err
+	return admin.RecordIDs(t.operation, scope, t.key), err
 }
 
 func (t *target) inScope() (semel.Scope, error) {

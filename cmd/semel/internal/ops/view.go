@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/store"
 )
 
@@ -120,7 +121,7 @@ type outcomeView struct {
 // outcomeOf decodes the outcome of r.
 func outcomeOf(r *store.Record, reveal bool) outcomeView {
 	v := outcomeView{Kind: kindNone, Bytes: len(r.Outcome)}
-	o := &semel.Outcome{Record: *r}
+	o := &adapter.Outcome{Record: *r}
 	var text json.RawMessage
 	var raw semel.Raw
 	switch err := o.Decode(&text); {

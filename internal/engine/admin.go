@@ -1,0 +1,176 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/callerr"
+	"github.com/semelgo/semel/internal/codec"
+	"github.com/semelgo/semel/internal/protocol"
+	"github.com/semelgo/semel/store"
+)
+
+// Get returns the record of a key, and whether there is one.
+func Get(ctx context.Context, c *Core, operation string, scope Scope, key string) (store.Record, bool, error) {
+	if err := scope.valid(); err != nil {
+		return store.Record{}, false, callerr.Seal(err)
+	}
+	for _, id := range idsOf(c, operation, scope, key) {
+		r, err := c.reader.get(ctx, id)
+		if err != nil {
+			return r, false, callerr.Seal(fmt.Errorf("%w: get the record: %w", callerr.ErrUnavailable, err))
+		}
+		if r.Operation == operation && r.Scope == scope.text && r.Key == key {
+			r, _ = publicRecord(r, nil)
+			return r, true, nil
+		}
+	}
+	return store.Record{}, false, nil
+}
+
+// List returns one page of records, for consoles and reports.
+func List(ctx context.Context, c *Core, q store.Query) ([]store.Record, error) {
+	records, err := c.store.Scan(ctx, q)
+	if err != nil {
+		return nil, callerr.Seal(fmt.Errorf("%w: list records: %w", callerr.ErrUnavailable, err))
+	}
+	return records, nil
+}
+
+// Resolution is the decision of an operator, or of a reconciler, on a record in
+// doubt.
+type Resolution struct {
+	ID            store.ID
+	To            store.State
+	Result        any
+	Failure       *callerr.Failure
+	Actor, Reason string
+}
+
+// Resolve resolves a record in doubt and returns the current record.
+func Resolve(ctx context.Context, c *Core, r Resolution) (store.Record, error) {
+	return publicRecord(resolveDoubt(ctx, c, r))
+}
+
+func resolveDoubt(ctx context.Context, c *Core, r Resolution) (store.Record, error) {
+	switch {
+	case r.Actor == "":
+		return store.Record{}, callerr.Invalid("Actor", "is required")
+	case r.Reason == "":
+		return store.Record{}, callerr.Invalid("Reason", "is required")
+	case !protocol.CanResolve(r.To):
+		return store.Record{}, callerr.Invalid("To", "must be Succeeded, Failed or Pending")
+	}
+	if err := c.notWithinTx(ctx, false); err != nil {
+		return store.Record{}, err
+	}
+	current, err := c.reader.get(ctx, r.ID)
+	if err != nil {
+		return current, fmt.Errorf("%w: read the record: %w", callerr.ErrUnavailable, err)
+	}
+	d := protocol.Next(current, protocol.Event{
+		Step: protocol.StepResolve, To: r.To, Owner: newOwner(), Outcome: resolvedOutcome(c, r, current), Expire: c.retention(current),
+	})
+	if d.Answer != protocol.Apply {
+		return current, callerr.ErrNotInDoubt
+	}
+	if r.To == store.Pending {
+		if err := withdrawCancel(ctx, c, current); err != nil {
+			return current, err
+		}
+	}
+	answer, err := c.writer.swapNoted(ctx, d.Change, store.Note{ID: r.ID, From: d.Change.If, To: d.Change.To.Token, Actor: r.Actor, Reason: r.Reason})
+	switch {
+	case err != nil:
+		return current, fmt.Errorf("%w: resolve: %w", callerr.ErrUnavailable, err)
+	case answer.Busy:
+		return current, callerr.ErrInProgress
+	case !answer.Applied(d.Change):
+		return recordOf(answer), callerr.ErrNotInDoubt
+	}
+	now := recordAfter(d.Change, current)
+	c.emit(ctx, event.Resolved, now, nil)
+	return now, nil
+}
+
+// resolvedOutcome returns the outcome that the operator gives, or nil for none.
+func resolvedOutcome(c *Core, r Resolution, current store.Record) []byte {
+	p, tried := codec.ProgressOf(current)
+	switch {
+	case r.To == store.Pending && (tried || c.ownsKey(current)):
+		return p.Reset(current).Encode(c.caps.MaxOutcome)
+	case r.To == store.Failed && r.Failure == nil:
+		return codec.EncodeFailure(&callerr.Failure{Message: "resolved as failed"}, c.caps.MaxOutcome)
+	case r.To == store.Failed:
+		return codec.EncodeFailure(r.Failure, c.caps.MaxOutcome)
+	case r.To == store.Succeeded && r.Result == nil:
+		return codec.EncodeTombstone("resolved as succeeded, without a result")
+	case r.To == store.Succeeded:
+		e, _ := c.outcome(r.Result)
+		return e.Outcome
+	default:
+		return nil
+	}
+}
+
+// Notes lists an operator's changes of a record, oldest first, and nothing if the
+// store keeps no notes.
+func Notes(ctx context.Context, c *Core, id store.ID) ([]store.Note, error) {
+	auditor, ok := c.store.(store.Auditor)
+	if !ok {
+		return nil, nil
+	}
+	notes, err := auditor.Notes(ctx, id)
+	if err != nil {
+		return nil, callerr.Seal(fmt.Errorf("%w: read notes: %w", callerr.ErrUnavailable, err))
+	}
+	return notes, nil
+}
+
+// Purge removes at most limit records past their retention.
+func Purge(ctx context.Context, c *Core, limit int) (int, error) {
+	n, err := c.store.Purge(ctx, limit)
+	if n > 0 {
+		c.cache.Clear() // the store does not say which records it removed
+	}
+	if err != nil {
+		return n, callerr.Seal(fmt.Errorf("%w: purge: %w", callerr.ErrUnavailable, err))
+	}
+	return n, nil
+}
+
+// RecordIDs returns the possible IDs of a key's record when the operation's KeyTime
+// is not known: the ID of a key without a time, and the ID of a UUIDv7 or ULID.
+func RecordIDs(operation string, scope Scope, key string) []store.ID {
+	ids := []store.ID{store.NewID(operation, scope.text, key)}
+	for _, read := range [...]func(string) (time.Time, bool){UUIDv7Time, ULIDTime} {
+		if made, ok := read(key); ok {
+			ids = append(ids, store.NewTimedID(operation, scope.text, key, made))
+		}
+	}
+	return ids
+}
+
+// idsOf returns RecordIDs, or the only ID if the engine was given the
+// operation.
+func idsOf(c *Core, operation string, scope Scope, key string) []store.ID {
+	if op := c.operationNamed(operation); op != nil {
+		if op.generation > 0 {
+			_, ids := op.generationAt(c.options.Clock(), scope.text, key)
+			return ids[:]
+		}
+		if op.keyTime != nil {
+			made, ok := op.timeIn(key)
+			switch {
+			case !ok:
+				return nil
+			case !made.IsZero():
+				return []store.ID{store.NewTimedID(operation, scope.text, key, made)}
+			}
+			return []store.ID{store.NewID(operation, scope.text, key)}
+		}
+	}
+	return RecordIDs(operation, scope, key)
+}

@@ -1,0 +1,41 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+
+	"github.com/semelgo/semel/internal/callerr"
+)
+
+// ChildKey returns the key for a downstream call of the operation: the same in
+// every attempt, and different for every name, key, scope and operation. It has 32
+// hexadecimal digits and does not reveal the operation's key.
+//
+// HTTP clients may send a request twice by themselves: Go's net/http repeats a POST
+// that failed on a reused connection if its header has an Idempotency-Key or an
+// X-Idempotency-Key. If the receiver does not deduplicate by that header, one
+// attempt then has two effects, also under [Hold]. Send the key in another header
+// or field to such a receiver, or set http.Request.GetBody to nil, so that net/http
+// does not repeat a request with a body.
+func (a *Attempt) ChildKey(name string) string { return a.call.childKey(name) }
+
+func (c *Call) childKey(name string) string {
+	h := sha256.New()
+	for _, part := range [...]string{"child", c.op.name, c.scope.text, c.key, name} {
+		var size [4]byte
+		binary.BigEndian.PutUint32(size[:], uint32(len(part)))
+		h.Write(size[:])
+		h.Write([]byte(part))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// ChildKey is [Attempt.ChildKey] for the operation of ctx, leased or inline.
+func ChildKey(ctx context.Context, name string) (string, error) {
+	if c, ok := ctx.Value(callKey{}).(Call); ok {
+		return c.childKey(name), nil
+	}
+	return "", callerr.Invalid("ctx", "does not belong to an operation")
+}

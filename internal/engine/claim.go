@@ -1,0 +1,261 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/callerr"
+	"github.com/semelgo/semel/internal/clock"
+	"github.com/semelgo/semel/internal/protocol"
+	"github.com/semelgo/semel/store"
+)
+
+// claimer is a call that tries to become the leader or to get an answer.
+type claimer struct {
+	c        *Core
+	call     *Call         // of attempt
+	deadline clock.Instant // end of the wait for a leader
+	own      inflightCall  // of attempt, if it is the first caller
+	attempt  Attempt       // the attempt if the claim succeeds; times, policy and inflight are set before
+
+	successor *successor // only for operations with a Generation
+}
+
+func (c *Core) newClaimer(call *Call, policy protocol.Policy) *claimer {
+	q := &claimer{c: c}
+	a := &q.attempt
+	a.c, a.call, a.policy = c, *call, policy
+	a.times.of(&c.options, call.op, call.id)
+	q.call = &a.call
+	q.restartClock()
+	q.deadline = a.begun.Add(a.times.wait)
+	return q
+}
+
+// restartClock sets the start of the lease. It is called right before the claim is
+// sent, because the time that earlier steps took is not part of the lease.
+func (q *claimer) restartClock() { q.attempt.begun = q.c.clock.Now() }
+
+// admit validates a call and counts it as running. Policy Atomic means that the
+// call opens a transaction. An admitted call must call leave at its end.
+func (c *Core) admit(ctx context.Context, call *Call, policy protocol.Policy) error {
+	if err := call.valid(); err != nil {
+		return err
+	}
+	if err := c.notWithinTx(ctx, policy.Transactional()); err != nil {
+		return err
+	}
+	if err := c.checkDefinition(call.op); err != nil {
+		return err
+	}
+	if err := c.options.outlived(call.op); err != nil {
+		return err
+	}
+	if err := callerGone(ctx); err != nil {
+		return err
+	}
+	return c.enter()
+}
+
+// begin claims the key, or returns its outcome or an error. Exactly one of the
+// three is not nil.
+func (c *Core) begin(ctx context.Context, call *Call, policy protocol.Policy) (*Attempt, *Outcome, error) {
+	if err := c.admit(ctx, call, policy); err != nil {
+		return nil, nil, err
+	}
+	if out, known, err := c.fromCache(ctx, call); known {
+		c.leave()
+		return nil, out, err
+	}
+	q := c.newClaimer(call, policy)
+	defer q.releaseWaiter()
+	leads := false
+	defer func() {
+		if !leads { // also on a panic in a probe
+			c.leave()
+		}
+	}()
+	a, out, err := q.lead(ctx)
+	if a == nil {
+		return nil, out, err
+	}
+	leads = true                                            // the end of the attempt calls leave
+	if out, err := a.precheck(); out != nil || err != nil { //nolint:contextcheck // an attempt has its own context
+		return nil, out, err
+	}
+	return a, nil, nil
+}
+
+// lead lets only one caller of each key in this process use the store; the others
+// are its followers.
+func (q *claimer) lead(ctx context.Context) (*Attempt, *Outcome, error) {
+	for {
+		f, first := q.c.inflight.acquire(q.call, &q.own, q.attempt.begun)
+		if first {
+			q.attempt.inflight = f
+			return q.claim(ctx)
+		}
+		if q.attempt.policy.Probes() {
+			// The evidence may be there before the leader has an outcome.
+			return q.claim(ctx)
+		}
+		if out, err := q.follow(ctx, f); out != nil || err != nil {
+			return nil, out, err
+		}
+		q.restartClock()
+	}
+}
+
+// claim uses the store as the first caller of the key, and hands the answer to its
+// followers.
+func (q *claimer) claim(ctx context.Context) (*Attempt, *Outcome, error) {
+	a, landed := &q.attempt, false
+	defer func() {
+		if !landed && a.inflight != nil { // a panic in a probe
+			q.c.inflight.finish(a.call.id, a.inflight, &store.Record{}, callerr.ErrAbandoned)
+		}
+	}()
+	var current store.Record
+	claimed, err := q.decide(ctx, &current)
+	landed = true
+	if claimed {
+		a.token = current.Token
+		if a.inflight != nil {
+			q.c.inflight.markRunning(a.inflight, true)
+		}
+		a.start(ctx, a.begun, true)
+		return a, nil, nil
+	}
+	if a.inflight != nil {
+		q.c.inflight.finish(a.call.id, a.inflight, &current, errForFollowers(ctx, err))
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	out, err := q.c.replay(ctx, current)
+	return nil, out, err
+}
+
+// decide claims the key, or reads the current record. If it returns neither a claim
+// nor an error, the record is final.
+func (q *claimer) decide(ctx context.Context, current *store.Record) (claimed bool, err error) {
+	asked := q.c.cache.Now()
+	if err = q.readFirst(ctx, current); err != nil {
+		return false, err
+	}
+	var e protocol.Event
+	q.claimEvent(&e)
+	var d protocol.Decision
+	for ; ; q.restartClock() {
+		err := q.c.writer.claim(ctx, current, &e, &d)
+		switch {
+		case err == nil:
+		case errors.Is(err, callerr.ErrBusy):
+			d.Answer = protocol.Wait
+		case errors.Is(err, store.ErrNoPartition):
+			return false, q.c.noPartitionError(q.call, err)
+		case isNotSent(err), errors.Is(err, callerr.ErrRefused) && !errors.Is(err, callerr.ErrAfterLost):
+			return false, fmt.Errorf("%w: claim: %w", callerr.ErrUnavailable, err)
+		default:
+			if d.Starts() {
+				q.abandonClaim(ctx, d.Change, *current, err)
+			}
+			return false, fmt.Errorf("%w: claim: %w", callerr.ErrUnavailable, err)
+		}
+		switch d.Answer {
+		case protocol.Apply:
+			q.c.readHint.observe(false)
+			if d.Change.If != (store.Token{}) {
+				q.attempt.found = new(*current)
+			}
+			return q.applied(ctx, d.Step, current)
+		case protocol.Replay:
+			q.c.readHint.observe(true)
+			q.cacheFinal(current, asked)
+			return false, nil
+		case protocol.Probe:
+			*current, err = q.look(ctx, *current, &e)
+		case protocol.Wait:
+			*current, err = q.wait(ctx, *current)
+			e.Probed = false
+		default:
+			return false, q.c.refusal(ctx, d.Answer, *current)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+}
+
+// errForFollowers returns the error that the followers of a first caller receive.
+// If that caller hung up, its error says nothing about the store.
+func errForFollowers(ctx context.Context, err error) error {
+	if callerGone(ctx) != nil && errors.Is(err, callerr.ErrUnavailable) {
+		return callerr.ErrAbandoned
+	}
+	return err
+}
+
+// cacheFinal caches a final record. asked is the time before the record was read.
+func (q *claimer) cacheFinal(current *store.Record, asked time.Time) {
+	if q.call.op.generation == 0 { // with a Generation, the record has another ID
+		q.c.cache.Put(current, asked)
+	}
+}
+
+// fromCache answers the call from the cache, if it has a final record.
+func (c *Core) fromCache(ctx context.Context, call *Call) (out *Outcome, known bool, err error) {
+	current, known := c.cache.Get(call.id)
+	if !known || call.op.generation != 0 {
+		return nil, false, nil
+	}
+	out, err = c.answer(ctx, call, current)
+	return out, true, err
+}
+
+func (q *claimer) claimEvent(e *protocol.Event) {
+	e.Step, e.Owner, e.Policy, e.Request = protocol.StepClaim, protocol.MarkOwner(newOwner(), q.attempt.policy), q.attempt.policy, q.call
+	q.call.identify(&e.Identity)
+	e.Lease = q.attempt.times.firstLease()
+}
+
+// applied reports whether the applied change made the caller the leader.
+func (q *claimer) applied(ctx context.Context, s protocol.Step, now *store.Record) (bool, error) {
+	switch s {
+	case protocol.StepClaim:
+		if q.c.observer != nil {
+			q.c.emit(ctx, event.Claimed, *now, nil)
+		}
+		return true, nil
+	case protocol.StepTakeover:
+		q.c.emit(ctx, event.Takeover, *now, nil)
+		return true, nil
+	default:
+		q.c.emit(ctx, event.InDoubt, *now, nil)
+		return false, callerr.ErrInDoubt
+	}
+}
+
+// readFirst reads the record before the claim, if that is worth a round trip: the
+// time in the key says that the record may be gone, recent calls met final records,
+// or the record may be in one of two generations. Otherwise most keys are new, and
+// the claim itself finds the record.
+func (q *claimer) readFirst(ctx context.Context, current *store.Record) (err error) {
+	expired := q.c.keyExpired(q.call)
+	if !expired && q.call.op.generation == 0 && !q.c.readHint.readFirst(&q.c.caps) {
+		return nil
+	}
+	*current, err = q.read(ctx)
+	q.restartClock()
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: read the record: %w", callerr.ErrUnavailable, err)
+	case expired && protocol.AnswerTo(current, protocol.SameRequest) == protocol.Lost:
+		return callerr.ErrKeyExpired
+	default:
+		return nil
+	}
+}

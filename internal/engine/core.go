@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/semelgo/semel/internal/cache"
+	"github.com/semelgo/semel/internal/callerr"
+	"github.com/semelgo/semel/internal/clock"
+	"github.com/semelgo/semel/internal/codec"
+	"github.com/semelgo/semel/internal/lazyctx"
+	"github.com/semelgo/semel/internal/timers"
+	"github.com/semelgo/semel/store"
+)
+
+// Engine runs operations once over a store whose transactions are of type Tx.
+type Engine[Tx any] struct {
+	*Core
+}
+
+// Core is an [Engine] without the type of its transactions.
+type Core struct {
+	emitter
+
+	store     store.Store
+	inProcess store.InProcess // the store, if it implements InProcess
+	atomic    atomicFunc
+	swapTx    swapTxFunc
+	options   Options
+	// operations has the operations of the options, by name.
+	operations map[string]*operation
+	caps       store.Capabilities
+	// connections identifies the connections of the store's transactions: its
+	// Connections, or this engine if the store names none.
+	connections any
+	batching    batching
+	reader      reader
+	writer      writer
+	cache       cache.Cache
+	readHint    readHint
+	clock       clock.Clock // for the engine's own durations
+
+	inflight   inflightCalls
+	timers     timers.Queue
+	unrecorded unrecorded
+	orphaned   orphanedClaims
+	attempts
+
+	survives atomic.Uint32 // the last store.Failure that the store reported
+}
+
+// Runner is any engine.
+type Runner interface {
+	// Close refuses new calls and waits for running ones: see the method of Engine.
+	Close(ctx context.Context) error
+	core() *Core
+}
+
+func (c *Core) core() *Core { return c }
+
+type (
+	runFunc    func(ctx context.Context, tx any, current store.SwapResult) (*store.Change, error)
+	atomicFunc func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error)
+	swapTxFunc func(ctx context.Context, tx any, changes []store.Change) ([]store.SwapResult, error)
+)
+
+// attempts counts the running calls, for which Close waits.
+type attempts struct {
+	open   atomic.Int64
+	closed atomic.Bool
+	over   sync.Once
+	empty  chan struct{} // closed after Close, when no call is running
+}
+
+// enter and close both write before they read, so that one of them sees the other.
+func (a *attempts) enter() error {
+	a.open.Add(1)
+	if a.closed.Load() {
+		a.leave()
+		return callerr.ErrClosed
+	}
+	return nil
+}
+
+func (a *attempts) leave() {
+	if a.open.Add(-1) == 0 && a.closed.Load() {
+		a.over.Do(func() { close(a.empty) })
+	}
+}
+
+// close refuses further calls.
+func (a *attempts) close() {
+	a.open.Add(1) // the last leave closes empty
+	a.closed.Store(true)
+	a.leave()
+}
+
+// bounded returns a context for writes that must not end with the caller's context.
+func (c *Core) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, span := lazyctx.WithDetachedTimeout(ctx, c.options.RecordTimeout)
+	return ctx, span.End
+}
+
+// operationNamed returns the operation of a name that the engine was given, or nil.
+func (c *Core) operationNamed(name string) *operation {
+	return c.operations[name]
+}
+
+// ownsKey reports whether the system, and not a caller, chose the record's key.
+func (c *Core) ownsKey(r store.Record) bool {
+	op := c.operationNamed(r.Operation)
+	return op != nil && op.retry != nil
+}
+
+// checkDefinition returns an error if the engine was given another operation of the
+// same name. Records refer to operations by name, so one operation would answer for
+// the other.
+func (c *Core) checkDefinition(op *operation) error {
+	if given := c.operations[op.name]; given != nil && given != op {
+		return callerr.Invalid("Operations", "of the engine have another definition of "+op.name+": define an operation once and use that definition")
+	}
+	return nil
+}
+
+// retention returns how long a final record is kept: as its operation says, if the
+// engine was given it, else as the record says.
+func (c *Core) retention(r store.Record) time.Duration {
+	if op := c.operationNamed(r.Operation); op != nil {
+		return c.options.timesOf(op, r.ID).retention
+	}
+	p, _ := codec.ProgressOf(r)
+	return either(p.Retention, c.options.Retention)
+}
+
+// CoreOf returns the engine of a runner.
+func CoreOf(e Runner) *Core { return e.core() }

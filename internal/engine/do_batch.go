@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"reflect"
+
+	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/callerr"
+	"github.com/semelgo/semel/internal/canonical"
+	"github.com/semelgo/semel/internal/codec"
+	"github.com/semelgo/semel/internal/lazyctx"
+	"github.com/semelgo/semel/store"
+)
+
+// DoBatch is [DoTx] for a function that returns all its statements at once: the
+// record, the statements and the commit go to the database in one round trip, and
+// are applied together or not at all.
+func DoBatch[T, B, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(ctx context.Context) (T, B, error)) (v T, replayed bool, err error) {
+	if err := c.valid(); err != nil {
+		return v, false, callerr.Seal(err)
+	}
+	switch {
+	case !c.op.inline():
+		return v, false, callerr.Seal(callerr.Invalid("Policy", "must be Atomic without a Lease or unset for DoBatch: all of it is one transaction"))
+	case c.op.generation > 0:
+		return v, false, callerr.Seal(callerr.Invalid("Generation", "is for DoTx: a batch writes one record"))
+	}
+	batcher, ok := e.store.(store.Batcher[B])
+	if !ok {
+		return v, false, callerr.Seal(callerr.Invalid("fn", "returns statements of a type that this store does not support"))
+	}
+	run := func(ctx context.Context) (any, sendFunc, error) {
+		var batch B
+		var err error
+		v, batch, err = fn(ctx)
+		return codec.ValueRef[T]{Ptr: &v}, func(ctx context.Context, change store.Change, hold bool) (store.SwapResult, store.Verdict, error) {
+			ctx, wait := lazyctx.WithTimeout(ctx, e.options.RecordTimeout) // limits the wait for a connection
+			defer wait.End()
+			return batcher.AtomicBatch(ctx, change, hold, batch)
+		}, err
+	}
+	out, err := e.runBatch(ctx, c, run)
+	if err != nil {
+		var none T
+		return none, false, callerr.Seal(err)
+	}
+	if !out.Replayed {
+		e.afterBatch(ctx, out, codec.ValueRef[T]{Ptr: &v})
+	}
+	return firstResult(out, v)
+}
+
+// afterBatch checks whether the result was changed after it was stored, for example
+// by a callback that scans a statement's result into it. The stored result is the
+// outcome.
+func (c *Core) afterBatch(ctx context.Context, out *Outcome, v any) {
+	if !out.lossless || !mayChange(codec.ResultOf(v)) {
+		return
+	}
+	now, err := codec.EncodeResult(codec.ResultOf(v))
+	if out.lossless = err == nil && bytes.Equal(now.Outcome, out.Record.Outcome); !out.lossless {
+		c.emit(ctx, event.Altered, out.Record, errChangedInBatch)
+	}
+}
+
+var errChangedInBatch = errors.New("semel: the result was changed after DoBatch had stored it, for example by a callback of a statement")
+
+// mayChange reports whether a result can be changed through memory that it shares.
+func mayChange(v any) bool {
+	t := reflect.TypeOf(v)
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return canonical.SharesMemory(t)
+}

@@ -1,0 +1,101 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/semelgo/semel/internal/cache"
+	"github.com/semelgo/semel/internal/callerr"
+	"github.com/semelgo/semel/internal/clock"
+	"github.com/semelgo/semel/internal/groupcommit"
+	"github.com/semelgo/semel/store"
+)
+
+// New returns an engine over s.
+func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
+	if err := o.setDefaults(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), o.RecordTimeout)
+	defer cancel()
+	caps, err := s.Capabilities(ctx)
+	if err != nil {
+		return nil, callerr.Seal(fmt.Errorf("%w: read the store's capabilities: %w", callerr.ErrUnavailable, err))
+	}
+	if !caps.Linearizable {
+		return nil, callerr.Invalid("store", "is not linearizable: two callers could both claim one attempt")
+	}
+	if err := checkSurvives(o.Survive, &caps); err != nil {
+		return nil, err
+	}
+	c := &Core{emitter: emitter{o.Observer}, store: s, options: o, caps: caps, cache: cache.New(o.CacheBytes, o.CacheAge), clock: clock.Start()}
+	if c.connections = caps.Connections; c.connections == nil {
+		c.connections = c
+	}
+	c.operations = make(map[string]*operation, len(o.Operations))
+	for _, declared := range o.Operations {
+		c.operations[declared.declared().name] = declared.declared()
+	}
+	c.timers.Init(&c.clock)
+	c.empty = make(chan struct{})
+	groupcommit.RegisterAdvance(s, c.cache.Advance)
+	if near, ok := any(s).(store.InProcess); ok && near.Self() == store.Store(s) {
+		c.inProcess = near
+	}
+	c.batching.open(s, caps, &o)
+	c.reader = reader{store: s, inProcess: c.inProcess, batching: &c.batching, timeout: o.RecordTimeout}
+	c.writer = writer{
+		emitter: c.emitter, store: s, inProcess: c.inProcess, batching: &c.batching, timeout: o.RecordTimeout,
+		oneWriter: caps.SingleWriter, hint: &c.readHint, crashed: c.crashed,
+	}
+	c.unrecorded.open(c)
+	c.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
+		c.readHint.transactions.Add(1)
+		defer c.readHint.transactions.Add(-1)
+		waiting, b := c.beginTimeout(ctx)
+		defer b.end()
+		verdict, err := s.Atomic(waiting, id, hold, func(ctx context.Context, tx Tx, st store.SwapResult) (*store.Change, error) {
+			if !b.begin() {
+				return nil, errTooLate
+			}
+			return run(ctx, tx, st)
+		})
+		err = b.explain(waiting, id, err)
+		if verdict == store.Committed {
+			c.readHint.observeWrite()
+		}
+		return verdict, err
+	}
+	c.swapTx = func(ctx context.Context, tx any, changes []store.Change) ([]store.SwapResult, error) {
+		return s.SwapTx(ctx, tx.(Tx), changes)
+	}
+	if err := c.unrecorded.restore(ctx); err != nil {
+		return nil, fmt.Errorf("read the journal: %w", err)
+	}
+	c.survives.Store(uint32(caps.Survives))
+	if caps.Survives < store.PowerLoss {
+		c.reportLoss(ctx, &caps)
+	}
+	return &Engine[Tx]{Core: c}, nil
+}
+
+// Close refuses new calls with [ErrClosed], and waits for running attempts and for
+// unrecorded outcomes. If ctx ends first, Close returns its error; outcomes that
+// are still unrecorded remain in the Journal, if there is one, or are settled after
+// their leases expire. Close does not close the store.
+func (c *Core) Close(ctx context.Context) error {
+	c.close()
+	select {
+	case <-c.empty:
+	case <-ctx.Done():
+		c.unrecorded.stop()
+		return fmt.Errorf("wait for running attempts: %w", ctx.Err())
+	}
+	if err := c.unrecorded.drain(ctx); err != nil {
+		return err
+	}
+	if err := c.batching.idle(ctx); err != nil {
+		return fmt.Errorf("wait for the store's answers: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+
+	"github.com/semelgo/semel/internal/buffers"
+	"github.com/semelgo/semel/internal/canonical"
+	"github.com/semelgo/semel/internal/codec"
+	"github.com/semelgo/semel/internal/protocol"
+)
+
+// A stored fingerprint has one byte for the algorithm, one for the version of the
+// operation's choice of fields, and the first 128 bits of the SHA-256 of these
+// fields. The fingerprint of a bound call has 64 bits more, of its binding.
+const (
+	fingerprintJSON = 5 // the chosen fields in their canonical form; of a Raw, its bytes
+	fingerprintOwn  = 4 // the bytes of a Fingerprinter
+	inputSize       = 2 + 16
+	boundSize       = inputSize + 8
+)
+
+// fingerprint is a stored fingerprint. The last bytes are used only if the call is
+// bound.
+type fingerprint [boundSize]byte
+
+// Fingerprinter is an input, or the value of a function of Fingerprints, that
+// chooses the bytes of its fingerprint: AppendFingerprint appends them to b.
+type Fingerprinter interface {
+	AppendFingerprint(b []byte) ([]byte, error)
+}
+
+// version returns the version of the operation's choice of fields: 0 for the whole
+// input, else the number of Fingerprints.
+func (o *Operation[In]) version() int { return len(o.fingerprints) }
+
+// digest computes the fingerprint of an input with a version of the operation's
+// choice.
+func (o *Operation[In]) digest(version int, input any) (f fingerprint, err error) {
+	there, inPlace := input.(codec.ValueRef[In])
+	switch {
+	case version > len(o.fingerprints):
+		return f, fmt.Errorf("fingerprint version %d is newer than this program", version)
+	case version > 0:
+		in, _ := o.value(input) // a nil interface is the zero In
+		input = o.fingerprints[version-1](in)
+	case inPlace && o.speaks:
+		input = there.Ptr // the pointer has the methods of the value
+	case inPlace:
+		input = *there.Ptr
+	}
+	s := buffers.Get()
+	defer s.Release()
+	text, algorithm, err := fields(s, input)
+	if err != nil {
+		return f, lostInputError(err)
+	}
+	sum := sha256.Sum256(text)
+	f[0], f[1] = algorithm, byte(version)
+	copy(f[2:inputSize], sum[:])
+	return f, nil
+}
+
+// fields returns the bytes to digest, which may be in s, and the algorithm.
+func fields(s *buffers.Buffer, v any) (text []byte, algorithm byte, err error) {
+	switch v := v.(type) {
+	case codec.Raw:
+		return v, fingerprintJSON, nil
+	case Fingerprinter:
+		s.Bytes, err = v.AppendFingerprint(s.Bytes[:0])
+		return s.Bytes, fingerprintOwn, err
+	default:
+		s.Bytes, err = canonical.Append(s.Bytes[:0], v)
+		return s.Bytes, fingerprintJSON, err
+	}
+}
+
+// compareFingerprint compares the call with a stored fingerprint, whose algorithm
+// and version it uses. A binding that only one of the two has does not matter.
+func (c *Call) compareFingerprint(stored []byte) protocol.RequestMatch {
+	own := c.fingerprint()
+	if subtle.ConstantTimeCompare(stored, own) == 1 {
+		return protocol.SameRequest
+	}
+	if c.found {
+		return protocol.OtherRequest
+	}
+	if len(stored) != inputSize && len(stored) != boundSize ||
+		stored[0] != fingerprintJSON && stored[0] != fingerprintOwn || int(stored[1]) > int(c.digest[1]) {
+		return protocol.UnknownRequest
+	}
+	if len(stored) == boundSize && c.bound && subtle.ConstantTimeCompare(stored[inputSize:], own[inputSize:]) == 0 {
+		return protocol.OtherRequest
+	}
+	if stored[1] != own[1] {
+		older, err := c.op.digest(int(stored[1]), c.input)
+		if err != nil {
+			return protocol.UnknownRequest
+		}
+		own = older[:]
+	}
+	if subtle.ConstantTimeCompare(stored[:inputSize], own[:inputSize]) == 1 {
+		return protocol.SameRequest
+	}
+	return protocol.OtherRequest
+}

@@ -1,0 +1,142 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semelgo/semel/internal/callerr"
+	"github.com/semelgo/semel/internal/protocol"
+	"github.com/semelgo/semel/store"
+)
+
+// follow waits for another caller of the same key and returns its answer. It
+// returns nothing if that caller has no answer for this one, which then tries to
+// claim the key itself.
+func (q *claimer) follow(ctx context.Context, f *inflightCall) (*Outcome, error) {
+	ctx, end := waitContext(ctx)
+	defer end()
+	if err := q.decided(ctx, f); err != nil {
+		return nil, err
+	}
+	if running, holds := f.isRunning(); running {
+		switch {
+		case q.call.compareFingerprint(f.call.fingerprint()) == protocol.SameRequest:
+		case holds:
+			return nil, q.c.refusal(ctx, protocol.Mismatch, q.call.identity())
+		default:
+			if out, err := q.recorded(ctx); out != nil || err != nil {
+				return out, err
+			}
+		}
+		if err := q.attach(ctx, f, f.reached(phaseFinished)); err != nil {
+			return nil, err
+		}
+	}
+	<-f.reached(phaseFinished)
+	current, err := f.result()
+	if errors.Is(err, callerr.ErrUnavailable) {
+		return nil, err
+	}
+	if out, refused := q.answerFrom(ctx, current); out != nil || refused != nil {
+		return out, refused
+	}
+	if errors.Is(err, callerr.ErrInProgress) && q.c.clock.Until(q.deadline) <= 0 {
+		return nil, err
+	}
+	return nil, nil
+}
+
+// recorded answers from the current record. It returns nothing if that has no
+// answer for the call.
+func (q *claimer) recorded(ctx context.Context) (*Outcome, error) {
+	current, err := q.read(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%w: read the record: %w", callerr.ErrUnavailable, err)
+	}
+	return q.answerFrom(ctx, current)
+}
+
+// answerFrom answers from a record that is final, in doubt, or of another request.
+func (q *claimer) answerFrom(ctx context.Context, r store.Record) (*Outcome, error) {
+	switch d := protocol.Next(r, protocol.Event{Step: protocol.StepClaim, Policy: q.attempt.policy, Request: q.call}); d.Answer {
+	case protocol.Replay:
+		return q.c.replay(ctx, r)
+	case protocol.Mismatch, protocol.Newer, protocol.InDoubt:
+		return nil, q.c.refusal(ctx, d.Answer, r)
+	default:
+		return nil, nil
+	}
+}
+
+// decided waits until it is known whether the operation runs: for one round trip to
+// the store, or as a waiter.
+func (q *claimer) decided(ctx context.Context, f *inflightCall) error {
+	known := f.reached(phaseDecided)
+	select {
+	case <-known:
+		return nil
+	default:
+	}
+	select {
+	case <-known:
+		return nil
+	case <-f.reached(phaseWaiting):
+		return q.attach(ctx, f, known)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// attach waits for a call of this process. Waiting costs a goroutine only.
+func (q *claimer) attach(ctx context.Context, f *inflightCall, over <-chan struct{}) error {
+	if !q.acquireWaiter() {
+		return &callerr.WaitError{After: protocol.RetryAfter(store.Record{Since: q.c.clock.Since(f.begun)})}
+	}
+	err := await(ctx, over, q.c.clock.Until(q.deadline))
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return &callerr.WaitError{After: protocol.RetryAfter(store.Record{Since: q.c.clock.Since(f.begun)})}
+	}
+	return err
+}
+
+// wait polls a record that another process is running, and returns the record it
+// reads.
+func (q *claimer) wait(ctx context.Context, current store.Record) (store.Record, error) {
+	left := q.c.clock.Until(q.deadline)
+	if left <= 0 || !q.acquireWaiter() {
+		return current, &callerr.WaitError{After: protocol.RetryAfter(current)}
+	}
+	if q.attempt.inflight != nil {
+		q.c.inflight.wait(q.attempt.inflight, current)
+	}
+	waited := q.attempt.times.wait - left
+	poll := min(max(current.Since/4, waited/4, 20*time.Millisecond), time.Second)
+	waiting, done := waitContext(ctx)
+	defer done()
+	if err := pause(waiting, min(jitter(poll), left)); err != nil {
+		return current, err
+	}
+	now, err := q.read(ctx)
+	if err != nil {
+		return current, fmt.Errorf("%w: read the record: %w", callerr.ErrUnavailable, err)
+	}
+	return now, nil
+}
+
+// acquireWaiter makes the caller a waiter, if its operation has a Wait and there
+// are fewer than MaxWaiters.
+func (q *claimer) acquireWaiter() bool {
+	if q.attempt.times.wait > 0 && !q.attempt.waits {
+		q.attempt.waits = q.c.inflight.tryWait(q.c.options.MaxWaiters)
+	}
+	return q.attempt.waits
+}
+
+func (q *claimer) releaseWaiter() {
+	if q.attempt.waits {
+		q.c.inflight.releaseWaiter()
+		q.attempt.waits = false
+	}
+}

@@ -1,0 +1,105 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/callerr"
+	"github.com/semelgo/semel/internal/clock"
+	"github.com/semelgo/semel/journal"
+	"github.com/semelgo/semel/store"
+)
+
+// Options are the defaults of an engine's operations.
+type Options struct {
+	Survive       store.Failure
+	Lease         time.Duration
+	Heartbeat     time.Duration
+	MaxRun        time.Duration
+	Retention     time.Duration
+	Wait          time.Duration
+	MaxWaiters    int
+	RecordTimeout time.Duration
+	MaxQueued     int
+	CacheBytes    int
+	CacheAge      time.Duration
+	MaxUnrecorded int
+	Operations    []Declared
+	Clock         func() time.Time
+	Observer      event.Observer
+	Journal       journal.Journal
+}
+
+// defaultRetention is the retention of an engine whose Options set none. Records of
+// enqueued calls do not store it.
+const defaultRetention = 24 * time.Hour
+
+func (o *Options) setDefaults() error {
+	err := notNegative(
+		duration{"Lease", o.Lease}, duration{"Heartbeat", o.Heartbeat}, duration{"MaxRun", o.MaxRun},
+		duration{"Retention", o.Retention}, duration{"Wait", o.Wait}, duration{"RecordTimeout", o.RecordTimeout},
+		duration{"CacheAge", o.CacheAge},
+	)
+	if err != nil {
+		return err
+	}
+	for _, n := range []struct {
+		field string
+		of    int
+	}{{"MaxWaiters", o.MaxWaiters}, {"MaxQueued", o.MaxQueued}, {"CacheBytes", o.CacheBytes}} {
+		if n.of < 0 {
+			return callerr.Invalid(n.field, "is negative")
+		}
+	}
+	if o.Survive > store.PowerLoss {
+		return callerr.Invalid("Survive", "is not a failure that package store knows")
+	}
+	o.Survive = cmp.Or(o.Survive, store.PowerLoss)
+	setDefault(&o.Lease, 30*time.Second)
+	setDefault(&o.Retention, defaultRetention)
+	setDefault(&o.MaxWaiters, 1000)
+	setDefault(&o.MaxQueued, 10_000)
+	setDefault(&o.RecordTimeout, 5*time.Second)
+	setDefault(&o.MaxUnrecorded, 1000)
+	setDefault(&o.CacheAge, time.Second)
+	if o.Clock == nil {
+		o.Clock = clock.Now
+	}
+	if o.Heartbeat >= o.Lease {
+		return callerr.Invalid("Heartbeat", "must be shorter than Lease")
+	}
+	for i, op := range o.Operations {
+		if op == nil {
+			return callerr.Invalid("Operations", "has a nil entry")
+		}
+		if slices.ContainsFunc(o.Operations[:i], func(other Declared) bool {
+			return other.declared().name == op.declared().name && other.declared() != op.declared()
+		}) {
+			return callerr.Invalid("Operations", "has two definitions of "+op.declared().name)
+		}
+		if err := op.declared().err; err != nil {
+			return err
+		}
+		if err := o.outlived(op.declared()); err != nil {
+			return err
+		}
+	}
+	return o.outlived(&operation{})
+}
+
+// outlived checks that a record is kept for longer than its leader may retry
+// recording, and than its key may be used again. If it were purged before, it would
+// look as if nothing had happened.
+func (o *Options) outlived(op *operation) error {
+	switch keep := cmp.Or(op.retention, o.Retention); {
+	case keep <= o.RecordTimeout:
+		return callerr.Invalid("Retention", "must be longer than RecordTimeout, "+o.RecordTimeout.String()+"; it is "+keep.String())
+	case op.generation > 0 && op.generation <= op.redelivery:
+		return callerr.Invalid("Generation", "must be longer than Redelivery, "+op.redelivery.String()+"; it is "+op.generation.String())
+	case keep <= op.redelivery:
+		return callerr.Invalid("Retention", "must be longer than Redelivery, "+op.redelivery.String()+"; it is "+keep.String())
+	}
+	return nil
+}

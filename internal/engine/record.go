@@ -1,0 +1,47 @@
+package engine
+
+import (
+	"bytes"
+
+	"github.com/semelgo/semel/internal/callerr"
+	"github.com/semelgo/semel/store"
+)
+
+func recordOf(s store.SwapResult) store.Record {
+	if s.Record == nil {
+		return store.Record{}
+	}
+	return *s.Record
+}
+
+// recordAfter returns the record after change is applied.
+func recordAfter(change store.Change, before store.Record) store.Record {
+	applyTo(&change, &before)
+	return before
+}
+
+// applyTo applies change to r.
+func applyTo(change *store.Change, r *store.Record) {
+	priority, input, outcome := r.Priority, r.Input, r.Outcome
+	*r = change.To
+	r.Since = 0
+	if change.If != (store.Token{}) {
+		r.Priority = priority // written by the create, and never changed
+	}
+	if r.Input == nil {
+		r.Input = input
+	}
+	if r.Outcome == nil {
+		r.Outcome = outcome
+	}
+}
+
+// publicRecord copies a record's bytes, which may be shared with the store, so that
+// the caller may change them. It also seals the error.
+func publicRecord(r store.Record, err error) (store.Record, error) {
+	r.Input, r.Outcome = bytes.Clone(r.Input), bytes.Clone(r.Outcome)
+	return r, callerr.Seal(err)
+}
+
+// swapTries is the number of tries before the store counts as unavailable.
+const swapTries = 3

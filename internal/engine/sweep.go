@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/callerr"
+	"github.com/semelgo/semel/internal/protocol"
+	"github.com/semelgo/semel/store"
+)
+
+// Swept counts the changes of one pass of Sweep.
+type Swept struct {
+	Requeued int
+	Doubted  int
+	Healed   int
+}
+
+// Sweep makes one pass over the records with expired leases, of the operations that
+// the engine was given, at most limit of each, and settles them as their policy
+// says.
+func Sweep(ctx context.Context, c *Core, limit int) (Swept, error) {
+	var swept Swept
+	var blind error // errors of probes
+	for _, declared := range c.options.Operations {
+		unseen, err := sweepOperation(ctx, c, declared.declared(), limit, &swept)
+		blind = errors.Join(blind, unseen)
+		if err != nil {
+			return swept, callerr.Seal(errors.Join(blind, err))
+		}
+	}
+	return swept, callerr.Seal(blind)
+}
+
+// sweepOperation makes one pass over the records of op. It skips records whose
+// probe fails or that another open transaction holds, so that it finds the others.
+// It returns the errors of probes.
+func sweepOperation(ctx context.Context, c *Core, op *operation, limit int, swept *Swept) (blind, err error) {
+	for skip := 0; limit > 0; {
+		page := min(limit, store.MaxLimit)
+		records, err := c.store.Scan(ctx, store.Query{State: store.InProgress, Operation: op.name, Due: true, Skip: skip, Limit: page})
+		if err != nil {
+			return blind, fmt.Errorf("%w: scan %s: %w", callerr.ErrUnavailable, op.name, err)
+		}
+		stuck := 0
+		for _, r := range records {
+			freed, err := sweepRecord(ctx, c, op, r, swept)
+			if !freed {
+				stuck++
+			}
+			switch _, look := errors.AsType[*callerr.ProbeError](err); {
+			case look && ctx.Err() == nil:
+				blind = err
+			case err != nil:
+				return blind, fmt.Errorf("sweep %s: %w", op.name, err)
+			}
+		}
+		if len(records) < page {
+			break
+		}
+		skip, limit = skip+stuck, limit-len(records)+stuck
+	}
+	return blind, nil
+}
+
+// sweepRecord settles one record, unless it has changed or another transaction holds it.
+func sweepRecord(ctx context.Context, c *Core, op *operation, r store.Record, swept *Swept) (freed bool, err error) {
+	keep := c.options.timesOf(op, r.ID).retention
+	e := protocol.Event{Step: protocol.StepRequeue, Owner: newOwner(), Policy: op.policy.kind, Expire: keep, Outcome: c.crashed(op, r)}
+	d := protocol.Next(r, e)
+	if d.Answer == protocol.Probe {
+		outcome, err := c.evidence(ctx, op, r)
+		if err != nil {
+			return false, &callerr.ProbeError{Operation: op.name, Err: err}
+		}
+		if outcome != nil {
+			return sweepHealed(ctx, c, r, outcome, keep, swept)
+		}
+		e.Probed = true
+		d = protocol.Next(r, e)
+	}
+	if d.Answer != protocol.Apply {
+		return false, nil
+	}
+	answer, err := c.writer.swap(ctx, &d.Change, swapTries)
+	if err != nil || !answer.Applied(d.Change) {
+		return false, err
+	}
+	if d.Step == protocol.StepDoubt {
+		swept.Doubted++
+		c.emit(ctx, event.InDoubt, d.Change.To, nil)
+		return true, nil
+	}
+	swept.Requeued++
+	c.emit(ctx, event.Swept, d.Change.To, nil)
+	return true, nil
+}
+
+// sweepHealed completes a record with the evidence.
+func sweepHealed(ctx context.Context, c *Core, r store.Record, outcome []byte, keep time.Duration, swept *Swept) (freed bool, err error) {
+	healed, _, err := c.heal(ctx, r, outcome, keep)
+	switch {
+	case errors.Is(err, callerr.ErrBusy):
+		return false, nil
+	case healed:
+		swept.Healed++
+	}
+	return err == nil, err
+}

@@ -1,0 +1,25 @@
+package engine
+
+import "github.com/semelgo/semel/internal/callerr"
+
+// CheckWorker returns why workers of this engine cannot run op, as a *FieldError,
+// or nil.
+func CheckWorker(c *Core, op Declared, inTx bool) error {
+	d := op.declared()
+	given := c.operationNamed(d.name)
+	switch {
+	case d.err != nil:
+		return d.err
+	case given == nil:
+		return callerr.Invalid("Operations", "of the engine are without "+d.name)
+	case given != d:
+		return callerr.Invalid("Operations", "of the engine have another definition of "+d.name)
+	case d.retry == nil:
+		return callerr.Invalid("Retry", "is not set for "+d.name+": callers own its keys and retry themselves")
+	case d.retry.Redelivered:
+		return callerr.Invalid("Redelivered", "is set for "+d.name+": a broker redelivers its calls, and no worker runs them")
+	case inTx && !d.policy.kind.Transactional():
+		return callerr.Invalid("Policy", "of "+d.name+" must be Atomic: its functions share the record's transaction")
+	}
+	return c.options.outlived(d)
+}
