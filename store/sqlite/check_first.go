@@ -5,15 +5,6 @@ import (
 	"fmt"
 )
 
-// All writers share one lock, and waiting for it is not fair. So calls that often
-// find nothing to do first look without the lock.
-const (
-	sqlAnyWaits = `SELECT EXISTS (SELECT 1 FROM semel_records INDEXED BY semel_queue
-WHERE state = 1 AND operation = ? AND priority IN (-4, -3, -2, -1, 0, 1, 2, 3, 4) AND due <= ` + now + `)`
-
-	sqlAnyExpired = `SELECT EXISTS (SELECT 1 FROM semel_records WHERE ` + purgeable + `)`
-)
-
 // any reports whether a verb may find something to do. Without WAL, a reader can
 // find the database locked, and in a pool of one connection its own caller may hold
 // the connection; any then returns true.

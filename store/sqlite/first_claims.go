@@ -3,26 +3,9 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/semelgo/semel/store"
 )
-
-// First claims of a batch are made by one statement, openMany or openFew at a time:
-// half of a statement's cost does not depend on its rows.
-const (
-	openMany = 16
-	openFew  = 4
-)
-
-// openAll is the statement that creates n records, in a transaction that has read
-// the time. It does not change existing records. If SQLite refuses a record,
-// earlier records of the statement are not undone (OR FAIL), because undoing would
-// require a copy of every page.
-func openAll(n int) string {
-	const one = `(?1, ?1, 2, 1, ?, ?1 + ?, 0, ?, ?, ?, ?, coalesce(?, x''), 0, NULL, x'', x'')`
-	return `INSERT OR FAIL ` + into + `VALUES ` + strings.Repeat(one+", ", n-1) + one + orNothing
-}
 
 // errBatchRefused means that SQLite refused one of the claims in a statement. The
 // transaction must be rolled back: a trigger after the row's insert may have

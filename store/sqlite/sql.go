@@ -1,5 +1,7 @@
 package sqlite
 
+import "strings"
+
 // now is the store's clock: SQLite's own, in microseconds with SQLite's precision
 // of a millisecond. It is constant within a statement.
 const now = `(CAST(unixepoch('subsec') * 1000 + 0.5 AS INTEGER) * 1000)`
@@ -180,4 +182,29 @@ func texts() [verbs]string {
 		verbPurge: sqlPurge, verbNote: sqlNote,
 		verbAnyWaits: sqlAnyWaits, verbAnyExpired: sqlAnyExpired,
 	}
+}
+
+// All writers share one lock, and waiting for it is not fair. So calls that often
+// find nothing to do first look without the lock.
+const (
+	sqlAnyWaits = `SELECT EXISTS (SELECT 1 FROM semel_records INDEXED BY semel_queue
+WHERE state = 1 AND operation = ? AND priority IN (-4, -3, -2, -1, 0, 1, 2, 3, 4) AND due <= ` + now + `)`
+
+	sqlAnyExpired = `SELECT EXISTS (SELECT 1 FROM semel_records WHERE ` + purgeable + `)`
+)
+
+// First claims of a batch are made by one statement, openMany or openFew at a time:
+// half of a statement's cost does not depend on its rows.
+const (
+	openMany = 16
+	openFew  = 4
+)
+
+// openAll is the statement that creates n records, in a transaction that has read
+// the time. It does not change existing records. If SQLite refuses a record,
+// earlier records of the statement are not undone (OR FAIL), because undoing would
+// require a copy of every page.
+func openAll(n int) string {
+	const one = `(?1, ?1, 2, 1, ?, ?1 + ?, 0, ?, ?, ?, ?, coalesce(?, x''), 0, NULL, x'', x'')`
+	return `INSERT OR FAIL ` + into + `VALUES ` + strings.Repeat(one+", ", n-1) + one + orNothing
 }

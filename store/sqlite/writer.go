@@ -98,17 +98,6 @@ func (w *writer) lock(ctx context.Context, first verb, args []any) error {
 	return nil
 }
 
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // undo rolls back. Without an error, nothing was committed.
 func (w *writer) undo(ctx context.Context) error {
 	w.over = true
