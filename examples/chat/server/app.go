@@ -4,20 +4,13 @@
 package server
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
-	"time"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
-	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/inbox"
-	"github.com/semelgo/semel/store"
-	"github.com/semelgo/semel/store/sqlite"
 	"github.com/semelgo/semel/task"
 )
 
@@ -39,65 +32,4 @@ type app struct {
 	sweepers   []*admin.Sweeper
 	counts     counts
 	handler    http.Handler
-}
-
-// open opens the databases, creates missing tables, and assembles the server.
-// The caller must close it.
-func open(ctx context.Context, c config, log *slog.Logger, to hooks) (*app, error) {
-	s := &app{config: c, log: log}
-	if err := s.openDatabases(ctx); err != nil {
-		s.closeDatabases()
-		return nil, err
-	}
-	if err := s.assemble(to); err != nil { //nolint:contextcheck // semel.New bounds its one question itself
-		s.closeDatabases()
-		return nil, err
-	}
-	return s, nil
-}
-
-func (s *app) assemble(to hooks) (err error) {
-	s.transact = wrapped(to.Domain, transaction(s.domain.DB))
-	s.create = wrapped(to.Create, chatdb.CreateGroupTx)
-	s.payments = newPayments(s.config.payments)
-	s.operations = newOperations(s.config, probes{s.domain})
-	s.engine, err = newEngine(wrapped(to.Records, s.records.store), semel.Options{
-		Survive:    s.config.survive(),
-		Observer:   wrapped(to.Observer, event.Slog(s.log)),
-		Operations: []semel.Declared{s.operations.createGroup, s.operations.sendMessage, s.operations.boostGroup},
-	})
-	if err != nil {
-		return fmt.Errorf("start the engine: %w", err)
-	}
-	if err := s.newQueue(to); err != nil {
-		return fmt.Errorf("start the queue: %w", err)
-	}
-	if s.sweepers, err = s.newSweepers(); err != nil {
-		return fmt.Errorf("start the sweepers: %w", err)
-	}
-	routes, err := s.routes()
-	if err != nil {
-		return fmt.Errorf("register routes: %w", err)
-	}
-	s.handler = wrapped(to.Edge, routes)
-	return nil
-}
-
-// newEngine makes an engine. At the start of a server the database may be slow or
-// locked, so the first call may take up to startBound.
-func newEngine(s store.TxStore[chatdb.Tx], o semel.Options) (*semel.Engine[chatdb.Tx], error) {
-	for deadline := time.Now().Add(startBound); ; {
-		e, err := semel.New(s, o)
-		late := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, sqlite.ErrBusy)
-		if !late || time.Now().After(deadline) {
-			return e, err
-		}
-	}
-}
-
-// close waits for running attempts until ctx ends, and closes the databases.
-func (s *app) close(ctx context.Context) error {
-	err := errors.Join(s.engine.Close(ctx), s.queue.Close(ctx))
-	s.closeDatabases()
-	return err
 }

@@ -40,7 +40,7 @@ func (s *app) background(ctx context.Context) {
 // retry settles its key at once, and a leader that is only slow should not lose
 // its key too early. The sweeper of tasks is faster, because no caller retries a
 // task.
-func (s *app) newSweepers() (both []*admin.Sweeper, err error) {
+func newSweepers(s *app) (both []*admin.Sweeper, err error) {
 	for e, every := range map[semel.Runner]time.Duration{
 		s.engine: s.config.sweep, s.queue: min(s.config.sweep, s.config.lease),
 	} {
@@ -52,3 +52,6 @@ func (s *app) newSweepers() (both []*admin.Sweeper, err error) {
 	}
 	return both, nil
 }
+
+// grace is how long running requests may take to end when the server stops.
+const grace = 10 * time.Second

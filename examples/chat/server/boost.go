@@ -16,22 +16,6 @@ const (
 	boostCurrency = "EUR"
 )
 
-// boostRequest is the body of a request to boost a group.
-type boostRequest struct {
-	GroupID string `json:"group_id"`
-}
-
-// defineBoost defines the operation that charges a member and records the charge.
-// The two writes are in two systems that share no transaction, so a crash can
-// fall between them. The operation then runs again: the payment service
-// deduplicates by the key, and the boost's row by the name of the charge. The
-// payment service must remember its keys for longer than this server does.
-func defineBoost(c config) *semel.Operation[boostRequest] {
-	return semel.Define("boost_group", semel.OperationOptions[boostRequest]{
-		Policy: semel.Keyed(), Lease: c.lease, Retention: c.retention, Wait: c.wait, KeyTime: keyTime,
-	})
-}
-
 // boostGroup is the endpoint that charges a boost once per key.
 func (s *app) boostGroup() (http.Handler, error) {
 	return semelhttp.Handle(semelhttp.Endpoint[boostRequest, chatdb.Boost]{

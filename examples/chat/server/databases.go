@@ -19,29 +19,6 @@ type database struct {
 	migrate func(ctx context.Context) error // creates the store's tables
 }
 
-// openDatabases opens one or two databases and creates their tables.
-func (s *app) openDatabases(ctx context.Context) (err error) {
-	if s.domain, err = openDatabase(ctx, s.config.db, s.config); err != nil {
-		return err
-	}
-	if err := makeTables(ctx, s.domain); err != nil {
-		return fmt.Errorf("open %s: %w", s.domain.name, err)
-	}
-	s.records = s.domain
-	if s.config.records != s.config.db {
-		if s.records, err = openDatabase(ctx, s.config.records, s.config); err != nil {
-			return err
-		}
-	}
-	// In every mode the chat's own database holds the records of the queue.
-	for _, db := range []*database{s.domain, s.records} {
-		if err := db.migrate(ctx); err != nil { // both may be the same database
-			return fmt.Errorf("open %s: %w", db.name, err)
-		}
-	}
-	return nil
-}
-
 // openDatabase opens the database of a flag and checks that it responds.
 func openDatabase(ctx context.Context, named string, c config) (*database, error) {
 	open := openSQLite
@@ -79,12 +56,4 @@ func makeTables(ctx context.Context, db chatdb.DB) error {
 	ctx, cancel := context.WithTimeout(ctx, startBound)
 	defer cancel()
 	return transaction(db)(ctx, chatdb.MigrateTx)
-}
-
-func (s *app) closeDatabases() {
-	for _, db := range []*database{s.domain, s.records} {
-		if db != nil {
-			_ = db.Close() // both may be the same database
-		}
-	}
 }

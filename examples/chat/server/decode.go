@@ -175,3 +175,11 @@ func usersField(name string, limit int, into *[]int64) field {
 		return ""
 	}}
 }
+
+// maxText is the longest message, in characters.
+const maxText = 4000
+
+// maxName is the longest name of a user or a group, in characters.
+const maxName = 100
+
+const fieldName = "name"

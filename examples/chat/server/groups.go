@@ -13,8 +13,6 @@ import (
 // maxMembers is how many users one request may name.
 const maxMembers = 100
 
-const fieldMembers = "members"
-
 // createGroup is the endpoint that creates a group once per key.
 func (s *app) createGroup() (http.Handler, error) {
 	return semelhttp.Handle(semelhttp.Endpoint[groupRequest, chatdb.Group]{

@@ -12,7 +12,6 @@ import (
 	amqp091 "github.com/rabbitmq/amqp091-go"
 
 	"github.com/semelgo/semel"
-	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/inbox"
 )
 
@@ -29,22 +28,6 @@ type importer struct {
 type importCounts struct {
 	connected                                     atomic.Bool
 	delivered, written, duplicates, delayed, dead atomic.Int64
-}
-
-// newImporter returns nil for a server without a broker.
-func (s *app) newImporter(to hooks) *importer {
-	if s.config.amqp == "" {
-		return nil
-	}
-	write := wrapped(to.Import, importMessage)
-	return &importer{
-		url: s.config.amqp, queue: s.config.amqpQueue, lanes: s.lanes(), log: s.log,
-		handle: func(ctx context.Context, m inbox.Message[imported]) inbox.Result {
-			return inbox.HandleTx(ctx, s.inbox, s.queue, m, func(ctx context.Context, tx chatdb.Tx, in imported) error {
-				return write(ctx, tx, in)
-			})
-		},
-	}
 }
 
 // Backoff after an error of the broker.

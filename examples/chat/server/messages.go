@@ -12,9 +12,6 @@ import (
 	"github.com/semelgo/semel/semelhttp"
 )
 
-// maxText is the longest message, in characters.
-const maxText = 4000
-
 // defaultPage and maxPage are numbers of messages in one response.
 const (
 	defaultPage = 50

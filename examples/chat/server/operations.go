@@ -86,3 +86,41 @@ func attempt(ctx context.Context) uint32 {
 	}
 	return 1
 }
+
+// boostRequest is the body of a request to boost a group.
+type boostRequest struct {
+	GroupID string `json:"group_id"`
+}
+
+// defineBoost defines the operation that charges a member and records the charge.
+// The two writes are in two systems that share no transaction, so a crash can
+// fall between them. The operation then runs again: the payment service
+// deduplicates by the key, and the boost's row by the name of the charge. The
+// payment service must remember its keys for longer than this server does.
+func defineBoost(c config) *semel.Operation[boostRequest] {
+	return semel.Define("boost_group", semel.OperationOptions[boostRequest]{
+		Policy: semel.Keyed(), Lease: c.lease, Retention: c.retention, Wait: c.wait, KeyTime: keyTime,
+	})
+}
+
+// welcome is the input of the task that welcomes a member.
+type welcome struct {
+	GroupID string `json:"group_id"`
+	UserID  int64  `json:"user_id"`
+}
+
+const welcomeOperation = "welcome_member"
+
+// defineWelcome defines the task. Its effect is in the record's own database, so
+// a crashed attempt has left nothing, and any number of further attempts is safe.
+func defineWelcome(c config) *semel.Operation[welcome] {
+	return semel.Define(welcomeOperation, semel.OperationOptions[welcome]{
+		Policy: semel.Atomic(), Lease: c.lease, Retention: c.retention,
+		Retry: &semel.Retry{MaxErrors: 20, MaxCrashes: 20, Delay: doubled},
+	})
+}
+
+// doubled is an exponential backoff: 1, 2, 4 … seconds, at most about an hour.
+func doubled(errors int) time.Duration {
+	return time.Second << min(max(errors-1, 0), 12)
+}

@@ -1,10 +1,8 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"strings"
 	"time"
@@ -89,28 +87,6 @@ func problemOf(err error) *semelhttp.Problem {
 	return p
 }
 
-// refuse responds with err's problem, and logs the cause that the client does not
-// receive.
-func (s *app) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	p := problemOf(err)
-	if p.Status >= http.StatusInternalServerError {
-		s.logError(r, err)
-	}
-	if p.Status == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", "Bearer")
-	}
-	p.Write(w)
-}
-
-// logError logs an error that the client does not receive, unless the client has
-// disconnected.
-func (s *app) logError(r *http.Request, err error) {
-	if !errors.Is(err, context.Canceled) {
-		s.log.LogAttrs(r.Context(), slog.LevelError, "request",
-			slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.String("error", err.Error()))
-	}
-}
-
 // unknownUsers lists the users that do not exist.
 func unknownUsers(e *chatdb.UnknownUsersError) string {
 	ids := make([]string, len(e.IDs))
@@ -134,3 +110,8 @@ func problemPages(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = fmt.Fprintf(w, "%s (status %d)\n\n%s.\n", r.PathValue("code"), status, title)
 }
+
+// errCommit means that the outcome of a commit is unknown.
+var errCommit = errors.New("commit")
+
+const fieldMembers = "members"

@@ -3,19 +3,18 @@ package server
 import (
 	"context"
 	"net/http"
-	"sync"
-	"time"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/examples/chat/chatdb"
+	"github.com/semelgo/semel/inbox"
 	"github.com/semelgo/semel/store"
-	"github.com/semelgo/semel/task"
 )
 
-// newQueue makes the engine of tasks and imported messages. In every mode their
+// openQueue makes the engine of tasks and imported messages. In every mode their
 // records are in the chat's own database, so that enqueuing a task and importing
 // a message share a transaction with the chat's tables.
-func (s *app) newQueue(to hooks) (err error) {
+func openQueue(s *app, to hooks) (err error) {
 	if s.inbox, err = newInbox(s.config); err != nil {
 		return err
 	}
@@ -27,8 +26,8 @@ func (s *app) newQueue(to hooks) (err error) {
 	}
 	counter, _ := s.domain.store.(store.Counter) // all stores of package records count
 	s.counts = counts{store: counter, operations: queued()}
-	s.importer = s.newImporter(to)
-	s.worker, err = s.newWorker(to)
+	s.importer = newImporter(s, to)
+	s.worker, err = newWorker(s, to)
 	return err
 }
 
@@ -39,16 +38,6 @@ func queued() []string { return []string{welcomeOperation, importOperation} }
 type queueReport struct {
 	Operations []queueCount  `json:"operations"`
 	Import     *importReport `json:"import,omitempty"`
-}
-
-// queueCount counts the records of an operation by state.
-type queueCount struct {
-	Operation string `json:"operation"`
-	Waiting   int64  `json:"waiting"`
-	Running   int64  `json:"running"`
-	Done      int64  `json:"done"`
-	Failed    int64  `json:"failed"`
-	InDoubt   int64  `json:"in_doubt"`
 }
 
 // importReport counts one server's deliveries since it started.
@@ -81,36 +70,18 @@ func (i *importer) report() *importReport {
 	}
 }
 
-// counts caches the counts of the queue. Counting reads all records, so it runs
-// at most once per second, and takes at most a twentieth of the time.
-type counts struct {
-	store      store.Counter
-	operations []string
-
-	mu    sync.Mutex // guards the fields below; one request counts while the others wait
-	last  []queueCount
-	until time.Time
-}
-
-func (c *counts) get(ctx context.Context) ([]queueCount, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	start := time.Now()
-	if start.Before(c.until) {
-		return c.last, nil
+// newImporter returns nil for a server without a broker.
+func newImporter(s *app, to hooks) *importer {
+	if s.config.amqp == "" {
+		return nil
 	}
-	counted, err := task.Counts(ctx, c.store, c.operations...)
-	if err != nil {
-		return nil, err
+	write := wrapped(to.Import, importMessage)
+	return &importer{
+		url: s.config.amqp, queue: s.config.amqpQueue, lanes: lanesOf(s), log: s.log,
+		handle: func(ctx context.Context, m inbox.Message[imported]) inbox.Result {
+			return inbox.HandleTx(ctx, s.inbox, s.queue, m, func(ctx context.Context, tx chatdb.Tx, in imported) error {
+				return write(ctx, tx, in)
+			})
+		},
 	}
-	c.last = make([]queueCount, len(counted))
-	for i, n := range counted {
-		c.last[i] = queueCount{
-			Operation: n.Operation, Waiting: n.Waiting, Running: n.Running,
-			Done: n.Succeeded, Failed: n.Failed, InDoubt: n.InDoubt,
-		}
-	}
-	end := time.Now()
-	c.until = end.Add(max(time.Second, 20*end.Sub(start)))
-	return c.last, nil
 }

@@ -19,9 +19,6 @@ const (
 	exitUsage = 2 // wrong flags, or a database or address that cannot be used
 )
 
-// grace is how long running requests may take to end when the server stops.
-const grace = 10 * time.Second
-
 // Main runs the program until ctx ends and returns its exit code. For a wrong
 // flag, or a database or address that cannot be used, it writes one line to
 // stderr.

@@ -9,11 +9,6 @@ import (
 	"github.com/semelgo/semel/examples/chat/chatdb"
 )
 
-// maxName is the longest name of a user or a group, in characters.
-const maxName = 100
-
-const fieldName = "name"
-
 // newUser is the response to a registration. Only this response contains the
 // token.
 type newUser struct {

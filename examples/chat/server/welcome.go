@@ -4,34 +4,11 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/task"
 )
-
-// welcome is the input of the task that welcomes a member.
-type welcome struct {
-	GroupID string `json:"group_id"`
-	UserID  int64  `json:"user_id"`
-}
-
-const welcomeOperation = "welcome_member"
-
-// defineWelcome defines the task. Its effect is in the record's own database, so
-// a crashed attempt has left nothing, and any number of further attempts is safe.
-func defineWelcome(c config) *semel.Operation[welcome] {
-	return semel.Define(welcomeOperation, semel.OperationOptions[welcome]{
-		Policy: semel.Atomic(), Lease: c.lease, Retention: c.retention,
-		Retry: &semel.Retry{MaxErrors: 20, MaxCrashes: 20, Delay: doubled},
-	})
-}
-
-// doubled is an exponential backoff: 1, 2, 4 … seconds, at most about an hour.
-func doubled(errors int) time.Duration {
-	return time.Second << min(max(errors-1, 0), 12)
-}
 
 // welcomeAll enqueues a welcome for each of the users in tx, the transaction that
 // adds them to the group. Memberships and tasks commit together.
@@ -60,16 +37,16 @@ func welcomeMember(ctx context.Context, tx chatdb.Tx, in welcome) (chatdb.Messag
 }
 
 // newWorker returns the worker that runs the tasks. Every server has one.
-func (s *app) newWorker(to hooks) (*task.Worker[chatdb.Tx], error) {
-	w, err := task.New(s.queue, task.Options{Slots: s.lanes(), Drain: drain, NoSweeper: true})
+func newWorker(s *app, to hooks) (*task.Worker[chatdb.Tx], error) {
+	w, err := task.New(s.queue, task.Options{Slots: lanesOf(s), Drain: drain, NoSweeper: true})
 	if err != nil {
 		return nil, err
 	}
 	return w, task.HandleTx(w, s.operations.welcome, wrapped(to.Welcome, welcomeMember), task.HandlerOptions{})
 }
 
-// lanes is how many tasks and imports run at a time. SQLite has one write lock.
-func (s *app) lanes() int {
+// lanesOf is how many tasks and imports run at a time. SQLite has one write lock.
+func lanesOf(s *app) int {
 	if isPostgres(s.config.db) {
 		return 4
 	}
