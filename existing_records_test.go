@@ -76,7 +76,7 @@ func setInDoubt(t *testing.T, mem *memory.Store, call semel.Call) {
 	}
 }
 
-// policies are all policies that Do takes, with what they do after a crash.
+// policyCase is a policy that Do takes, with what it does after a crash.
 type policyCase struct {
 	name  string
 	p     semel.Policy

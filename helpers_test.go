@@ -252,7 +252,7 @@ func wantState(t *testing.T, mem *memory.Store, c semel.Call, want store.State) 
 	return r
 }
 
-// got checks a caller's answer.
+// want checks a caller's answer.
 func (a answer) want(t *testing.T, v string, replayed bool) {
 	t.Helper()
 	if a.err != nil || a.v != v || a.replayed != replayed {
@@ -274,7 +274,7 @@ func (a answer) wantErr(t *testing.T, targets ...error) {
 	}
 }
 
-// wantLed checks the AttemptError in a caller's error.
+// wantRunNow checks the AttemptError in a caller's error.
 func (a answer) wantRunNow(t *testing.T, v store.Verdict, s store.State) {
 	t.Helper()
 	expectedEnd, ok := errors.AsType[*semel.AttemptError](a.err)

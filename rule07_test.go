@@ -54,7 +54,7 @@ func (a abruptExit) wantAbrupt(t *testing.T, ask func() answer) {
 	}
 }
 
-// eachAbrupt runs test in a bubble for each way not to return.
+// eachAbruptExit runs test in a bubble for each way not to return.
 func eachAbruptExit(t *testing.T, test func(t *testing.T, a abruptExit)) {
 	t.Helper()
 	t.Parallel()

@@ -112,7 +112,7 @@ func TestRule08ErrorsOfDo(t *testing.T) {
 	}
 }
 
-// wantLedTo checks the caller's error and the record after an error that led to
+// wantEnd checks the caller's error and the record after an error that led to
 // want.
 func wantEnd(t *testing.T, a answer, fnErr error, r store.Record, want expectedEnd) {
 	t.Helper()

@@ -28,34 +28,34 @@ type group struct {
 }
 
 func TestRule10EmptyIsAResult(t *testing.T) {
-	t.Run("void", outcomeCache(struct{}{}))
-	t.Run("zero", outcomeCache(0))
-	t.Run("false", outcomeCache(false))
-	t.Run("empty string", outcomeCache(""))
-	t.Run("string of any kind", outcomeCache("\x00 </script> \u2028 ü"))
-	t.Run("nil", outcomeCache[any](nil))
-	t.Run("nil pointer", outcomeCache[*group](nil))
-	t.Run("pointer", outcomeCache(&group{ID: 1 << 60, Name: "n"}))
-	t.Run("nil slice", outcomeCache[[]string](nil))
-	t.Run("empty slice", outcomeCache([]string{}))
-	t.Run("nil map", outcomeCache[map[string]int](nil))
-	t.Run("empty map", outcomeCache(map[string]int{}))
-	t.Run("zero struct", outcomeCache(group{}))
-	t.Run("full struct", outcomeCache(group{7, "g", []string{"a", ""}, map[string]any{"k": "v"}, &group{}}))
-	t.Run("no bytes", outcomeCache([]byte{}))
-	t.Run("bytes", outcomeCache([]byte{0, 255, '\n'}))
-	t.Run("empty raw", outcomeCache(semel.Raw{}))
-	t.Run("raw null", outcomeCache(semel.Raw("null")))
-	t.Run("raw", outcomeCache(semel.Raw{0, 255, 'j', '\n'}))
-	t.Run("raw as any", outcomeCache[any](semel.Raw("{")))
-	t.Run("json", outcomeCache(json.RawMessage(`{"a":1}`)))
-	t.Run("json null", outcomeCache(json.RawMessage("null")))
-	t.Run("negative zero", outcomeCache(-0.5))
+	t.Run("void", everyCallReturns(struct{}{}))
+	t.Run("zero", everyCallReturns(0))
+	t.Run("false", everyCallReturns(false))
+	t.Run("empty string", everyCallReturns(""))
+	t.Run("string of any kind", everyCallReturns("\x00 </script> \u2028 ü"))
+	t.Run("nil", everyCallReturns[any](nil))
+	t.Run("nil pointer", everyCallReturns[*group](nil))
+	t.Run("pointer", everyCallReturns(&group{ID: 1 << 60, Name: "n"}))
+	t.Run("nil slice", everyCallReturns[[]string](nil))
+	t.Run("empty slice", everyCallReturns([]string{}))
+	t.Run("nil map", everyCallReturns[map[string]int](nil))
+	t.Run("empty map", everyCallReturns(map[string]int{}))
+	t.Run("zero struct", everyCallReturns(group{}))
+	t.Run("full struct", everyCallReturns(group{7, "g", []string{"a", ""}, map[string]any{"k": "v"}, &group{}}))
+	t.Run("no bytes", everyCallReturns([]byte{}))
+	t.Run("bytes", everyCallReturns([]byte{0, 255, '\n'}))
+	t.Run("empty raw", everyCallReturns(semel.Raw{}))
+	t.Run("raw null", everyCallReturns(semel.Raw("null")))
+	t.Run("raw", everyCallReturns(semel.Raw{0, 255, 'j', '\n'}))
+	t.Run("raw as any", everyCallReturns[any](semel.Raw("{")))
+	t.Run("json", everyCallReturns(json.RawMessage(`{"a":1}`)))
+	t.Run("json null", everyCallReturns(json.RawMessage("null")))
+	t.Run("negative zero", everyCallReturns(-0.5))
 }
 
-// replays checks that every asker gets v, through every door, and the handler
-// is entered once.
-func outcomeCache[T any](v T) func(t *testing.T) {
+// everyCallReturns checks that every caller gets v, by every call, and the handler
+// runs once.
+func everyCallReturns[T any](v T) func(t *testing.T) {
 	return func(t *testing.T) {
 		t.Parallel()
 		for _, d := range entryPoints() {

@@ -29,15 +29,15 @@ func ulid(at time.Time) string {
 	return string(text)
 }
 
-// timed is a kind of key with a time in it.
-type lazyDeadline struct {
+// timedKey is a kind of key with a time in it.
+type timedKey struct {
 	name string
 	key  func(time.Time) string
 	time func(string) (time.Time, bool)
 }
 
-func timedKeys() []lazyDeadline {
-	return []lazyDeadline{
+func timedKeys() []timedKey {
+	return []timedKey{
 		{"UUIDv7", uuidv7, semel.UUIDv7Time},
 		{"ULID", ulid, semel.ULIDTime},
 		{"ULID in lower case", func(at time.Time) string { return strings.ToLower(ulid(at)) }, semel.ULIDTime},

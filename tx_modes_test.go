@@ -33,7 +33,7 @@ func doInTx(ctx context.Context, p *process, c semel.Call, fn txHandler) answer 
 	})
 }
 
-// eachShape runs test in a bubble for each shape.
+// eachTxMode runs test in a bubble for each mode.
 func eachTxMode(t *testing.T, test func(t *testing.T, s txMode)) {
 	t.Helper()
 	t.Parallel()
