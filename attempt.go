@@ -6,8 +6,10 @@ import (
 	"github.com/semelgo/semel/internal/engine"
 )
 
-// Attempt is a successful claim: the right to run the operation now. End it exactly
-// once, or Abandon it.
+// Attempt is a successful claim: the right to run the operation now. Its function
+// finds it with [AttemptOf]. Context, Number, Token, Call and Record describe it, and
+// ChildKey returns keys for downstream calls. The other methods are for adapters,
+// which begin and end attempts: see package adapter.
 type Attempt = engine.Attempt
 
 // AttemptOf returns the attempt of ctx, inside [Do] and inside [DoTx] of a leased

@@ -3,12 +3,14 @@ package semel
 import "github.com/semelgo/semel/internal/engine"
 
 // Call is a call of an operation: a scope, a key and an input. Make it with
-// [Operation.Call].
+// [Operation.Call]. Its methods are Scope, Key, Operation, which is the name, and ID,
+// the ID of its record, which may be logged. Bind is for adapters.
 type Call = engine.Call
 
 // Scope is the scope within which a key is unique: the principal, the tenant, the
 // consumer group. Records are never shared across scopes. The zero Scope is an
-// error, so that callers cannot share answers by mistake.
+// error, so that callers cannot share answers by mistake. Parts returns the arguments
+// of [ScopeOf].
 type Scope = engine.Scope
 
 // ScopeOf returns the scope of a caller: a user ID, or a tenant and a user. Its

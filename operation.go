@@ -9,6 +9,13 @@ import (
 )
 
 // Operation is a named unit of work. Define it once, as a package variable.
+//
+// Its method Call makes a call of it, with a key in a scope. A key has 1 to 255 bytes,
+// which are compared one by one. An invalid scope, key or input is a *FieldError of
+// the function that takes the Call. An input is invalid if JSON loses a part of it: a
+// string that is not valid UTF-8, a field that is set and not exported, or a value
+// that changes when it is encoded and decoded. Name returns its name. CallAt and Input
+// are for adapters and workers.
 type Operation[In any] = engine.Operation[In]
 
 // Declared is any [Operation].
@@ -120,6 +127,24 @@ type Fingerprinter = engine.Fingerprinter
 // Retry defines how an operation is retried whose keys the system owns: tasks and
 // messages, whose callers do not wait for an answer. It applies to every attempt of
 // the operation. The zero value has good defaults.
+//
+//   - MaxErrors is how many attempts may end in an error. Then the record becomes
+//     Failed, or InDoubt if an effect is possible. A transaction that is interrupted
+//     while the function runs counts as an error, and so does a timeout of the
+//     attempt. An unavailable store and the end of the process do not count. Zero: 10.
+//   - MaxCrashes is how many attempts may crash, counted apart from the errors. An
+//     attempt that is a single transaction leaves nothing after a crash, so it is not
+//     counted. Zero: 3.
+//   - DeadLetterRetention is how long a dead letter that has Failed is kept. Zero: for
+//     ever, until an operator handles it. A dead letter that is InDoubt is never purged.
+//     The operation's Retention does not apply to dead letters.
+//   - Redelivered means that the caller retries by itself, as a broker redelivers a
+//     message. The record then does not store the input, no worker runs it, and it
+//     cannot be enqueued. Without Redelivered, a call that has not ended, enqueued or
+//     direct, is continued by a worker with its stored input.
+//   - Delay returns the delay of the next attempt after n errors. Nil: exponential
+//     backoff with jitter: a second, doubled with each error, at most an hour, times a
+//     random factor of one half to one and a half.
 type Retry = engine.Retry
 
 // UUIDv7Time returns the time in a UUID of version 7 (RFC 9562), for

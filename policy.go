@@ -8,7 +8,8 @@ import (
 
 // Policy names what happens to a key after its leader has crashed, and so the
 // guarantee of the operation. The zero Policy is unset: [Do] then uses Hold, and
-// [DoTx] one transaction.
+// [DoTx] one transaction. IsZero reports whether it is unset, and IsAtomic whether it
+// is Atomic.
 type Policy = engine.Policy
 
 // Probe searches the domain for the effect of a key. If it finds the effect, it
