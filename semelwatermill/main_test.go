@@ -1,6 +1,7 @@
 package semelwatermill_test
 
 import (
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -12,10 +13,9 @@ func TestMain(m *testing.M) {
 	if beConsumer() {
 		return
 	}
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction(realtest.Background),
+	os.Exit(realtest.Main(m,
 		// Watermill's own deduplicator cannot be closed.
-		goleak.IgnoreAnyFunction("github.com/ThreeDotsLabs/watermill/message/router/middleware.(*mapExpiringKeyRepository).cleanOutLoop"))
+		goleak.IgnoreAnyFunction("github.com/ThreeDotsLabs/watermill/message/router/middleware.(*mapExpiringKeyRepository).cleanOutLoop")))
 }
 
 func beConsumer() bool { return false }

@@ -1,13 +1,12 @@
 package task_test
 
 import (
+	"os"
 	"testing"
-
-	"go.uber.org/goleak"
 
 	"github.com/semelgo/semel/internal/realtest"
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(realtest.Background))
+	os.Exit(realtest.Main(m))
 }

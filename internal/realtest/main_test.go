@@ -1,14 +1,13 @@
 package realtest_test
 
 import (
+	"os"
 	"testing"
-
-	"go.uber.org/goleak"
 
 	"github.com/semelgo/semel/internal/realtest"
 )
 
 // Nothing but what is named for it outlives the tests.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(realtest.Background))
+	os.Exit(realtest.Main(m))
 }

@@ -7,8 +7,6 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/semelgo/semel/internal/realtest"
 )
 
@@ -26,5 +24,5 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(realtest.Background))
+	os.Exit(realtest.Main(m))
 }

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/semelgo/semel/internal/realtest"
 )
 
@@ -28,7 +26,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0)))); err != nil {
 		panic(err)
 	}
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(realtest.Background))
+	os.Exit(realtest.Main(m))
 }
 
 // soaking reports whether the tests run for longer.

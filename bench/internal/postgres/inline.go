@@ -22,7 +22,7 @@ const inlineCallers = 64
 func inline() lab.Experiment {
 	const same = ", against the same transaction without idempotency"
 	rows := []comparisonRow{
-		{Row: goal.AtLeast("Postgres, throughput of DoTx at 64 callers"+same, "x", 0.6, 0.8), side: "DoTx", by: "transaction"},
+		{Row: goal.AtLeast("Postgres, throughput of DoTx at 64 callers"+same, "x", 0.55, 0.8), side: "DoTx", by: "transaction"},
 		{Row: goal.AtLeast("Postgres, throughput of DoBatch at 64 callers"+same, "x", 0.9, 1), side: "DoBatch", by: "transaction"},
 		{
 			Row:  goal.Shown("Postgres, throughput of DoBatch at 64 callers, against the same batch without idempotency", "x"),

@@ -17,7 +17,7 @@ func Experiments() []lab.Experiment {
 	return []lab.Experiment{
 		against(
 			64,
-			goal.AtLeast("SQLite, throughput of Do at 64 callers, against two plain statements", "x", 3.5, 5),
+			goal.AtLeast("SQLite, throughput of Do at 64 callers, against two plain statements", "x", 3, 4),
 			goal.AtLeast("SQLite, throughput of Do at 64 callers, against one bare insert", "x", 1.8, 2.5),
 		),
 		against(

@@ -45,11 +45,11 @@ type side struct {
 func Experiments() []lab.Experiment {
 	return []lab.Experiment{
 		above("first run", side{name: "first run", protect: protected(0)},
-			goal.AtMost("HTTP over memory, first run: time above the bare handler", "µs", 4, 2),
-			goal.AtMost("HTTP over memory, first run: allocations above the bare handler", "allocations", 10, 5)),
+			goal.AtMost("HTTP over memory, first run: time above the bare handler", "µs", 4, 2.5),
+			goal.AtMost("HTTP over memory, first run: allocations above the bare handler", "allocations", 15, 8)),
 		above("replay with local cache", side{name: "replay with local cache", protect: protected(64 << 20), repeat: true, replayed: true},
-			goal.AtMost("HTTP over memory, replay with local cache: time above the bare handler", "µs", 0.25, 0.1),
-			goal.AtMost("HTTP over memory, replay with local cache: allocations above the bare handler", "allocations", 2, 1)),
+			goal.AtMost("HTTP over memory, replay with local cache: time above the bare handler", "µs", 0.6, 0.3),
+			goal.AtMost("HTTP over memory, replay with local cache: allocations above the bare handler", "allocations", 6, 3)),
 		above("replay without local cache", side{name: "replay without local cache", protect: protected(0), repeat: true, replayed: true},
 			goal.Shown("HTTP over memory, replay without local cache: time above the bare handler", "µs"),
 			goal.Shown("HTTP over memory, replay without local cache: allocations above the bare handler", "allocations")),
