@@ -9,10 +9,9 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Atomic begins, takes the exclusive right and checks for the record in one round
-// trip, and reads an existing record in another. It makes the last change and commits
-// in one, with a limit of ten seconds. The right is an advisory lock on the last
-// eight bytes of the ID, for the transaction. If another transaction has it, run
+// Atomic begins, takes the exclusive right and reads the current record in one round
+// trip. It makes the last change and commits in another, with a limit of ten seconds.
+// The right is an advisory lock on the last eight bytes of the ID, for the transaction. If another transaction has it, run
 // receives Busy and a nil transaction. Transactions of Atomic use at most all but one
 // of the pool's connections; further callers wait until ctx ends, in their order.
 //

@@ -3,7 +3,6 @@ package postgres_test
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
@@ -113,9 +113,10 @@ func TestCallbackThatPanicsAtAGet(t *testing.T) {
 		t.Error("the callback was not called")
 	}
 	mustExec(t, others, `ALTER TABLE away RENAME TO semel_records`)
-	for _, open := s.Sessions(); open != 0; _, open = s.Sessions() { // it is closed in the background
-		runtime.Gosched()
-	}
+	realtest.Poll(t, "the session to be closed", func() bool {
+		_, open := s.Sessions()
+		return open == 0
+	})
 }
 
 // If a callback panics again while the rest of a reply is read, the connection is

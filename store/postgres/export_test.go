@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"runtime"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -175,15 +174,9 @@ func (s *Store) CloseSessions() {
 // SetSessionsIdle changes how long the store keeps its own connections without use.
 func (s *Store) SetSessionsIdle(d time.Duration) { s.sessions.idleFor = d }
 
-// SettleSessions waits until no connection is being opened.
-func (s *Store) SettleSessions() {
-	for {
-		s.sessions.mu.Lock()
-		opening := s.sessions.opening
-		s.sessions.mu.Unlock()
-		if !opening {
-			return
-		}
-		runtime.Gosched()
-	}
+// IsOpeningSession reports whether a connection is being opened.
+func (s *Store) IsOpeningSession() bool {
+	s.sessions.mu.Lock()
+	defer s.sessions.mu.Unlock()
+	return s.sessions.opening
 }

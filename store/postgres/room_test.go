@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
@@ -37,14 +38,15 @@ func TestSessionsLeaveThePoolItsConnections(t *testing.T) {
 				tried++
 			}
 		}
-		s.SettleSessions()
+		realtest.Poll(t, "the session to be opened", func() bool { return !s.IsOpeningSession() })
 		if idle, open := s.Sessions(); open > want || open > 0 && idle != open {
 			t.Errorf("of 6 connections the pool may have %d: %d sessions are open, want %d at most", most, open, want)
 		}
 		s.CloseSessions()
 		pool.Close()
-		for one[int](t, admin, `SELECT count(*) FROM pg_stat_activity WHERE usename = current_database() || '_limited'`) > 0 {
-		}
+		realtest.Poll(t, "the connections to be closed", func() bool {
+			return one[int](t, admin, `SELECT count(*) FROM pg_stat_activity WHERE usename = current_database() || '_limited'`) == 0
+		})
 	}
 	mustExec(t, admin, `DROP OWNED BY `+name+`_limited`)
 	mustExec(t, admin, `DROP ROLE `+name+`_limited`)

@@ -1,12 +1,12 @@
 package postgres_test
 
 import (
-	"runtime"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
@@ -39,8 +39,9 @@ func TestSessionsAfterAnError(t *testing.T) {
 		if _, open := s.Sessions(); open < row.want {
 			t.Errorf("%s: %d sessions are open after an error, want %d", name, open, row.want)
 		}
-		for _, open := s.Sessions(); open > row.want; _, open = s.Sessions() { // it is closed in the background
-			runtime.Gosched()
-		}
+		realtest.Poll(t, "the session to be closed", func() bool {
+			_, open := s.Sessions()
+			return open <= row.want
+		})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -33,10 +32,11 @@ func TestSessionsComeAndGo(t *testing.T) {
 	}
 	pool.Close()
 	const connections = `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'comes and goes'`
-	for watch, open := connect(t, url), 1; open > 0 || one[int](t, watch, connections) > 0; { // one may be about to be opened
-		runtime.Gosched()
-		_, open = s.Sessions()
-	}
+	watch := connect(t, url)
+	realtest.Poll(t, "the sessions to be closed", func() bool { // one may be about to be opened
+		_, open := s.Sessions()
+		return open == 0 && one[int](t, watch, connections) == 0
+	})
 	if idle, _ := s.Sessions(); idle != 0 {
 		t.Errorf("%d sessions are idle, want none", idle)
 	}
@@ -126,9 +126,10 @@ func TestWhoGivesUpTakesTheSession(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("the one who gave up is told %v", err)
 	}
-	for idle, open := s.Sessions(); idle != open; idle, open = s.Sessions() { // it is closed in the background
-		runtime.Gosched()
-	}
+	realtest.Poll(t, "the session to be closed", func() bool {
+		idle, open := s.Sessions()
+		return idle == open
+	})
 	mustForce(t, s, create("other", store.InProgress, 1))
 }
 
