@@ -68,9 +68,9 @@ func typeCheck(t *testing.T, name string, sources map[string]any, imports import
 	return p
 }
 
-// largestCycle returns how many files of a package refer to each other in a circle: each
-// uses a name, a method or a field of the next one.
-func (p typedPackage) largestCycle() int {
+// references returns which files of a package use a name, a method or a field of which
+// other files.
+func (p typedPackage) references() map[string]map[string]bool {
 	refers := make(map[string]map[string]bool)
 	for use, object := range p.uses {
 		if object.Pkg() != p.types || !declaredAtTop(object) {
@@ -82,6 +82,13 @@ func (p typedPackage) largestCycle() int {
 		}
 		refers[from][to] = from != to
 	}
+	return refers
+}
+
+// largestCycle returns how many files of a package refer to each other in a circle: each
+// uses a name, a method or a field of the next one.
+func (p typedPackage) largestCycle() int {
+	refers := p.references()
 	reached := make(map[string]map[string]bool)
 	for from := range refers {
 		reached[from] = make(map[string]bool)

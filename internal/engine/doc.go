@@ -2,16 +2,23 @@
 // callers, package adapter the one for edges and workers, and package admin the one
 // for operators.
 //
-// Its files are in levels; a file uses those of its own level and of levels above it
-// in this list:
+// Its files are in levels. A file uses only files of its own level and of the levels
+// above it in this list; a test compares the list with the code:
 //
-//   - definitions: operation, call, fingerprint, input, generation, policy, retry
-//   - records: record, reader, writer, swap, batching, read_hint
-//   - core: core, options, times, unrecorded, operation_context
-//   - attempt: attempt, right, lease, report
-//   - its end: proof, retry_decision, result, conclude, tx_end, complete, end, prepare
-//   - claim: claim, follow, heal, generation_read, abandoned_claim
-//   - calls: do, in_tx, inline, do_batch, enqueue, dequeue, complete_many, renew
-//   - operators: admin, redrive, cancel, sweep, dead_letters, settle
-//   - engine: New and Close
+//   - definitions: durations, pause, owner, scope, policy, retry, operation, call,
+//     fingerprint, input, generation, key_time, wait_context, record
+//   - options: options, times, emit
+//   - records: batching, read_hint, reader, swap, writer
+//   - core: core, unrecorded, record_late, operation_context, begin_timeout,
+//     conflict, singleflight, orphaned_claims
+//   - attempt: attempt, attempt_tx, right, lease, report, child_key, proof
+//   - ends: retry_decision, result, conclude, answer, tx_end, complete, end, prepare
+//   - claims: key_expiry, claim, follow, generation_read, heal, abandoned_claim
+//   - calls: in_tx, inline, inline_commit, inline_successor, run_batch, do,
+//     do_batch, enqueue, cached_outcome
+//   - workers: cancel_requests, renew, dequeue, dequeue_orphans, worker_check,
+//     complete_many
+//   - operators: admin, redrive, cancel, dead_letters, settle, survive, sweep,
+//     sweeper
+//   - engine: engine
 package engine
