@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/semelgo/semel/internal/clock"
@@ -66,4 +67,49 @@ func (r *reader) getAll(ctx context.Context, ids []store.ID) ([]store.Record, er
 		}
 	}
 	return nil, last
+}
+
+// readHint decides from recent calls whether to read a record before claiming it.
+// Most keys are new, and a claim returns the current record anyway. If most keys
+// are retries, a read is all that they need, and it writes nothing.
+type readHint struct {
+	// repeats is positive if more of the last keys were final than new.
+	repeats atomic.Int32
+	// transactions is the number of open transactions of this process.
+	transactions atomic.Int32
+	// wrote is the time of the last successful write of this process, in
+	// nanoseconds of the Unix epoch.
+	wrote atomic.Int64
+}
+
+const (
+	// repeatsBound is how many equal observations outweigh all earlier ones.
+	repeatsBound = 16
+	// quietFor is how long after a write this process assumes that no other process
+	// writes.
+	quietFor = 10 * time.Millisecond
+)
+
+// observe counts a key whose record was final, or was claimed.
+func (l *readHint) observe(final bool) {
+	was := l.repeats.Load()
+	switch {
+	case final && was < repeatsBound:
+		l.repeats.Add(1)
+	case !final && was > -repeatsBound:
+		l.repeats.Add(-1)
+	}
+}
+
+// observeWrite notes a successful write.
+func (l *readHint) observeWrite() { l.wrote.Store(clock.Now().UnixNano()) }
+
+// readFirst reports whether to read first: if the record is probably final, or if,
+// in a store with one writer, a claim may have to wait for a transaction and a read
+// does not.
+func (l *readHint) readFirst(caps *store.Capabilities) bool {
+	if l.repeats.Load() > 0 {
+		return true
+	}
+	return caps.SingleWriter && (l.transactions.Load() > 0 || clock.Now().UnixNano()-l.wrote.Load() > int64(quietFor))
 }

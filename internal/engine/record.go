@@ -2,8 +2,11 @@ package engine
 
 import (
 	"bytes"
+	crand "crypto/rand"
+	"encoding/binary"
 
 	"github.com/semelgo/semel/internal/callerr"
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
 
@@ -45,3 +48,17 @@ func publicRecord(r store.Record, err error) (store.Record, error) {
 
 // swapTries is the number of tries before the store counts as unavailable.
 const swapTries = 3
+
+// newOwner returns a random number that no other write of a record has. It comes
+// from the operating system, because a copy of this process, from a snapshot of a
+// virtual machine for instance, would repeat the numbers of a generator in the
+// process.
+func newOwner() uint64 {
+	var b [8]byte
+	for {
+		_, _ = crand.Read(b[:])                                                    // never fails
+		if owner := binary.LittleEndian.Uint64(b[:]); owner >= protocol.MinOwner { // MarkOwner never makes it zero
+			return owner
+		}
+	}
+}

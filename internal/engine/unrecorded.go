@@ -2,10 +2,12 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/journal"
 	"github.com/semelgo/semel/store"
@@ -128,3 +130,133 @@ func (l *unrecorded) stop() {
 		item.stop()
 	}
 }
+
+// keep adds an item to the list. If the list is full, the item is
+// dropped, and its lease decides.
+func (l *unrecorded) keep(ctx context.Context, item pendingEnd, why error) {
+	if l.journal != nil && !item.silent {
+		if err := l.journal.Keep(entryOf(item)); err != nil {
+			why = fmt.Errorf("%w; journal: %w", why, err)
+		}
+	}
+	if !l.reserve() {
+		item.stop()
+		l.emitPending(ctx, event.LateDropped, item, why)
+		return
+	}
+	l.emitPending(ctx, event.Late, item, why) // before the item can be recorded
+	if item.renewer != nil {
+		item.renewer.renewAlone()
+	}
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	l.add(&item, cancel)
+	l.goRun("record late", func() {
+		defer l.remove(&item)
+		l.recordUntilDone(run, item)
+	})
+}
+
+// recordUntilDone tries an item until it is recorded or superseded, or ctx ends.
+func (l *unrecorded) recordUntilDone(ctx context.Context, item pendingEnd) {
+	defer item.stop()
+	if l.tryPending(ctx, item) {
+		return
+	}
+	for wait := firstRetryWait; pause(ctx, jitter(wait)) == nil; wait = min(2*wait, maxRetryWait) {
+		select {
+		case l.retries <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		done := l.tryPending(ctx, item)
+		<-l.retries
+		if done {
+			return
+		}
+	}
+}
+
+// tryPending reports whether the store has answered.
+func (l *unrecorded) tryPending(ctx context.Context, item pendingEnd) bool {
+	ctx, cancel := context.WithTimeout(ctx, l.timeout)
+	defer cancel()
+	d, now, err := l.recordPending(ctx, item)
+	if err != nil {
+		return false
+	}
+	item.stop()
+	if l.journal != nil && !item.silent {
+		err = l.journal.Drop(item.record.ID, item.record.Token)
+	}
+	switch {
+	case d.Answer == protocol.Apply:
+		l.emitPending(ctx, event.LateRecorded, item, err)
+	case protocol.Contradicts(item.event.Step, &now):
+		l.emitPending(ctx, event.Conflict, item, err)
+	default:
+		l.emitPending(ctx, event.Fenced, item, err)
+	}
+	return true
+}
+
+// recordPending records the item's end.
+func (l *unrecorded) recordPending(ctx context.Context, item pendingEnd) (protocol.Decision, store.Record, error) {
+	if item.silent {
+		return l.releaseOrVoid(ctx, item)
+	}
+	return l.writer.completeAlone(ctx, item.record, item.event)
+}
+
+// releaseOrVoid ends a claim that may have been applied although its reply was
+// lost. If the claim has not been applied, it voids the claim; if the claim is
+// applied meanwhile, it releases the claim.
+func (l *unrecorded) releaseOrVoid(ctx context.Context, item pendingEnd) (protocol.Decision, store.Record, error) {
+	for {
+		d, now, err := l.writer.completeAlone(ctx, item.record, item.event)
+		if err != nil || d.Answer == protocol.Apply || now.Token != item.from || now.State.Unfinished() {
+			return d, now, err
+		}
+		if _, now, err = l.writer.prove(ctx, now, item.void); err != nil || now.Token != item.record.Token {
+			return d, now, err
+		}
+	}
+}
+
+func (l *unrecorded) emitPending(ctx context.Context, kind event.Kind, item pendingEnd, err error) {
+	if !item.silent {
+		l.emit(ctx, kind, item.record, err)
+	}
+}
+
+// restore adds the entries that an earlier process left in the journal.
+func (l *unrecorded) restore(ctx context.Context) error {
+	if l.journal == nil {
+		return nil
+	}
+	entries, err := l.journal.Entries()
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		l.keep(ctx, pendingOf(e), errRestored)
+	}
+	return nil
+}
+
+func entryOf(i pendingEnd) journal.Entry {
+	return journal.Entry{
+		Record: i.record, Step: string(i.event.Step), Outcome: i.event.Outcome,
+		Expire: i.event.Expire, Delay: i.event.Delay, Policy: uint8(i.event.Policy),
+	}
+}
+
+// pendingOf returns the end that a journal has kept.
+func pendingOf(e journal.Entry) pendingEnd {
+	ending := protocol.Event{
+		Step: protocol.Step(e.Step), Token: e.Record.Token, Owner: newOwner(), Policy: protocol.Policy(e.Policy),
+		Outcome: e.Outcome, Expire: e.Expire, Delay: e.Delay, Proven: protocol.Step(e.Step).NeedsProof(),
+	}
+	return pendingEnd{record: e.Record, event: ending}
+}
+
+var errRestored = errors.New("semel: unrecorded by an earlier process")

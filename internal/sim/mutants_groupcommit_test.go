@@ -21,7 +21,7 @@ func laneMutants() []mutant {
 		},
 		{
 			name: "claim that arrives while it is given back stays", plan: "hold/crowd", watch: "I14",
-			edits: []edit{{"internal/engine/record_late.go", "err != nil || now.Token != item.record.Token {", "err != nil || now.Token != item.from {"}},
+			edits: []edit{{"internal/engine/unrecorded.go", "err != nil || now.Token != item.record.Token {", "err != nil || now.Token != item.from {"}},
 		},
 		{
 			name: "batch without an answer told as in force", plan: "hold/together", watch: "I11",

@@ -134,7 +134,7 @@ func lastMutants() []mutant {
 	return []mutant{
 		{
 			name: "error taken for proof", plan: "hold/replies", watch: "I2t",
-			edits: []edit{{"internal/engine/proof.go", "proven = marked || rolledBack\n", "proven = true\n"}},
+			edits: []edit{{"internal/engine/report.go", "proven = marked || rolledBack\n", "proven = true\n"}},
 		},
 		{
 			name: "scope left out", plan: "leased/scopes", watch: "I10",
@@ -149,7 +149,7 @@ func lastMutants() []mutant {
 		},
 		{
 			name: "healed without evidence", plan: "heal/faults", watch: "I3",
-			edits: []edit{{"internal/engine/result.go", "if err != nil || !found {", "if err != nil || !found && current.ID == (store.ID{}) {"}},
+			edits: []edit{{"internal/engine/conclude.go", "if err != nil || !found {", "if err != nil || !found && current.ID == (store.ID{}) {"}},
 		},
 		{
 			name: "ambiguous commit told as ok", plan: "leased/faults", watch: "I3t",

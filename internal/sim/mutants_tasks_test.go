@@ -60,7 +60,7 @@ func triedMutants() []mutant {
 	return []mutant{
 		{
 			name: "lost claim given back while it runs", plan: "task-hold/overlap", watch: "I1",
-			edits: []edit{{"internal/engine/dequeue_orphans.go", "if lost.run[r.ID] != r.Attempt {", "if r.Attempt > 0 {"}},
+			edits: []edit{{"internal/engine/dequeue.go", "if lost.run[r.ID] != r.Attempt {", "if r.Attempt > 0 {"}},
 		},
 		{
 			name: "lost claim counted as a crash", plan: "task-tx/batch", watch: "I15",
@@ -101,7 +101,7 @@ func triedMutants() []mutant {
 			name: "cancelling taken for the receiver's word", plan: "task-keyed/cancel", watch: "I2",
 			edits: []edit{
 				{"internal/protocol/conclude.go", "e.Answered && e.Cause == ByError\n", "e.Answered\n"},
-				{"internal/engine/proof.go", "!snoozed && !cancelled && ", "!snoozed && (cancelled || !cancelled) && "},
+				{"internal/engine/report.go", "!snoozed && !cancelled && ", "!snoozed && (cancelled || !cancelled) && "},
 			},
 		},
 	}
