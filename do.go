@@ -86,9 +86,9 @@ func DoBatch[T, B, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(c
 // error the transaction is rolled back and the attempt continues: InTx may be
 // called again. InTx runs fn again if the database aborted the transaction because
 // of a conflict with others, up to eight times in all. After InTx has returned nil,
-// the operation has succeeded, and nothing else that its function does changes that. If the function
-// returns success although InTx failed, the attempt is released, because the effect
-// was rolled back with the transaction.
+// the operation has succeeded, and nothing else that its function does changes that.
+// If the function returns success although InTx failed, the attempt is released,
+// because the effect was rolled back with the transaction.
 func InTx[T, Tx any](ctx context.Context, e *Engine[Tx], fn func(ctx context.Context, tx Tx) (T, error)) (T, error) {
 	return engine.InTx(ctx, e, fn)
 }

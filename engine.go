@@ -90,7 +90,6 @@ type Options struct {
 	// Observer receives the engine's events. Nil: none.
 	Observer event.Observer
 	// Journal keeps unrecorded outcomes across restarts of the process, in a file for
-	// instance: see package journal. Nil: they
-	// are kept in memory only.
+	// instance: see package journal. Nil: they are kept in memory only.
 	Journal journal.Journal
 }

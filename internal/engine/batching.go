@@ -43,20 +43,12 @@ func (l *batching) open(s store.Store, caps store.Capabilities, o *Options) {
 	})
 }
 
-// batchDeadline is withDeadline for a batching queue.
+// batchDeadline returns a context for a batch, which ends at a deadline.
 func batchDeadline(ctx context.Context, end time.Time) (context.Context, func()) {
-	b := new(batchContext)
+	b := new(lazyctx.Timed)
 	b.Until(ctx, end)
 	return b, b.End
 }
-
-// batchContext is the context of a batch. While it is used, only its deadline and
-// its parent can end it.
-type batchContext struct{ lazyctx.Timed }
-
-// Besides returns the context that can end a batch before its deadline. A store
-// that applies the deadline itself watches only that context.
-func (b *batchContext) Besides() context.Context { return b.Parent() }
 
 // crowd is the number of waiting callers from which a second concurrent batch is
 // faster, measured on PostgreSQL with two processors and 8 to 256 callers.

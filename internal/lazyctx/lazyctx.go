@@ -90,9 +90,6 @@ func (s *Context) Value(key any) any {
 // Init sets the parent of an empty context.
 func (s *Context) Init(parent context.Context) { s.parent = parent }
 
-// Parent returns the context's parent.
-func (s *Context) Parent() context.Context { return s.parent }
-
 // Cancel ends the context with a cause. The first end counts.
 func (s *Context) Cancel(cause error) {
 	s.mu.Lock()
