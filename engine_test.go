@@ -33,7 +33,7 @@ func TestNewChecksTheCapabilities(t *testing.T) {
 // every other writer out.
 func exclusive(t *testing.T, mem *memory.Store, o semel.Options) *process {
 	t.Helper()
-	return startOn(t, limitedOver(mem, func(c *store.Capabilities) { c.SingleWriter = true }), o)
+	return startOn(t, limitedOver(mem, func(c *store.Capabilities) { c.Exclusion = store.ExcludesAll }), o)
 }
 
 // TestExclusiveStoreIsReadFirst: a replay must not wait for a stranger's

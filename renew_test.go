@@ -256,7 +256,7 @@ func TestRenewOfNoAttempts(t *testing.T) {
 func TestRenewWithinATransaction(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", retried(semel.Atomic()))
-		p := startOn(t, limited(func(c *store.Capabilities) { c.SingleWriter = true }), semel.Options{})
+		p := startOn(t, limited(func(c *store.Capabilities) { c.Exclusion = store.ExcludesAll }), semel.Options{})
 		queued(t, p, op, "k")
 		a := dequeuedOne(t, p, op)
 		_, err := semel.InTx(a.Context(), p.Engine, func(context.Context, *memory.Tx) (string, error) {

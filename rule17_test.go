@@ -85,11 +85,11 @@ func wantLossAlarms(t *testing.T, s *seen, n int, because string) {
 // survives is rejected with any options, and so is an option that is no Failure.
 func TestRule17StoreWithoutADurabilityReport(t *testing.T) {
 	t.Parallel()
-	for _, unknown := range []store.Failure{0, store.PowerLoss + 1} {
+	for _, unknown := range []store.Failure{0, store.Failover + 1} {
 		_, err := semel.New(surviving(unknown, ""), semel.Options{Survive: store.NoFailure})
 		wantField(t, err, "store")
 	}
-	_, err := semel.New(surviving(store.PowerLoss, ""), semel.Options{Survive: store.PowerLoss + 1})
+	_, err := semel.New(surviving(store.PowerLoss, ""), semel.Options{Survive: store.Failover + 1})
 	wantField(t, err, "Survive")
 }
 

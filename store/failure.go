@@ -19,6 +19,10 @@ const (
 	ProcessEnd
 	// PowerLoss: each change is on disk before it is reported as applied.
 	PowerLoss
+	// Failover: each change is on the disks of enough servers before it is reported
+	// as applied or shown, so that the server that takes over after the loss of one
+	// has it too.
+	Failover
 )
 
 // String returns the failure's name.
@@ -30,6 +34,8 @@ func (f Failure) String() string {
 		return "ProcessEnd"
 	case PowerLoss:
 		return "PowerLoss"
+	case Failover:
+		return "Failover"
 	default:
 		return "Failure(?)"
 	}

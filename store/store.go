@@ -146,8 +146,6 @@ func (v Verdict) String() string {
 
 // Capabilities describes what a store guarantees.
 type Capabilities struct {
-	// SameTx: records can share transactions with the application's rows.
-	SameTx bool
 	// Linearizable: a later caller sees everything that an earlier caller was told.
 	Linearizable bool
 	// Survives is the worst failure after which no change is lost that was reported
@@ -164,9 +162,13 @@ type Capabilities struct {
 	// one with the same Connections, because the second could wait for the
 	// connection of the first. Nil: the engine compares only itself.
 	Connections any
-	// SingleWriter: an open Atomic transaction excludes all other writers, so no
-	// takeover is possible meanwhile.
-	SingleWriter bool
+	// Exclusion is which writers an open transaction of a TxStore excludes.
+	Exclusion Exclusion
+	// Clock is the clock that Due and Expire are compared with.
+	Clock Clock
+	// Ordered: Scan without Due lists records in the order of their IDs. Without it
+	// the order is the store's own, and After only continues a listing.
+	Ordered bool
 	// ConcurrentSwaps is the best number of concurrent Swaps of many changes each.
 	// Zero: a Swap costs no more than a function call, so batching is of no use.
 	ConcurrentSwaps int
@@ -174,6 +176,9 @@ type Capabilities struct {
 	MaxOutcome int
 	// MaxBatch is the largest number of changes of one Swap.
 	MaxBatch int
+	// MaxBytes is the largest total of inputs and outcomes of one Swap, in bytes. It
+	// is at least MaxOutcome. Zero: only MaxBatch and MaxOutcome limit a Swap.
+	MaxBytes int
 }
 
 // Query selects records for Scan.
@@ -181,9 +186,10 @@ type Query struct {
 	State     State  // Absent: any
 	Operation string // empty: any
 	// Due selects only Pending and InProgress records with a Due in the past,
-	// oldest first. Otherwise records are sorted by ID.
+	// oldest first. Otherwise records are sorted by ID, if the store is Ordered.
 	Due bool
-	// After selects only greater IDs, for the next page. It is not used with Due.
+	// After is the ID of the last record of the previous page: the page begins after
+	// it. It is not used with Due.
 	After ID
 	// Skip skips that many records, for callers that cannot do anything about the
 	// first ones.

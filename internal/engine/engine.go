@@ -46,7 +46,7 @@ func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 	c.reader = reader{store: s, inProcess: c.inProcess, batching: &c.batching, timeout: o.RecordTimeout}
 	c.writer = writer{
 		emitter: c.emitter, store: s, inProcess: c.inProcess, batching: &c.batching, timeout: o.RecordTimeout,
-		oneWriter: caps.SingleWriter, hint: &c.readHint, crashed: c.crashed,
+		oneWriter: caps.Exclusion == store.ExcludesAll, hint: &c.readHint, crashed: c.crashed,
 	}
 	c.unrecorded.open(c)
 	c.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {

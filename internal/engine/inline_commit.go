@@ -124,7 +124,7 @@ func (i *inline) rolledBack(ctx context.Context, result protocol.TxResult, err e
 // one. That is possible because a database ends a transaction that is idle for too
 // long, and with it the exclusive right to the record.
 func (i *inline) overtaken(ctx context.Context) (store.Record, bool) {
-	if i.c.caps.SingleWriter {
+	if i.c.caps.Exclusion == store.ExcludesAll {
 		return store.Record{}, false
 	}
 	ctx, cancel := i.c.bounded(ctx)

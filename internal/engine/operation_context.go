@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/semelgo/semel/internal/callerr"
+	"github.com/semelgo/semel/store"
 )
 
 // The keys of an operation's values in its function's context. An operation answers
@@ -92,7 +93,7 @@ type openTxKey struct{ connections any }
 // one pool, and on a store that lets one transaction write at a time every call
 // that writes.
 func (c *Core) notWithinTx(ctx context.Context, opens bool) error {
-	if !opens && !c.caps.SingleWriter || ctx.Value(openTxKey{c.connections}) == nil {
+	if !opens && c.caps.Exclusion != store.ExcludesAll || ctx.Value(openTxKey{c.connections}) == nil {
 		return nil
 	}
 	if opens {

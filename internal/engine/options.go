@@ -53,7 +53,7 @@ func (o *Options) setDefaults() error {
 			return callerr.Invalid(n.field, "is negative")
 		}
 	}
-	if o.Survive > store.PowerLoss {
+	if o.Survive > store.Failover {
 		return callerr.Invalid("Survive", "is not a failure that package store knows")
 	}
 	o.Survive = cmp.Or(o.Survive, store.PowerLoss)

@@ -111,5 +111,5 @@ func (l *readHint) readFirst(caps *store.Capabilities) bool {
 	if l.repeats.Load() > 0 {
 		return true
 	}
-	return caps.SingleWriter && (l.transactions.Load() > 0 || clock.Now().UnixNano()-l.wrote.Load() > int64(quietFor))
+	return caps.Exclusion == store.ExcludesAll && (l.transactions.Load() > 0 || clock.Now().UnixNano()-l.wrote.Load() > int64(quietFor))
 }

@@ -12,7 +12,7 @@ import (
 // checkSurvives rejects a store that survives less than the options require.
 func checkSurvives(required store.Failure, caps *store.Capabilities) error {
 	switch {
-	case caps.Survives < store.NoFailure || caps.Survives > store.PowerLoss:
+	case caps.Survives < store.NoFailure || caps.Survives > store.Failover:
 		return callerr.Invalid("store", "does not set Capabilities.Survives")
 	case caps.Survives < required:
 		return callerr.Invalid("Survive", fmt.Sprintf(

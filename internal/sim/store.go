@@ -137,7 +137,7 @@ func (s *Store) Scan(_ context.Context, q store.Query) ([]store.Record, error) {
 
 // Capabilities implements [store.Store].
 func (s *Store) Capabilities(context.Context) (store.Capabilities, error) {
-	caps := store.Capabilities{SameTx: true, Linearizable: true, Survives: store.PowerLoss, MaxOutcome: 1 << 20, MaxBatch: maxBatch}
+	caps := store.Capabilities{Linearizable: true, Exclusion: store.ExcludesRecord, Ordered: true, Survives: store.PowerLoss, MaxOutcome: 1 << 20, MaxBatch: maxBatch}
 	if p := s.owner.Load(); p != nil && p.w.stage.plan.Shared {
 		caps.ConcurrentSwaps = 1
 	}

@@ -58,8 +58,9 @@ func New(o Options) *Store {
 // are lost with the process.
 func (s *Store) Capabilities(context.Context) (store.Capabilities, error) {
 	return store.Capabilities{
-		SameTx:          true,
 		Linearizable:    true,
+		Exclusion:       store.ExcludesRecord,
+		Ordered:         true,
 		Survives:        store.NoFailure,
 		SurvivesBecause: "the memory store keeps its records in the process's memory",
 		Connections:     s,

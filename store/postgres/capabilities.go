@@ -23,7 +23,7 @@ import (
 // ErrNoSchema when the tables are missing.
 func (s *Store) Capabilities(ctx context.Context) (store.Capabilities, error) {
 	const read = `SELECT NOT pg_is_in_recovery(), to_regclass($1) IS NOT NULL AND to_regclass($2) IS NOT NULL`
-	caps := store.Capabilities{SameTx: true, Connections: s.pool, ConcurrentSwaps: flushers, MaxOutcome: maxOutcome, MaxBatch: maxBatch}
+	caps := store.Capabilities{Connections: s.pool, Exclusion: store.ExcludesRecord, Ordered: true, ConcurrentSwaps: flushers, MaxOutcome: maxOutcome, MaxBatch: maxBatch}
 	t, err := s.tables(ctx)
 	if err != nil {
 		return store.Capabilities{}, s.fault("read capabilities", err)

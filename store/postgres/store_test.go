@@ -101,7 +101,7 @@ CREATE FUNCTION standby.pg_is_in_recovery() RETURNS boolean RETURN true`, pgx.Qu
 		})
 		got, err := newStore(t, pool, postgres.Options{}).Capabilities(t.Context())
 		want := store.Capabilities{
-			Connections: pool, SameTx: true, Linearizable: row.linearizable, Survives: row.survives, SurvivesBecause: row.because, ConcurrentSwaps: 2, MaxOutcome: 1 << 20, MaxBatch: 1000,
+			Connections: pool, Exclusion: store.ExcludesRecord, Ordered: true, Linearizable: row.linearizable, Survives: row.survives, SurvivesBecause: row.because, ConcurrentSwaps: 2, MaxOutcome: 1 << 20, MaxBatch: 1000,
 		}
 		if err != nil || got != want {
 			t.Errorf("Capabilities with %+v = %+v, %v, want %+v", row, got, err, want)

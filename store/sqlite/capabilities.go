@@ -23,7 +23,7 @@ func (s *Store) Capabilities(ctx context.Context) (store.Capabilities, error) {
 	}
 	survives, because := of.survives()
 	return store.Capabilities{
-		SameTx: true, Linearizable: true, Survives: survives, SurvivesBecause: because, Connections: s.db, SingleWriter: true, ConcurrentSwaps: 1,
+		Linearizable: true, Survives: survives, SurvivesBecause: because, Connections: s.db, Exclusion: store.ExcludesAll, Ordered: true, ConcurrentSwaps: 1,
 		MaxOutcome: maxOutcome, MaxBatch: maxBatch,
 	}, nil
 }

@@ -154,7 +154,7 @@ func TestCapabilitiesFollowTheSettings(t *testing.T) {
 		}
 	}
 	caps, err := sqlite.New(open(t)).Capabilities(t.Context())
-	if err != nil || caps.Survives != store.PowerLoss || caps.SurvivesBecause != "" || !caps.SameTx || !caps.SingleWriter || !caps.Linearizable || caps.MaxOutcome != 1<<20 || caps.MaxBatch != 1000 {
+	if err != nil || caps.Survives != store.PowerLoss || caps.SurvivesBecause != "" || caps.Exclusion != store.ExcludesAll || !caps.Linearizable || caps.MaxOutcome != 1<<20 || caps.MaxBatch != 1000 {
 		t.Errorf("with Open Capabilities = %+v, %v", caps, err)
 	}
 }

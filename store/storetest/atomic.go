@@ -10,20 +10,20 @@ import (
 )
 
 func atomicChecks[Tx any]() []check[Tx] {
-	return inTx(
-		check[Tx]{"Commit", atomicCommit[Tx]},
-		check[Tx]{"PassesCurrent", atomicPassesCurrent[Tx]},
-		check[Tx]{"Rollback", atomicRollback[Tx]},
-		check[Tx]{"CreateSuperseded", atomicCreateSuperseded[Tx]},
-		check[Tx]{"MoveSuperseded", atomicMoveSuperseded[Tx]},
-		check[Tx]{"NotDue", atomicNotDue[Tx]},
-		check[Tx]{"AlreadyApplied", atomicAlreadyApplied[Tx]},
-		check[Tx]{"Rejected", atomicRejected[Tx]},
-		check[Tx]{"Panic", atomicPanic[Tx]},
-		check[Tx]{"Goexit", atomicGoexit[Tx]},
-		check[Tx]{"ContextEnds", atomicContextEnds[Tx]},
-		check[Tx]{"HeartbeatInside", atomicHeartbeatInside[Tx]},
-	)
+	return []check[Tx]{
+		{"Commit", atomicCommit[Tx]},
+		{"PassesCurrent", atomicPassesCurrent[Tx]},
+		{"Rollback", atomicRollback[Tx]},
+		{"CreateSuperseded", atomicCreateSuperseded[Tx]},
+		{"MoveSuperseded", atomicMoveSuperseded[Tx]},
+		{"NotDue", atomicNotDue[Tx]},
+		{"AlreadyApplied", atomicAlreadyApplied[Tx]},
+		{"Rejected", atomicRejected[Tx]},
+		{"Panic", atomicPanic[Tx]},
+		{"Goexit", atomicGoexit[Tx]},
+		{"ContextEnds", atomicContextEnds[Tx]},
+		{"HeartbeatInside", atomicHeartbeatInside[Tx]},
+	}
 }
 
 // Record and effect commit together, in a create and in a change.
@@ -222,7 +222,7 @@ func atomicHeartbeatInside[Tx any](r *txHarness[Tx]) {
 		beat := move(rec, rec.Token)
 		beat.To.Due = 2 * farAhead
 		answers, err := r.store.Swap(r.ctx, []store.Change{beat})
-		if err != nil || !answers[0].Applied(beat) && !r.caps.SingleWriter {
+		if err != nil || !answers[0].Applied(beat) && r.caps.Exclusion != store.ExcludesAll {
 			r.Errorf("heartbeat while a transaction is open = %v, %v, want applied", answers, err)
 		}
 		return &finish, nil

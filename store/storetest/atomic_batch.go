@@ -9,23 +9,23 @@ import (
 
 // atomicBatchChecks test a change and statements that are sent as one batch.
 func atomicBatchChecks[Tx any]() []check[Tx] {
-	return inTx(
-		check[Tx]{"Commit", batchCommits[Tx]},
-		check[Tx]{"EachStatement", batchRunsEach[Tx]},
-		check[Tx]{"Empty", batchEmpty[Tx]},
-		check[Tx]{"CreateSuperseded", batchCreateSuperseded[Tx]},
-		check[Tx]{"MoveSuperseded", batchMoveSuperseded[Tx]},
-		check[Tx]{"NotDue", batchNotDue[Tx]},
-		check[Tx]{"AlreadyApplied", batchAlreadyApplied[Tx]},
-		check[Tx]{"Rejected", batchRejected[Tx]},
-		check[Tx]{"Fails", batchFails[Tx]},
-		check[Tx]{"FailureFreesRecord", batchFailureFreesRecord[Tx]},
-		check[Tx]{"Locked", batchOfLockedRecord[Tx]},
-		check[Tx]{"OtherRecords", batchSparesOtherRecords[Tx]},
-		check[Tx]{"CanceledBefore", batchCanceledBefore[Tx]},
-		check[Tx]{"CanceledDuring", batchCanceledDuring[Tx]},
-		check[Tx]{"Race", batchRace[Tx]},
-	)
+	return []check[Tx]{
+		{"Commit", batchCommits[Tx]},
+		{"EachStatement", batchRunsEach[Tx]},
+		{"Empty", batchEmpty[Tx]},
+		{"CreateSuperseded", batchCreateSuperseded[Tx]},
+		{"MoveSuperseded", batchMoveSuperseded[Tx]},
+		{"NotDue", batchNotDue[Tx]},
+		{"AlreadyApplied", batchAlreadyApplied[Tx]},
+		{"Rejected", batchRejected[Tx]},
+		{"Fails", batchFails[Tx]},
+		{"FailureFreesRecord", batchFailureFreesRecord[Tx]},
+		{"Locked", batchOfLockedRecord[Tx]},
+		{"OtherRecords", batchSparesOtherRecords[Tx]},
+		{"CanceledBefore", batchCanceledBefore[Tx]},
+		{"CanceledDuring", batchCanceledDuring[Tx]},
+		{"Race", batchRace[Tx]},
+	}
 }
 
 // effectsOf returns a statement with an effect for each key.
@@ -220,7 +220,7 @@ func batchOfLockedRecord[Tx any](r *txHarness[Tx]) {
 
 // Other records are free, unless the store has a single writer.
 func batchSparesOtherRecords[Tx any](r *txHarness[Tx]) {
-	if r.caps.SingleWriter {
+	if r.caps.Exclusion == store.ExcludesAll {
 		r.Skip("Capabilities say Exclusive")
 	}
 	held, other := create(r.fresh(), store.Succeeded), create(r.fresh(), store.Succeeded)

@@ -8,17 +8,17 @@ import (
 
 // batchTxChecks test batches beside open transactions and inside them.
 func batchTxChecks[Tx any]() []check[Tx] {
-	return inTx(
-		check[Tx]{"OneBusy", oneBusy[Tx]},
-		check[Tx]{"DuplicateIDs", duplicateIDsTx[Tx]},
-	)
+	return []check[Tx]{
+		{"OneBusy", oneBusy[Tx]},
+		{"DuplicateIDs", duplicateIDsTx[Tx]},
+	}
 }
 
 // A record that an open transaction has written is Busy, at any position of a
 // batch, and all other changes of the batch are applied while that transaction is
 // open.
 func oneBusy[Tx any](r *txHarness[Tx]) {
-	if r.caps.SingleWriter {
+	if r.caps.Exclusion == store.ExcludesAll {
 		r.Skip("Capabilities say Exclusive")
 	}
 	for _, place := range []int{0, 20, 39} {

@@ -19,7 +19,7 @@ func failingCallChecks[Tx any]() []check[Tx] {
 	for _, w := range modes[Tx]() {
 		checks = append(checks, check[Tx]{w.name, func(r *txHarness[Tx]) { r.failEachCall(w) }})
 	}
-	return inTx(checks...)
+	return checks
 }
 
 // failuresInARow is more than the number of tries after which the engine returns

@@ -31,26 +31,13 @@ func newTxHarness[Tx any](t *testing.T, s Subject[Tx]) *txHarness[Tx] {
 	if s.callers != nil {
 		r.callers = s.callers
 	}
-	if r.caps.SameTx && (s.Effect == nil || s.Effects == nil) {
-		t.Fatal("Capabilities say SameTx: Subject.Effect and Subject.Effects are required")
+	if s.Effect == nil || s.Effects == nil {
+		t.Fatal("Subject.Effect and Subject.Effects are required")
 	}
-	if r.caps.SameTx && s.Batches == nil && takesBatches(s.Store) {
+	if s.Batches == nil && takesBatches(s.Store) {
 		t.Fatal("the store is a store.Batcher: Subject.Batches is required")
 	}
 	return r
-}
-
-// inTx lists checks that need SameTx.
-func inTx[Tx any](checks ...check[Tx]) []check[Tx] {
-	for i, c := range checks {
-		checks[i].run = func(r *txHarness[Tx]) {
-			if !r.caps.SameTx {
-				r.Skip("Capabilities do not say SameTx")
-			}
-			c.run(r)
-		}
-	}
-	return checks
 }
 
 // addEffect writes an effect of key in the transaction.

@@ -16,13 +16,13 @@ func lateLeaderChecks[Tx any]() []check[Tx] {
 	var checks []check[Tx]
 	for _, w := range lateLeaderModes[Tx]() {
 		checks = append(checks, check[Tx]{w.name, func(r *txHarness[Tx]) {
-			if w.leased && r.caps.SingleWriter {
+			if w.leased && r.caps.Exclusion == store.ExcludesAll {
 				r.Skip("Capabilities say Exclusive: no takeover is possible while a transaction is open")
 			}
 			r.lateLeader(w)
 		}})
 	}
-	return inTx(checks...)
+	return checks
 }
 
 func lateLeaderModes[Tx any]() []mode[Tx] {

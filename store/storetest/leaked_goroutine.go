@@ -11,12 +11,12 @@ import (
 // leakedGoroutineChecks test handlers that leave a goroutine with their transaction
 // running, as a timeout does.
 func leakedGoroutineChecks[Tx any]() []check[Tx] {
-	return inTx(
-		check[Tx]{"AfterEnd", leakedWritesAfterEnd[Tx]},
-		check[Tx]{"DuringEnd", leakedWritesDuringEnd[Tx]},
-		check[Tx]{"Superseded", leakedWritesSuperseded[Tx]},
-		check[Tx]{"KeptFailure", leakedWritesKeptFailure[Tx]},
-	)
+	return []check[Tx]{
+		{"AfterEnd", leakedWritesAfterEnd[Tx]},
+		{"DuringEnd", leakedWritesDuringEnd[Tx]},
+		{"Superseded", leakedWritesSuperseded[Tx]},
+		{"KeptFailure", leakedWritesKeptFailure[Tx]},
+	}
 }
 
 // A transaction that has ended rejects writes with an error.

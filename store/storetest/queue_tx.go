@@ -9,18 +9,18 @@ import (
 // queueTxChecks test waiting records that an open transaction has written or
 // locked.
 func queueTxChecks[Tx any]() []check[Tx] {
-	return inTx(
-		check[Tx]{"Uncommitted", queueUncommitted[Tx]},
-		check[Tx]{"Locked", queueLocked[Tx]},
-		check[Tx]{"Written", queueWritten[Tx]},
-	)
+	return []check[Tx]{
+		{"Uncommitted", queueUncommitted[Tx]},
+		{"Locked", queueLocked[Tx]},
+		{"Written", queueWritten[Tx]},
+	}
 }
 
 // mustDequeueMeanwhile is mustDequeue beside an open transaction. It does nothing
 // if the store has a single writer: Dequeue would return nothing.
 func (r *txHarness[Tx]) mustDequeueMeanwhile(want ...store.Record) {
 	r.Helper()
-	if !r.caps.SingleWriter {
+	if r.caps.Exclusion != store.ExcludesAll {
 		r.mustDequeue(dequeueOf(10), want...)
 	}
 }

@@ -9,11 +9,11 @@ import (
 )
 
 func raceTxChecks[Tx any]() []check[Tx] {
-	return inTx(
-		check[Tx]{"Locked", raceLocked[Tx]},
-		check[Tx]{"Unlocked", raceUnlocked[Tx]},
-		check[Tx]{"ZombieAgainstTakeover", raceZombie[Tx]},
-	)
+	return []check[Tx]{
+		{"Locked", raceLocked[Tx]},
+		{"Unlocked", raceUnlocked[Tx]},
+		{"ZombieAgainstTakeover", raceZombie[Tx]},
+	}
 }
 
 // attempt runs transactions until one commits or the change is superseded. It

@@ -4,10 +4,10 @@ import "github.com/semelgo/semel/store"
 
 // savepointChecks test runs that fail and whose failure is stored.
 func savepointChecks[Tx any]() []check[Tx] {
-	return inTx(
-		check[Tx]{"UndoesWrites", savepointUndoes[Tx]},
-		check[Tx]{"Superseded", savepointSuperseded[Tx]},
-	)
+	return []check[Tx]{
+		{"UndoesWrites", savepointUndoes[Tx]},
+		{"Superseded", savepointSuperseded[Tx]},
+	}
 }
 
 // The writes of run are undone, domain writes and records alike, and its failure is

@@ -19,7 +19,7 @@ func stormChecks[Tx any]() []check[Tx] {
 			checks = append(checks, check[Tx]{w.name, func(r *txHarness[Tx]) { r.storm(w) }})
 		}
 	}
-	return inTx(checks...)
+	return checks
 }
 
 // firstReplyDropper loses the first reply to each write, and every second reply of

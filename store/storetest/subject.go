@@ -20,16 +20,14 @@ type Subject[Tx any] struct {
 	// Effect writes, in tx, that key had its effect once more. It must not be
 	// unique or idempotent: two effects must count as two. It returns the
 	// error of a transaction that has ended, and is called from goroutines that
-	// a handler has left behind. Required when the store's Capabilities say
-	// SameTx.
+	// a handler has left behind.
 	Effect func(ctx context.Context, tx Tx, key string) error
 
 	// Effects counts the effects of key that are committed.
 	Effects func(key string) int
 
 	// Batches hands statements over all together, for a store that is a
-	// store.Batcher: see BatchesOf. Required then, when the store's Capabilities
-	// say SameTx.
+	// store.Batcher: see BatchesOf. Required then.
 	Batches *Batches[Tx]
 
 	// Lose arms the connection between Store and its database to lose one

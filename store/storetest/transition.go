@@ -25,7 +25,7 @@ func transitionTxChecks[Tx any]() []check[Tx] {
 			checks = append(checks, check[Tx]{transitionName(tr), func(r *txHarness[Tx]) { r.checkTransitionTx(tr) }})
 		}
 	}
-	return inTx(checks...)
+	return checks
 }
 
 func transitionName(tr protocol.Transition) string {

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/semelgo/semel/store"
@@ -12,7 +11,7 @@ import (
 // own reaction. The call was applied: a retry confirms it, and it has no second
 // effect.
 func wireChecks[Tx any]() []check[Tx] {
-	return slices.Concat([]check[Tx]{
+	return []check[Tx]{
 		{"Claim", wireClaim[Tx]},
 		{"ClaimIfDue", wireClaimIfDue[Tx]},
 		{"Heartbeat", wireHeartbeat[Tx]},
@@ -22,12 +21,11 @@ func wireChecks[Tx any]() []check[Tx] {
 		{"Note", wireNote[Tx]},
 		{"Purge", wirePurge[Tx]},
 		{"Dequeue", wireDequeue[Tx]},
-	}, inTx(
-		check[Tx]{"Commit", wireCommit[Tx]},
-		check[Tx]{"CommitFinish", wireCommitFinish[Tx]},
-		check[Tx]{"CommitKept", wireCommitKept[Tx]},
-		check[Tx]{"AtomicBatch", wireAtomicBatch[Tx]},
-	))
+		{"Commit", wireCommit[Tx]},
+		{"CommitFinish", wireCommitFinish[Tx]},
+		{"CommitKept", wireCommitKept[Tx]},
+		{"AtomicBatch", wireAtomicBatch[Tx]},
+	}
 }
 
 // lacksConnection returns why no reply of the subject's connection can be lost.

@@ -9,7 +9,7 @@ func wireCallChecks[Tx any]() []check[Tx] {
 	for _, w := range modes[Tx]() {
 		checks = append(checks, check[Tx]{w.name, func(r *txHarness[Tx]) { r.loseEachReply(w) }})
 	}
-	return inTx(checks...)
+	return checks
 }
 
 func (r *txHarness[Tx]) loseEachReply(w mode[Tx]) {

@@ -22,7 +22,7 @@ func lateLeader[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 	if by == inline {
 		t.Skip("an inline attempt has no lease: its transaction is its right to run")
 	}
-	if caps, err := w.Store.Capabilities(t.Context()); err != nil || caps.SingleWriter {
+	if caps, err := w.Store.Capabilities(t.Context()); err != nil || caps.Exclusion == store.ExcludesAll {
 		t.Skipf("an open transaction keeps every other writer out: nobody can take over from within (%v)", err)
 	}
 	for name, takeEnd := range map[string]error{"completes": nil, "refuses": semel.Final(errors.New("no"))} {
