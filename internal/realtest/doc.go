@@ -3,7 +3,8 @@
 // A server is found in this order: an address in the environment
 // (SEMEL_TEST_POSTGRES_URL, SEMEL_TEST_RABBITMQ_URL), a program on this machine
 // that the package then runs as a child process, and otherwise the test is
-// skipped with the reason.
+// skipped with the reason. SEMEL_TEST_POSTGRES_BIN is the directory of another
+// PostgreSQL's programs.
 // Where CI=true, or where SEMEL_TEST_REQUIRE names the engine (a list with
 // commas, or "all"), such a test fails instead. A test that gets a server is
 // marked with the engine's name, for the closing lines of the test run.

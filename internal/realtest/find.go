@@ -16,6 +16,7 @@ import (
 type engine struct {
 	name     string
 	env      string   // names an existing server to use
+	envDir   string   // names the directory of the program to use
 	program  string   // looked for in the PATH, then in places
 	wrapped  bool     // the program in the PATH starts the system's own server: search places first
 	places   []string // patterns of directories
@@ -44,6 +45,9 @@ func thisMachine() machine {
 func (m machine) find(e engine) *engineLocation {
 	if url := m.getenv(e.env); e.env != "" && url != "" {
 		return &engineLocation{url: url}
+	}
+	if dir := m.getenv(e.envDir); e.envDir != "" && dir != "" {
+		return &engineLocation{program: filepath.Join(dir, e.program)}
 	}
 	searches := []func(engine) string{m.inPath, m.inPlaces}
 	if e.wrapped {

@@ -59,17 +59,19 @@ func need(ask func(testing.TB) (url, program string)) (v *recordingTB, url, prog
 	return v, url, program
 }
 
-// TestServerIsFoundInOrder: in the environment, in the PATH, elsewhere with the
-// newest version first.
+// TestServerIsFoundInOrder: in the environment, in a directory of the environment, in
+// the PATH, elsewhere with the newest version first.
 func TestServerIsFoundInOrder(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{"SEMEL_TEST_POSTGRES_URL": "postgres://there"}
 	path := map[string]string{"postgres": "/bin/postgres"}
+	dir := map[string]string{"SEMEL_TEST_POSTGRES_BIN": "/opt/newest/bin"}
 	rows := map[string]struct {
 		machine      realtest.Machine
 		url, program string
 	}{
 		"environment": {realtest.Machine{Env: env, Path: path, Installed: installed("15")}, "postgres://there", ""},
+		"directory":   {realtest.Machine{Env: dir, Path: path, Installed: installed("15")}, "", "/opt/newest/bin/postgres"},
 		"path":        {realtest.Machine{Path: path, Installed: installed("15")}, "", "/bin/postgres"},
 		"installed":   {realtest.Machine{Installed: installed("15")}, "", installed("15")[0]},
 		"newest":      {realtest.Machine{Installed: installed("9.6", "17", "16")}, "", installed("17")[0]},

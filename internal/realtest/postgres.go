@@ -8,6 +8,7 @@ func postgres() engine {
 	return engine{
 		name:     "postgres",
 		env:      "SEMEL_TEST_POSTGRES_URL",
+		envDir:   "SEMEL_TEST_POSTGRES_BIN",
 		program:  "postgres",
 		places:   []string{"/usr/lib/postgresql/*/bin", "/opt/homebrew/opt/postgresql*/bin", "/usr/local/opt/postgresql*/bin"},
 		packages: "postgresql",
