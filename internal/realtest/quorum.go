@@ -19,8 +19,8 @@ type Quorum struct {
 	servers  []*Server // all of them, in the order of their start
 }
 
-// standby describes a server that is a copy of a primary and follows it.
-type standby struct {
+// replica describes a server that is a copy of a primary and follows it.
+type replica struct {
 	cluster
 
 	primary *instance
@@ -45,7 +45,7 @@ func PostgresQuorum(tb testing.TB, settings ...string) *Quorum {
 	q.servers = append(q.servers, q.primary)
 	for i := range 2 {
 		copyOf := func(program string, settings []string) launcher {
-			return &standby{
+			return &replica{
 				cluster: cluster{program: program, options: append(defaultCluster(), settings...)},
 				primary: q.primary.own, title: "s" + strconv.Itoa(i+1),
 			}
@@ -58,7 +58,7 @@ func PostgresQuorum(tb testing.TB, settings ...string) *Quorum {
 }
 
 // prepare copies the primary.
-func (s *standby) prepare(ctx context.Context, h *serverDir) error {
+func (s *replica) prepare(ctx context.Context, h *serverDir) error {
 	ctx, cancel := context.WithTimeout(ctx, startCeiling)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, beside(s.program, "pg_basebackup"), "-D", s.data(h), "-d", s.conninfo(s.primary),
@@ -77,7 +77,7 @@ func (s *standby) prepare(ctx context.Context, h *serverDir) error {
 }
 
 // conninfo is how the standby connects to a primary.
-func (s *standby) conninfo(primary *instance) string {
+func (s *replica) conninfo(primary *instance) string {
 	return fmt.Sprintf("host=127.0.0.1 port=%d user=postgres application_name=%s", primary.port, s.title)
 }
 
@@ -157,7 +157,7 @@ func (q *Quorum) Promote(tb testing.TB) {
 	q.primary = next
 	q.standbys = slices.DeleteFunc(slices.Clone(q.standbys), func(s *Server) bool { return s == next })
 	for _, s := range q.standbys {
-		follower, ok := s.own.launcher.(*standby)
+		follower, ok := s.own.launcher.(*replica)
 		if !ok {
 			tb.Fatal("the first primary cannot follow another one")
 		}
