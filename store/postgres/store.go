@@ -48,7 +48,7 @@ type Store struct {
 	statementBound time.Duration // zero: the server's own
 }
 
-// New returns a store of the tables that migrate.Postgres creates in the database
+// New returns a store of the tables that package migrate/postgres creates in the database
 // of pool. It does not use pool yet: the first call returns an error of the
 // database. The caller closes the pool when the store is no longer used. The store
 // uses two of the pool's settings: the number of connections, of which transactions
