@@ -2,6 +2,7 @@ package migrate_test
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"io"
 	"os"
@@ -12,7 +13,9 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/semelgo/semel/migrate"
+	"github.com/semelgo/semel/internal/realtest"
+	pgmigrate "github.com/semelgo/semel/migrate/postgres"
+	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/store/postgres"
 	"github.com/semelgo/semel/store/sqlite"
 )
@@ -50,7 +53,7 @@ func runChild(path string) error {
 		return err
 	}
 	defer db.Close()
-	if err := migrate.SQLite(ctx, db); err != nil {
+	if err := sqlitemigrate.Up(ctx, db, sqlitemigrate.Options{}); err != nil {
 		return err
 	}
 	_, err = sqlite.New(db).Capabilities(ctx)
@@ -63,7 +66,7 @@ func migratePostgres(ctx context.Context, url string) error {
 		return err
 	}
 	defer pool.Close()
-	if err := migrate.Postgres(ctx, pool); err != nil {
+	if err := pgmigrate.Up(ctx, pool, pgmigrate.Options{}); err != nil {
 		return err
 	}
 	s, err := postgres.New(pool, postgres.Options{})
@@ -104,7 +107,37 @@ func newChild(t *testing.T, path string) child {
 func TestTenConcurrentProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "semel.db")
 	mustMigrateAtOnce(t, path)
-	mustBeMigratedOnce(t, open(t, path))
+	db, err := sqlite.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	mustHaveRunOnce(t, db)
+}
+
+func TestTenConcurrentProcessesOnPostgres(t *testing.T) {
+	t.Attr("engine", "postgres")
+	url := realtest.Postgres(t).Database(t)
+	mustMigrateAtOnce(t, url)
+	db, err := sql.Open("pgx", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	mustHaveRunOnce(t, db)
+}
+
+// mustHaveRunOnce requires that each migration has run once.
+func mustHaveRunOnce(t *testing.T, db *sql.DB) {
+	t.Helper()
+	var rows, versions, newest int
+	const read = `SELECT count(*), count(DISTINCT version_id), max(version_id) FROM semel_migrations`
+	if err := db.QueryRowContext(t.Context(), read).Scan(&rows, &versions, &newest); err != nil {
+		t.Fatal(err)
+	}
+	if rows != newest || versions != newest {
+		t.Errorf("%d migrations with %d versions are recorded, want each up to %d once", rows, versions, newest)
+	}
 }
 
 func mustMigrateAtOnce(t *testing.T, path string) {

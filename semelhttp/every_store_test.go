@@ -17,7 +17,8 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/internal/realtest"
-	"github.com/semelgo/semel/migrate"
+	pgmigrate "github.com/semelgo/semel/migrate/postgres"
+	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -182,7 +183,7 @@ func sqliteDomain(t *testing.T, path string) domain[*sql.Tx] {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	if err := migrate.SQLite(t.Context(), db); err != nil {
+	if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.ExecContext(t.Context(), `CREATE TABLE IF NOT EXISTS effects (id INTEGER PRIMARY KEY, key TEXT NOT NULL)`); err != nil {
@@ -226,7 +227,7 @@ func postgresAt(t *testing.T, url string) domain[pgx.Tx] {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	if err := migrate.Postgres(t.Context(), pool); err != nil {
+	if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := pool.Exec(t.Context(), `CREATE TABLE IF NOT EXISTS effects (id bigint GENERATED ALWAYS AS IDENTITY, key text NOT NULL)`); err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
-	"github.com/semelgo/semel/migrate"
+	pgmigrate "github.com/semelgo/semel/migrate/postgres"
+	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 	"github.com/semelgo/semel/store/sqlite"
@@ -26,7 +27,7 @@ func newPostgres(t *testing.T) string {
 	t.Helper()
 	url := realtest.Postgres(t).Database(t)
 	pool := ledger.Pool(t, url)
-	if err := migrate.Postgres(t.Context(), pool); err != nil {
+	if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
 		t.Fatalf("migrate: %v", err)
 	}
 	if _, err := pool.Exec(t.Context(), `CREATE TABLE effects (key text NOT NULL, attempt int NOT NULL)`); err != nil {
@@ -68,7 +69,7 @@ func newSQLite(t *testing.T) *sql.DB {
 		t.Fatalf("Open: %v", err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	if err := migrate.SQLite(t.Context(), db); err != nil {
+	if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
 		t.Fatalf("migrate: %v", err)
 	}
 	if _, err := db.ExecContext(t.Context(), `CREATE TABLE effects (key TEXT NOT NULL, attempt INT NOT NULL)`); err != nil {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
-	"github.com/semelgo/semel/migrate"
+	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/semeltest/pin"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
@@ -104,7 +104,7 @@ func onSQLite(t *testing.T, operations ...semel.Declared) (*sql.DB, *semel.Engin
 	t.Helper()
 	db := must(sqlite.Open(filepath.Join(t.TempDir(), "records.db")))
 	t.Cleanup(func() { db.Close() })
-	must(0, migrate.SQLite(t.Context(), db))
+	must(0, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}))
 	return db, must(semel.New(sqlite.New(db), semel.Options{Operations: operations}))
 }
 

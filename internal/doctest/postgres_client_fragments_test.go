@@ -14,7 +14,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/internal/realtest"
-	"github.com/semelgo/semel/migrate"
+	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/semelhttp/client"
 	"github.com/semelgo/semel/store"
@@ -25,7 +25,7 @@ import (
 // onPostgres contains the README's fragment.
 func onPostgres(ctx context.Context, databaseURL string) (*pgxpool.Pool, *semel.Engine[pgx.Tx]) {
 	pool := must(pgxpool.New(ctx, databaseURL))
-	must(0, migrate.Postgres(ctx, pool))
+	must(0, pgmigrate.Up(ctx, pool, pgmigrate.Options{}))
 	engine := must(semel.New(must(postgres.New(pool, postgres.Options{})), semel.Options{}))
 	return pool, engine
 }

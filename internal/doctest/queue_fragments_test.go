@@ -9,7 +9,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/inbox"
-	"github.com/semelgo/semel/migrate"
+	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/store/sqlite"
 	"github.com/semelgo/semel/task"
 )
@@ -59,7 +59,7 @@ func shipping(ctx context.Context, engine *semel.Engine[*sql.Tx], orders *inbox.
 func runTaskFragment(t *testing.T) {
 	db := must(sqlite.Open(filepath.Join(t.TempDir(), "tasks.db")))
 	t.Cleanup(func() { db.Close() })
-	must(0, migrate.SQLite(t.Context(), db))
+	must(0, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}))
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	sent := 0
@@ -76,7 +76,7 @@ func runTaskFragment(t *testing.T) {
 func runMessageFragment(t *testing.T) {
 	db := must(sqlite.Open(filepath.Join(t.TempDir(), "messages.db")))
 	t.Cleanup(func() { db.Close() })
-	must(0, migrate.SQLite(t.Context(), db))
+	must(0, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}))
 	orders := must(inbox.New("ship", inbox.Options[Order]{Group: "warehouse"}))
 	engine := must(semel.New(sqlite.New(db), semel.Options{Operations: []semel.Declared{orders.Operation()}}))
 	shipped, decisions := 0, ""

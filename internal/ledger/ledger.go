@@ -13,7 +13,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/semelgo/semel/migrate"
+	pgmigrate "github.com/semelgo/semel/migrate/postgres"
+	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/store/postgres"
 	"github.com/semelgo/semel/store/sqlite"
@@ -51,7 +52,7 @@ func SQLite(tb testing.TB) storetest.Subject[*sql.Tx] {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = db.Close() })
-	if err := migrate.SQLite(tb.Context(), db); err != nil {
+	if err := sqlitemigrate.Up(tb.Context(), db, sqlitemigrate.Options{}); err != nil {
 		tb.Fatal(err)
 	}
 	if _, err := db.ExecContext(tb.Context(), createTable); err != nil {
@@ -78,7 +79,7 @@ func SQLite(tb testing.TB) storetest.Subject[*sql.Tx] {
 func Postgres(tb testing.TB, url, by string, o postgres.Options) storetest.Subject[pgx.Tx] {
 	tb.Helper()
 	direct := Pool(tb, url)
-	if err := migrate.Postgres(tb.Context(), direct); err != nil {
+	if err := pgmigrate.Up(tb.Context(), direct, pgmigrate.Options{}); err != nil {
 		tb.Fatal(err)
 	}
 	if _, err := direct.Exec(tb.Context(), createTable); err != nil {

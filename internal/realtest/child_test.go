@@ -49,6 +49,10 @@ func serversOf(t *testing.T, kind string) childReport {
 		s := realtest.OwnRabbitMQ(t)
 		serverDir := realtest.BrokerHome(s)
 		return childReport{Addrs: []string{s.Addr(), registerOf(t, serverDir)}, Homes: []string{serverDir}}
+	case "mariadb":
+		s := realtest.OwnMariaDB(t)
+		data := scalar(t, openMySQL(t, s.Database(t)), "SELECT @@datadir")
+		return childReport{Addrs: []string{s.Addr()}, Homes: []string{filepath.Dir(filepath.Clean(data))}}
 	}
 	s := realtest.OwnPostgres(t)
 	o := childReport{Addrs: []string{s.Addr()}, Homes: []string{homeOf(t, s.URL())}}

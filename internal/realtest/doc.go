@@ -1,7 +1,7 @@
 // Package realtest gives tests real servers, and ways to break them.
 //
 // A server is found in this order: an address in the environment
-// (SEMEL_TEST_POSTGRES_URL, SEMEL_TEST_RABBITMQ_URL), a program on this machine
+// (SEMEL_TEST_POSTGRES_URL, SEMEL_TEST_MARIADB_URL, SEMEL_TEST_RABBITMQ_URL), a program on this machine
 // that the package then runs as a child process, and otherwise the test is
 // skipped with the reason. SEMEL_TEST_POSTGRES_BIN is the directory of another
 // PostgreSQL's programs.

@@ -62,6 +62,11 @@ func StartRabbitMQAt(ctx context.Context, addr string) (inUse bool, err error) {
 	return startAt(ctx, rabbitmq(), newNode, addr)
 }
 
+// StartMariaDBAt makes a new server and starts it at addr.
+func StartMariaDBAt(ctx context.Context, addr string) (inUse bool, err error) {
+	return startAt(ctx, mariadb(), newMariaDB, addr)
+}
+
 func startAt(ctx context.Context, e engine, with launcherFunc, addr string) (inUse bool, err error) {
 	e.env = ""
 	h, err := newServerDir()

@@ -26,7 +26,7 @@ func TestServersEndWithTheirTests(t *testing.T) {
 		runServers(t, kind)
 		return
 	}
-	for _, kind := range []string{"ended", "killed", "paused", "broker"} {
+	for _, kind := range []string{"ended", "killed", "paused", "broker", "mariadb"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			child, left := startChild(t, kind, os.TempDir())

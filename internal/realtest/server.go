@@ -52,6 +52,19 @@ func (s *Server) exec(tb testing.TB, sql string) {
 	}
 }
 
+// row reads the only value of a query's only row, in the default database.
+func (s *Server) row(tb testing.TB, into any, sql string, args ...any) error {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), ceiling)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, s.url)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer conn.Close(ctx)
+	return conn.QueryRow(ctx, sql, args...).Scan(into)
+}
+
 // Mode is how a server is stopped.
 type Mode string
 

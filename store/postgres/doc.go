@@ -2,7 +2,7 @@
 // the application's own rows.
 //
 // [New] makes a store of a *pgxpool.Pool that is connected to the primary of PostgreSQL
-// 13 or newer. The tables come from migrate.Postgres, or from the files of [Schema] that
+// 13 or newer. The tables come from package migrate/postgres, or from the files of [Schema] that
 // another tool runs. The first call finds them by the search_path of the pool's
 // connections; later statements name them with their schema. The transaction that a
 // handler receives is a pgx.Tx.

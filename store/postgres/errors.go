@@ -3,8 +3,8 @@ package postgres
 import "errors"
 
 var (
-	// ErrNoSchema means that a table is missing: run migrate.Postgres first.
-	ErrNoSchema = errors.New("semel/postgres: tables are missing, run migrate.Postgres(ctx, pool) first")
+	// ErrNoSchema means that a table is missing: run Up of package migrate/postgres first.
+	ErrNoSchema = errors.New("semel/postgres: tables are missing, run semel migrate, or Up of package migrate/postgres, first")
 
 	// ErrBusy means that another transaction has the right to the record, and run
 	// returned success although it was told so. Nothing was begun.

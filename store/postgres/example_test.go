@@ -12,7 +12,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/internal/realtest"
-	"github.com/semelgo/semel/migrate"
+	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	"github.com/semelgo/semel/store/postgres"
 )
 
@@ -31,7 +31,7 @@ func createGroups(ctx context.Context, out io.Writer, url string) error {
 		return err
 	}
 	defer pool.Close()
-	if err := migrate.Postgres(ctx, pool); err != nil {
+	if err := pgmigrate.Up(ctx, pool, pgmigrate.Options{}); err != nil {
 		return err
 	}
 	if _, err := pool.Exec(ctx, `CREATE TABLE groups (id bigint GENERATED ALWAYS AS IDENTITY, name text NOT NULL)`); err != nil {

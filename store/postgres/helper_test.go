@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel/internal/realtest"
-	"github.com/semelgo/semel/migrate"
+	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
@@ -26,7 +26,7 @@ func migrated(t testing.TB, server *realtest.Server) string {
 	t.Helper()
 	url := server.Database(t)
 	pool := connect(t, url)
-	if err := migrate.Postgres(t.Context(), pool); err != nil {
+	if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
 		t.Fatalf("migrate: %v", err)
 	}
 	mustExec(t, pool, `CREATE TABLE effects (key text NOT NULL)`)

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/semelgo/semel/internal/realtest"
-	"github.com/semelgo/semel/migrate"
+	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
@@ -88,7 +88,7 @@ WHERE c.oid = 'semel_records'::regclass AND a.grantee <> c.relowner`); strings.C
 	if n := one[int](t, pool, `SELECT count(*) FROM pg_indexes WHERE tablename = 'semel_records'`); n != 5 {
 		t.Errorf("the new table has %d indexes, want the 5 of the old one", n)
 	}
-	if err := migrate.Postgres(t.Context(), pool); err != nil {
+	if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
 		t.Errorf("migrate, of a table that is divided: %v", err)
 	}
 }

@@ -2,7 +2,7 @@ package postgres
 
 import "context"
 
-// Salt returns the random bytes that migrate.Postgres drew for this database. The view
+// Salt returns the random bytes that the migration drew for this database. The view
 // semel_record_view and the program semel show a scope or a key as the first twelve
 // hexadecimal digits of the SHA-256 of the salt and the value. A role that may not write
 // can read it, if SELECT on semel_salt is granted to it.

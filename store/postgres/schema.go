@@ -8,8 +8,8 @@ import (
 //go:embed schema/*.sql
 var schemaFiles embed.FS
 
-// Schema returns the migrations, one SQL file each, in the order of their names.
-// Tools that know goose's annotations can run them; migrate.Postgres does.
+// Schema returns the migrations, one plain SQL file each, in the order of their names.
+// Package migrate/postgres runs them; other tools can, too.
 func Schema() fs.FS {
 	sub, err := fs.Sub(schemaFiles, "schema")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel/internal/realtest"
-	"github.com/semelgo/semel/migrate"
+	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
@@ -74,7 +74,7 @@ func TestTablesInAnotherSchema(t *testing.T) {
 		t.Errorf("Atomic before the tables are there = %v, %v, want NotCommitted and ErrNoSchema", verdict, err)
 	}
 	mustExec(t, pool, `CREATE SCHEMA `+schema)
-	if err := migrate.Postgres(t.Context(), pool); err != nil {
+	if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	mustExec(t, pool, `CREATE TABLE effects (key text)`)

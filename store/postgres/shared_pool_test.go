@@ -14,7 +14,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/internal/realtest"
-	"github.com/semelgo/semel/migrate"
+	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
@@ -137,7 +137,7 @@ func TestBeginThatHasNoConnection(t *testing.T) {
 	proxy := realtest.NewProxy(t, server.Addr())
 	url := server.Database(t)
 	pool := connect(t, proxy.URL(url), atMost(2))
-	if err := migrate.Postgres(t.Context(), pool); err != nil {
+	if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	e := engineOver(t, newStore(t, pool, postgres.Options{}), semel.Options{RecordTimeout: time.Second})

@@ -63,7 +63,7 @@ func TestNoSchema(t *testing.T) {
 		return nil, nil
 	})
 	for i, err := range []error{capabilities, swap, get, scan, purge, dequeue, again, counts, noted, notes, atomic} {
-		if !errors.Is(err, postgres.ErrNoSchema) || !strings.Contains(err.Error(), "migrate.Postgres") {
+		if !errors.Is(err, postgres.ErrNoSchema) || !strings.Contains(err.Error(), "migrate/postgres") {
 			t.Errorf("call %d without the tables = %v, want ErrNoSchema", i, err)
 		}
 	}

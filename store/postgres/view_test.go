@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"io/fs"
 	"os"
 	"strings"
 	"testing"
@@ -11,11 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/pressly/goose/v3"
 
 	"github.com/semelgo/semel/internal/realtest"
-	"github.com/semelgo/semel/migrate"
+	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
@@ -148,7 +147,7 @@ func TestRecordView(t *testing.T) {
 	url := realtest.Postgres(t).Database(t)
 	pool := connect(t, url, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["search_path"] = `"of ""ours""", public` })
 	mustExec(t, pool, `CREATE SCHEMA "of ""ours"""`)
-	if err := migrate.Postgres(t.Context(), pool); err != nil {
+	if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	s := newStore(t, pool, postgres.Options{})
@@ -177,15 +176,7 @@ func TestRecordView(t *testing.T) {
 func TestRecordViewOfRecordsFromBefore(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, realtest.Postgres(t).Database(t))
-	db := stdlib.OpenDBFromPool(pool)
-	defer db.Close()
-	before, err := goose.NewProvider(goose.DialectPostgres, db, postgres.Schema(), goose.WithTableName("semel_migrations"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := before.UpTo(t.Context(), 2); err != nil {
-		t.Fatal(err)
-	}
+	migrateToVersion2(t, pool)
 	s := newStore(t, pool, postgres.Options{})
 	c := create("key", store.InDoubt, 1)
 	mustForce(t, s, c)
@@ -193,7 +184,7 @@ func TestRecordViewOfRecordsFromBefore(t *testing.T) {
 		t.Errorf("Salt before the migration = %v, want that the table is missing", err)
 	}
 	divided(t, pool, postgres.PartitionOptions{})
-	if err := migrate.Postgres(t.Context(), pool); err != nil {
+	if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	salt := mustSalt(t, s)
@@ -203,13 +194,27 @@ func TestRecordViewOfRecordsFromBefore(t *testing.T) {
 	}})
 }
 
+// migrateToVersion2 creates the tables as version 2 of the schema did.
+func migrateToVersion2(t *testing.T, pool *pgxpool.Pool) {
+	t.Helper()
+	for _, name := range []string{"00001_records.up.sql", "00002_rare_states.up.sql"} {
+		text, err := fs.ReadFile(postgres.Schema(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustExec(t, pool, string(text))
+	}
+	mustExec(t, pool, `CREATE TABLE semel_migrations (version_id bigint NOT NULL, is_applied boolean NOT NULL)`)
+	mustExec(t, pool, `INSERT INTO semel_migrations VALUES (1, true), (2, true)`)
+}
+
 // Each database has a salt of its own, which another migration does not change.
 func TestSaltsDiffer(t *testing.T) {
 	t.Parallel()
 	pools := []*pgxpool.Pool{connect(t, database(t)), connect(t, database(t))}
 	var salts []string
 	for _, pool := range append(pools, pools[0]) {
-		if err := migrate.Postgres(t.Context(), pool); err != nil {
+		if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		salts = append(salts, string(mustSalt(t, newStore(t, pool, postgres.Options{}))))

@@ -3,7 +3,7 @@
 //
 // [Open] opens a database file with the settings that the store needs, by a
 // driver without cgo. [New] makes a store of any *sql.DB over SQLite 3.42 or
-// newer, whatever its driver. The tables come from migrate.SQLite, or from the
+// newer, whatever its driver. The tables come from package migrate/sqlite, or from the
 // files of [Schema] run by a tool of your own.
 //
 // # One writer

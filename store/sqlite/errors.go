@@ -3,8 +3,8 @@ package sqlite
 import "errors"
 
 var (
-	// ErrNoSchema means that a table is missing: run migrate.SQLite first.
-	ErrNoSchema = errors.New("semel/sqlite: tables are missing, run migrate.SQLite(ctx, db) first")
+	// ErrNoSchema means that a table is missing: run Up of package migrate/sqlite first.
+	ErrNoSchema = errors.New("semel/sqlite: tables are missing, run semel migrate, or Up of package migrate/sqlite, first")
 
 	// ErrBusy means that another connection held the write lock for too long.
 	// Nothing was begun.

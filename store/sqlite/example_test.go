@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/semelgo/semel"
-	"github.com/semelgo/semel/migrate"
+	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/store/sqlite"
 )
 
@@ -37,7 +37,7 @@ func createGroups(ctx context.Context, path string) error {
 		return err
 	}
 	defer db.Close()
-	if err := migrate.SQLite(ctx, db); err != nil {
+	if err := sqlitemigrate.Up(ctx, db, sqlitemigrate.Options{}); err != nil {
 		return err
 	}
 	if _, err := db.ExecContext(ctx, `CREATE TABLE groups (id INTEGER PRIMARY KEY, name TEXT NOT NULL)`); err != nil {

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/semelgo/semel/migrate"
+	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
 )
@@ -43,7 +43,7 @@ func createTables(t testing.TB, db *sql.DB) *sql.DB {
 			t.Errorf("close: %v", err)
 		}
 	})
-	if err := migrate.SQLite(t.Context(), db); err != nil {
+	if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
 		t.Fatalf("migrate: %v", err)
 	}
 	mustExec(t, db, `CREATE TABLE effects (key TEXT NOT NULL)`)

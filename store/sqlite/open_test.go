@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/semelgo/semel/migrate"
+	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
 )
@@ -116,7 +116,7 @@ func TestConcurrentOpen(t *testing.T) {
 				return
 			}
 			defer db.Close()
-			if err := migrate.SQLite(t.Context(), db); err != nil {
+			if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
 				t.Error(err)
 			}
 		})

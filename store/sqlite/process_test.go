@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/semelgo/semel/migrate"
+	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
 )
@@ -76,7 +76,7 @@ func TestTwoProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if err := migrate.SQLite(t.Context(), db); err != nil {
+	if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	mustExec(t, db, `CREATE TABLE effects (key TEXT NOT NULL)`)

@@ -2,7 +2,7 @@ package sqlite
 
 import "context"
 
-// Salt returns the random bytes that migrate.SQLite drew for this database. The program
+// Salt returns the random bytes that the migration drew for this database. The program
 // semel shows a scope or a key as the first twelve hexadecimal digits of the SHA-256 of
 // the salt and the value.
 func (s *Store) Salt(ctx context.Context) ([]byte, error) {

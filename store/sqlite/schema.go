@@ -10,8 +10,8 @@ import (
 //go:embed schema/*.sql
 var schemaFiles embed.FS
 
-// Schema returns the migrations, one SQL file each, sorted by name. Tools that know
-// goose's annotations can run them; migrate.SQLite does.
+// Schema returns the migrations, one plain SQL file each, sorted by name. Package
+// migrate/sqlite runs them; other tools can, too.
 func Schema() fs.FS {
 	sub, err := fs.Sub(schemaFiles, "schema")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/semelgo/semel/migrate"
+	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
 )
@@ -51,11 +51,11 @@ func TestNoSchema(t *testing.T) {
 	defer db.Close()
 	s := sqlite.New(db)
 	for call, err := range everyCall(t, s, db) {
-		if !errors.Is(err, sqlite.ErrNoSchema) || !strings.Contains(err.Error(), "migrate.SQLite(ctx, db)") {
+		if !errors.Is(err, sqlite.ErrNoSchema) || !strings.Contains(err.Error(), "migrate/sqlite") {
 			t.Errorf("%s without tables fails with %v, want ErrNoSchema, which names the remedy", call, err)
 		}
 	}
-	if err := migrate.SQLite(t.Context(), db); err != nil {
+	if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	mustApply(t, s, create("key", store.InProgress, 1))

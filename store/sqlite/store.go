@@ -43,7 +43,7 @@ type Store struct {
 	commitBound time.Duration
 }
 
-// New returns a store of the tables in db, which migrate.SQLite creates. It does
+// New returns a store of the tables in db, which package migrate/sqlite creates. It does
 // not use db yet: the first call returns an error of the database. The caller
 // closes db when the store is no longer used. Records survive a power loss only if
 // db's connections have synchronous FULL, as those of [Open] do; the engine rejects

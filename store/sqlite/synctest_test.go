@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/semelgo/semel/migrate"
+	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
 )
@@ -21,7 +21,7 @@ func TestStoreLeavesNoGoroutine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := migrate.SQLite(t.Context(), db); err != nil {
+		if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		wantApplied(t, sqlite.New(db), firstClaims("one"), true)

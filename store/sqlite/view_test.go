@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,9 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/pressly/goose/v3"
 
-	"github.com/semelgo/semel/migrate"
+	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
 )
@@ -65,13 +65,7 @@ func TestRecordView(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	before, err := goose.NewProvider(goose.DialectSQLite3, db, sqlite.Schema(), goose.WithTableName("semel_migrations"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := before.UpTo(t.Context(), 2); err != nil {
-		t.Fatal(err)
-	}
+	migrateToVersion2(t, db)
 	s := sqlite.New(db)
 	if _, err := s.Salt(t.Context()); !errors.Is(err, sqlite.ErrNoSchema) {
 		t.Errorf("Salt before the migration = %v, want ErrNoSchema", err)
@@ -117,7 +111,7 @@ func TestRecordView(t *testing.T) {
 		c.row.ID, c.row.Operation, c.row.Attempt = r.ID.String(), r.Operation, i
 		want = append(want, c.row)
 	}
-	if err := migrate.SQLite(t.Context(), db); err != nil {
+	if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, view(t, db)); diff != "" {
@@ -168,6 +162,27 @@ func runDocumentedQueries(t *testing.T, db *sql.DB) {
 	}
 }
 
+// migrateToVersion2 creates the tables as version 2 of the schema did.
+func migrateToVersion2(t *testing.T, db *sql.DB) {
+	t.Helper()
+	statements := []string{
+		`CREATE TABLE semel_migrations (version_id INTEGER NOT NULL, is_applied INTEGER NOT NULL)`,
+		`INSERT INTO semel_migrations VALUES (1, true), (2, true)`,
+	}
+	for _, name := range []string{"00001_records.up.sql", "00002_rare_states.up.sql"} {
+		text, err := fs.ReadFile(sqlite.Schema(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		statements = append(statements, string(text))
+	}
+	for _, statement := range statements {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Each database has a salt of its own, which another migration does not change.
 func TestSaltsDiffer(t *testing.T) {
 	first, second := open(t), open(t)
@@ -179,7 +194,7 @@ func TestSaltsDiffer(t *testing.T) {
 		return string(salt)
 	}
 	before := salt(first)
-	if err := migrate.SQLite(t.Context(), first); err != nil {
+	if err := sqlitemigrate.Up(t.Context(), first, sqlitemigrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if salt(first) != before || salt(second) == before {

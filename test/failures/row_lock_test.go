@@ -14,7 +14,7 @@ import (
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
-	"github.com/semelgo/semel/migrate"
+	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
@@ -26,7 +26,7 @@ func TestLockedRowDoesNotDelayOtherRecords(t *testing.T) {
 	t.Parallel()
 	t.Attr("engine", "postgres")
 	p := ledger.Pool(t, realtest.Postgres(t).Database(t))
-	if err := migrate.Postgres(t.Context(), p); err != nil {
+	if err := pgmigrate.Up(t.Context(), p, pgmigrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	e := groupEngine(t, p)

@@ -13,7 +13,7 @@ import (
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
-	"github.com/semelgo/semel/migrate"
+	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
@@ -54,7 +54,7 @@ func killedServer(t *testing.T, l lossySetting) {
 	// longest delay leaves the most time for the kill.
 	server := realtest.OwnPostgres(t, "fsync=on", "full_page_writes=on", "synchronous_commit=on", "wal_writer_delay=10s")
 	p := ledger.Pool(t, server.Database(t))
-	if err := migrate.Postgres(t.Context(), p); err != nil {
+	if err := pgmigrate.Up(t.Context(), p, pgmigrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	mustRun(t, p, l.set)

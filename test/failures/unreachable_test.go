@@ -18,7 +18,8 @@ import (
 	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/journal"
-	"github.com/semelgo/semel/migrate"
+	pgmigrate "github.com/semelgo/semel/migrate/postgres"
+	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 	"github.com/semelgo/semel/store/sqlite"
@@ -47,7 +48,7 @@ func TestUnreachablePostgres(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := ledger.Pool(t, realtest.Postgres(t).Database(t))
-			if err := migrate.Postgres(t.Context(), p); err != nil {
+			if err := pgmigrate.Up(t.Context(), p, pgmigrate.Options{}); err != nil {
 				t.Fatal(err)
 			}
 			s, err := postgres.New(p, test.options)
@@ -89,7 +90,7 @@ func TestUnreachableSQLite(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = db.Close() })
-			if err := migrate.SQLite(t.Context(), db); err != nil {
+			if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
 				t.Fatal(err)
 			}
 			tx, err := db.BeginTx(t.Context(), nil)

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel/internal/realtest"
-	"github.com/semelgo/semel/migrate"
+	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 )
 
 // fixture is a broker and a database. The tables of effects have no unique
@@ -33,7 +33,7 @@ func newFixture(t *testing.T, broker *realtest.Broker) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.db.Close)
-	if err := migrate.Postgres(t.Context(), w.db); err != nil {
+	if err := pgmigrate.Up(t.Context(), w.db, pgmigrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.db.Exec(t.Context(), `

@@ -16,7 +16,8 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // for reading the tables, as "pgx"
 
 	"github.com/semelgo/semel/internal/realtest"
-	"github.com/semelgo/semel/migrate"
+	pgmigrate "github.com/semelgo/semel/migrate/postgres"
+	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 	"github.com/semelgo/semel/store/sqlite"
@@ -146,7 +147,7 @@ func inPostgresAt(t *testing.T, server *realtest.Server) (databaseAddress, *data
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	if err := migrate.Postgres(t.Context(), pool); err != nil {
+	if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	s, err := openPostgres(t.Context(), at)
@@ -162,7 +163,7 @@ func inSQLite(t *testing.T) (databaseAddress, *database[*sql.Tx]) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := migrate.SQLite(t.Context(), s.tables); err != nil {
+	if err := sqlitemigrate.Up(t.Context(), s.tables, sqlitemigrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return databaseAddress{"sqlite", at}, newDatabase(t, s, nil, sqliteTables())

@@ -19,7 +19,7 @@ import (
 	"strings"
 
 	"github.com/semelgo/semel"
-	"github.com/semelgo/semel/migrate"
+	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -84,7 +84,7 @@ func handler(ctx context.Context, dir, over string) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := migrate.SQLite(ctx, db); err != nil {
+	if err := sqlitemigrate.Up(ctx, db, sqlitemigrate.Options{}); err != nil {
 		return nil, err
 	}
 	return protect(sqlite.New(db))

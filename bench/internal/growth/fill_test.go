@@ -14,7 +14,7 @@ import (
 	"github.com/semelgo/semel/bench/internal/contest"
 	"github.com/semelgo/semel/bench/internal/growth"
 	"github.com/semelgo/semel/internal/realtest"
-	"github.com/semelgo/semel/migrate"
+	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 )
 
 func connect(t *testing.T, server *realtest.Server) *pgxpool.Pool {
@@ -56,7 +56,7 @@ func TestAFilledTableIsAsTheStoreMadeIt(t *testing.T) {
 
 func filledAsMade(t *testing.T, pool *pgxpool.Pool, records int, ordered bool) {
 	t.Helper()
-	if err := migrate.Postgres(t.Context(), pool); err != nil {
+	if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	before := slices.Concat(texts(t, pool, sqlIndexes), texts(t, pool, sqlStrict))

@@ -13,7 +13,7 @@ import (
 	"github.com/semelgo/semel/bench/internal/contest"
 	"github.com/semelgo/semel/bench/internal/lab"
 	"github.com/semelgo/semel/bench/internal/payment"
-	"github.com/semelgo/semel/migrate"
+	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
@@ -52,7 +52,7 @@ func newDatabase(ctx context.Context, l *lab.Lab, name string) (*database, error
 }
 
 func openDatabase(ctx context.Context, pool *pgxpool.Pool) (d *database, err error) {
-	if err := migrate.Postgres(ctx, pool); err != nil {
+	if err := pgmigrate.Up(ctx, pool, pgmigrate.Options{}); err != nil {
 		return nil, fmt.Errorf("make the tables: %w", err)
 	}
 	d = &database{pool: pool}

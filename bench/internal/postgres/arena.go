@@ -9,7 +9,7 @@ import (
 
 	"github.com/semelgo/semel/bench/internal/contest"
 	"github.com/semelgo/semel/bench/internal/lab"
-	"github.com/semelgo/semel/migrate"
+	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 )
 
 // ourConns is the size of Semel's pool, for any number of callers.
@@ -46,7 +46,7 @@ func ArenaOn(ctx context.Context, l *lab.Lab, server *lab.Server, name string) (
 	if a.own, err = server.Pool(ctx, l, name, ourConns); err != nil {
 		return nil, err
 	}
-	if err := migrate.Postgres(ctx, a.own); err != nil {
+	if err := pgmigrate.Up(ctx, a.own, pgmigrate.Options{}); err != nil {
 		return nil, fmt.Errorf("make the tables: %w", err)
 	}
 	return a, a.exec(ctx, plainSchema)

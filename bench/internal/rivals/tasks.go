@@ -14,7 +14,7 @@ import (
 	"github.com/semelgo/semel/bench/internal/payment"
 	"github.com/semelgo/semel/bench/internal/usage"
 	"github.com/semelgo/semel/event"
-	"github.com/semelgo/semel/migrate"
+	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	"github.com/semelgo/semel/store/postgres"
 	"github.com/semelgo/semel/task"
 )
@@ -61,7 +61,7 @@ func newTasks(ctx context.Context, l *lab.Lab, server *lab.Server) (*tasks, erro
 	if t.pool, err = server.Pool(ctx, l, jobsDatabase, 16); err != nil {
 		return nil, err
 	}
-	if err := migrate.Postgres(ctx, t.pool); err != nil {
+	if err := pgmigrate.Up(ctx, t.pool, pgmigrate.Options{}); err != nil {
 		return nil, fmt.Errorf("make the tables: %w", err)
 	}
 	s, err := postgres.New(t.pool, postgres.Options{})

@@ -13,7 +13,7 @@ import (
 	"github.com/semelgo/semel/bench/internal/goal"
 	"github.com/semelgo/semel/bench/internal/lab"
 	"github.com/semelgo/semel/bench/internal/payment"
-	"github.com/semelgo/semel/migrate"
+	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/store/sqlite"
 )
 
@@ -48,7 +48,7 @@ func (a *arena) do(ctx context.Context) (contest.Side, error) {
 	if err != nil {
 		return contest.Side{}, err
 	}
-	if err := migrate.SQLite(ctx, db); err != nil {
+	if err := sqlitemigrate.Up(ctx, db, sqlitemigrate.Options{}); err != nil {
 		return contest.Side{}, fmt.Errorf("make the tables: %w", err)
 	}
 	engine, err := semel.New(sqlite.New(db), semel.Options{})

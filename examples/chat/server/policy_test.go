@@ -14,7 +14,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/internal/realtest"
-	"github.com/semelgo/semel/migrate"
+	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/store/sqlite"
 )
 
@@ -116,7 +116,7 @@ func openReceiver(dir, policy string) (*receiver, error) {
 	if r.records, err = sqlite.Open(filepath.Join(dir, "records.db")); err != nil {
 		return nil, err
 	}
-	if err := migrate.SQLite(context.Background(), r.records); err != nil {
+	if err := sqlitemigrate.Up(context.Background(), r.records, sqlitemigrate.Options{}); err != nil {
 		return nil, err
 	}
 	policies := map[string]semel.Policy{

@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel/examples/chat/chatdb"
-	"github.com/semelgo/semel/migrate"
+	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	"github.com/semelgo/semel/store/postgres"
 )
 
@@ -36,7 +36,7 @@ func openPostgres(url string, c config) (*database, error) {
 	return &database{
 		DB: chatdb.Postgres(pool), name: shown(url),
 		store:   records(s, chatdb.OnPostgres),
-		migrate: func(ctx context.Context) error { return migrate.Postgres(ctx, pool) },
+		migrate: func(ctx context.Context) error { return pgmigrate.Up(ctx, pool, pgmigrate.Options{}) },
 	}, nil
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/semelgo/semel/examples/chat/chatdb"
-	"github.com/semelgo/semel/migrate"
+	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/store/sqlite"
 )
 
@@ -17,6 +17,6 @@ func openSQLite(path string, _ config) (*database, error) {
 	return &database{
 		DB: chatdb.SQLite(db), name: path,
 		store:   records(sqlite.New(db), chatdb.OnSQLite),
-		migrate: func(ctx context.Context) error { return migrate.SQLite(ctx, db) },
+		migrate: func(ctx context.Context) error { return sqlitemigrate.Up(ctx, db, sqlitemigrate.Options{}) },
 	}, nil
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/inbox"
-	"github.com/semelgo/semel/migrate"
+	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store/postgres"
 	"github.com/semelgo/semel/task"
@@ -160,7 +160,7 @@ func (s *shop) createTables(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return migrate.Postgres(ctx, s.pool)
+	return pgmigrate.Up(ctx, s.pool, pgmigrate.Options{})
 }
 
 // serve answers requests, runs tasks and ships orders until ctx ends. Then it lets

@@ -18,7 +18,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
-	"github.com/semelgo/semel/migrate"
+	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/store/sqlite"
 )
 
@@ -109,7 +109,7 @@ func (s *service) createTables(ctx context.Context) error {
 		_, err := s.db.ExecContext(ctx, schema)
 		switch {
 		case err == nil:
-			return migrate.SQLite(ctx, s.db)
+			return sqlitemigrate.Up(ctx, s.db, sqlitemigrate.Options{})
 		case ctx.Err() != nil || !sqlite.IsBusy(err): // busy: it has waited for the busy_timeout
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
-	"github.com/semelgo/semel/migrate"
+	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	"github.com/semelgo/semel/store/postgres"
 )
 
@@ -49,7 +49,7 @@ func openPostgres(ctx context.Context, address string) (*database, error) {
 	return &database{
 		name:    fmt.Sprintf("postgres://%s:%d/%s", to.Host, to.Port, to.Database),
 		records: s, engine: engineOver(s), noting: notingEngine(s), readSalt: s.Salt,
-		migrate: func(ctx context.Context) error { return migrate.Postgres(ctx, pool) },
+		migrate: func(ctx context.Context) error { return pgmigrate.Up(ctx, pool, pgmigrate.Options{}) },
 		partitions: func(o postgres.PartitionOptions) (*postgres.Partitions, error) {
 			return postgres.NewPartitions(s, o)
 		},

@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
-	"github.com/semelgo/semel/migrate"
+	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/store/sqlite"
 )
 
@@ -43,7 +43,7 @@ func openSQLite(ctx context.Context, path string, e openMode) (*database, error)
 	s := sqlite.New(db)
 	return &database{
 		name: "sqlite:" + path, records: s, engine: engineOver(s), noting: notingEngine(s), readSalt: s.Salt,
-		migrate: func(ctx context.Context) error { return migrate.SQLite(ctx, db) },
+		migrate: func(ctx context.Context) error { return sqlitemigrate.Up(ctx, db, sqlitemigrate.Options{}) },
 		close:   func() { _ = db.Close() }, // every result was committed or reported before
 	}, nil
 }

@@ -6,8 +6,6 @@
 -- salt and the value. The program semel shows the same ones. The salt keeps a list of
 -- hashes from being compared with the hashes of guessed values.
 
--- +goose Up
-
 CREATE TABLE semel_salt (
   one  boolean NOT NULL DEFAULT true PRIMARY KEY CHECK (one), -- so that there is one row
   salt bytea   NOT NULL
@@ -45,8 +43,3 @@ SELECT
   coalesce(octet_length(input), 0) AS input_bytes,
   coalesce(octet_length(outcome), 0) AS outcome_bytes
 FROM semel_records;
-
--- +goose Down
-
-DROP VIEW semel_record_view;
-DROP TABLE semel_salt;

@@ -1,4 +1,4 @@
-package migrate_test
+package sqlite_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/semelgo/semel/migrate"
+	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 )
 
 // minimalConn hides all optional interfaces of a driver's connection.
@@ -25,8 +25,8 @@ func (c minimalConnector) Connect(context.Context) (driver.Conn, error) {
 	return minimalConn{conn}, err
 }
 
-// TestSQLiteWithAMinimalDriver: any driver is sufficient.
-func TestSQLiteWithAMinimalDriver(t *testing.T) {
+// TestUpWithAMinimalDriver: any driver is sufficient.
+func TestUpWithAMinimalDriver(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "semel.db")
 	open(t, path)
 	beneath, err := sql.Open("sqlite", "")
@@ -37,11 +37,11 @@ func TestSQLiteWithAMinimalDriver(t *testing.T) {
 	db := sql.OpenDB(minimalConnector{beneath.Driver(), path})
 	defer db.Close()
 	mustExec(t, db, `CREATE TABLE semel_guard (mine INTEGER)`)
-	if err := migrate.SQLite(t.Context(), db); err == nil {
-		t.Error("SQLite = nil with another table of that name, want an error")
+	if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err == nil {
+		t.Error("Up = nil with another table of that name, want an error")
 	}
 	mustExec(t, db, `DROP TABLE semel_guard`)
-	if err := migrate.SQLite(t.Context(), db); err != nil {
+	if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	mustBeMigratedOnce(t, db)

@@ -4,8 +4,6 @@
 -- SHA-256 of the salt and the value. The salt keeps a list of hashes from being compared
 -- with the hashes of guessed values.
 
--- +goose Up
-
 CREATE TABLE semel_salt (
   one  INTEGER NOT NULL PRIMARY KEY CHECK (one = 1), -- so that there is one row
   salt BLOB    NOT NULL
@@ -39,8 +37,3 @@ SELECT
   length(input) AS input_bytes,
   length(outcome) AS outcome_bytes
 FROM semel_records;
-
--- +goose Down
-
-DROP VIEW semel_record_view;
-DROP TABLE semel_salt;

@@ -5,8 +5,6 @@
 -- written. No CHECK says which states there are, because the server prepares it again
 -- for each statement, and what comes from the store has been checked.
 
--- +goose Up
-
 CREATE TABLE semel_records (
   id          uuid        NOT NULL PRIMARY KEY, -- a digest of operation, scope and key
   owner       bigint      NOT NULL,
@@ -51,8 +49,3 @@ CREATE TABLE semel_notes (
   reason       bytea       NOT NULL,
   UNIQUE (id, to_owner, to_attempt, to_state)
 );
-
--- +goose Down
-
-DROP TABLE semel_notes;
-DROP TABLE semel_records;

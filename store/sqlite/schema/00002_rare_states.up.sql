@@ -2,10 +2,4 @@
 -- of them among millions are found without reading the table. Records in other states
 -- are not in it: a claim or a success does not write to it.
 
--- +goose Up
-
 CREATE INDEX semel_rare ON semel_records (state, id) WHERE state IN (3, 5);
-
--- +goose Down
-
-DROP INDEX semel_rare;

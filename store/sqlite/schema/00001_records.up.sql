@@ -4,8 +4,6 @@
 -- numbers kept as signed ones. Names and keys are blobs, because they are kept
 -- byte for byte.
 
--- +goose Up
-
 CREATE TABLE semel_records (
   id          BLOB    NOT NULL PRIMARY KEY,  -- 16 bytes: a digest of operation, scope and key
   state       INTEGER NOT NULL CHECK (state BETWEEN 1 AND 5), -- Pending, InProgress, InDoubt, Succeeded, Failed
@@ -57,9 +55,3 @@ CREATE TABLE semel_notes (
 CREATE TABLE semel_guard (
   mark INTEGER NOT NULL PRIMARY KEY CHECK (mark <> 0)
 ) STRICT;
-
--- +goose Down
-
-DROP TABLE semel_guard;
-DROP TABLE semel_notes;
-DROP TABLE semel_records;
