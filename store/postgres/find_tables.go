@@ -15,14 +15,20 @@ func (s *Store) tables(ctx context.Context) (*tables, error) {
 	}
 	const read = `SELECT n.nspname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid = to_regclass('semel_records')`
+	conn, err := s.acquire(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("find the tables: %w", err)
+	}
+	defer conn.Release()
 	var schema string
-	switch err := s.queryRow(ctx, []any{&schema}, read); {
+	switch err := conn.QueryRow(ctx, read).Scan(&schema); {
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil, fmt.Errorf("find the tables: %w", ErrNoSchema)
 	case err != nil:
 		return nil, fmt.Errorf("find the tables: %w", err)
 	}
-	t := newTables(schema, s.asTexts)
+	mode := conn.Config().DefaultQueryExecMode
+	t := newTables(schema, mode == pgx.QueryExecModeExec || mode == pgx.QueryExecModeSimpleProtocol)
 	t.first, t.firstHeld = t.in(s.texts.first), t.in(s.texts.firstHeld)
 	s.found.Store(t)
 	return t, nil
