@@ -12,11 +12,14 @@ import (
 type mariadbServer struct {
 	program string
 	options []string // name=value
+	env     []string // added to the environment
 }
+
+func launchMariaDB(program string, settings []string) launcher { return newMariaDB(program, settings) }
 
 // newMariaDB takes settings that override the defaults. The server waits for the disk
 // at each COMMIT, because the store reads that setting.
-func newMariaDB(program string, settings []string) launcher {
+func newMariaDB(program string, settings []string) *mariadbServer {
 	return &mariadbServer{program: program, options: append([]string{
 		"bind-address=127.0.0.1", "skip-name-resolve=ON", "max-connections=400", "performance-schema=OFF",
 		"innodb-buffer-pool-size=64M", "innodb-log-file-size=32M", "innodb-flush-log-at-trx-commit=1",
@@ -57,6 +60,7 @@ func (m *mariadbServer) launch(ctx context.Context, p *instance) (*process, erro
 	}
 	cmd := exec.Command(m.program, args...) //nolint:noctx // it outlives the context that bounds its start
 	cmd.Dir = h.dir
+	cmd.Env = append(cmd.Environ(), m.env...)
 	return startUntil(ctx, cmd, h.as, p.log(), speaksMySQL(p.url(), m.data(h)+"/"))
 }
 
