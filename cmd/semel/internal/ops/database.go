@@ -54,14 +54,10 @@ func open(ctx context.Context, name string, e openMode) (*database, error) {
 // engineOver returns a function that makes engines over s. The engines accept a
 // store that may lose records: operators must be able to see and resolve the
 // remaining records of such a store.
-func engineOver[Tx any](s store.TxStore[Tx]) func(semel.Options) (semel.Runner, error) {
+func engineOver(s store.Store) func(semel.Options) (semel.Runner, error) {
 	return func(o semel.Options) (semel.Runner, error) {
 		o.Survive = store.NoFailure
-		e, err := semel.New(s, o)
-		if err != nil {
-			return nil, err
-		}
-		return e.Core, nil
+		return semel.NewRunner(s, o)
 	}
 }
 
