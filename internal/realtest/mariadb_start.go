@@ -50,6 +50,13 @@ func (m *mariadbServer) prepare(ctx context.Context, h *serverDir) error {
 }
 
 func (m *mariadbServer) launch(ctx context.Context, p *instance) (*process, error) {
+	cmd := exec.Command(m.program, m.args(p)...) //nolint:noctx // it outlives the context that bounds its start
+	cmd.Dir = p.serverDir.dir
+	cmd.Env = append(cmd.Environ(), m.env...)
+	return startUntil(ctx, cmd, p.serverDir.as, p.log(), speaksMySQL(p.url(), m.data(p.serverDir)+"/"))
+}
+
+func (m *mariadbServer) args(p *instance) []string {
 	h := p.serverDir
 	args := []string{
 		"--no-defaults", "--datadir=" + m.data(h), "--tmpdir=" + h.dir, "--socket=" + h.file("mariadb.sock"),
@@ -58,10 +65,7 @@ func (m *mariadbServer) launch(ctx context.Context, p *instance) (*process, erro
 	for _, o := range m.options {
 		args = append(args, "--"+o)
 	}
-	cmd := exec.Command(m.program, args...) //nolint:noctx // it outlives the context that bounds its start
-	cmd.Dir = h.dir
-	cmd.Env = append(cmd.Environ(), m.env...)
-	return startUntil(ctx, cmd, h.as, p.log(), speaksMySQL(p.url(), m.data(h)+"/"))
+	return args
 }
 
 func (m *mariadbServer) url(addr string) string { return "mysql://root@" + addr + "/" }

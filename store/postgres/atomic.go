@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -61,8 +62,14 @@ func atomically[Tx any](ctx context.Context, s *Store, id store.ID, hold bool, h
 		t.leave(ctx)
 		return store.NotCommitted, s.fault("begin", err)
 	}
-	last, err := run(ctx, tx, t.current)
-	return t.end(ctx, last, err)
+	last, failed := run(ctx, tx, t.current)
+	verdict, err := t.end(ctx, last, failed)
+	if unconfirmed := t.confirmCurrent(ctx); unconfirmed != nil && failed != nil {
+		return verdict, unconfirmed
+	} else if unconfirmed != nil {
+		return verdict, errors.Join(err, unconfirmed)
+	}
+	return verdict, err
 }
 
 func tellBusy[Tx any](ctx context.Context,
