@@ -58,12 +58,23 @@ func waiting(d store.Dequeue) step {
 
 // claimed reads the current records that calls with d's Owner have claimed.
 func (s *Store) claimed(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
+	f, err := s.dialect(ctx)
+	if err != nil {
+		return nil, fault("dequeue again", err)
+	}
 	rows, err := s.own.QueryContext(ctx, sqlClaimed, d.Owner, []byte(d.Operation))
 	if err != nil {
 		return nil, fault("dequeue again", err)
 	}
 	records, err := readRecords(rows)
 	if err != nil {
+		return nil, fault("dequeue again", err)
+	}
+	read := make([]*store.Record, len(records))
+	for i := range records {
+		read[i] = &records[i]
+	}
+	if err := s.confirm(ctx, f, read); err != nil {
 		return nil, fault("dequeue again", err)
 	}
 	return records, nil

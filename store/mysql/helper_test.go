@@ -16,7 +16,13 @@ func TestMain(m *testing.M) { realtest.Main(m) }
 // of effects.
 func database(t testing.TB) string {
 	t.Helper()
-	name := realtest.MariaDB(t).Database(t)
+	return migrated(t, realtest.MariaDB(t))
+}
+
+// migrated is database on a server.
+func migrated(t testing.TB, server *realtest.MariaDBServer) string {
+	t.Helper()
+	name := server.Database(t)
 	db := connect(t, name)
 	if err := migrate.Up(t.Context(), db, migrate.Options{}); err != nil {
 		t.Fatalf("migrate: %v", err)

@@ -39,13 +39,18 @@ func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.SwapR
 		return nil, fault("swap", err)
 	}
 	defer conn.Close()
+	var seen []*store.Record
 	for len(valid) > 0 {
 		n := f.fitting(changes, valid)
 		w := &swapper{dialect: f, conn: conn, in: s.in(conn), changes: changes, results: results}
 		if err := w.swap(ctx, valid[:n]); err != nil {
 			return nil, fault("swap", err)
 		}
+		seen = append(seen, w.seen...)
 		valid = valid[n:]
+	}
+	if err := s.confirmOn(ctx, f, conn, seen); err != nil {
+		return nil, fault("swap", err)
 	}
 	return results, nil
 }
@@ -91,6 +96,7 @@ type swapper struct {
 	in      runner // conn, with the names of the store's tables
 	changes []store.Change
 	results []store.SwapResult
+	seen    []*store.Record // what results say that this call has not written
 }
 
 // swap makes some changes.
@@ -297,7 +303,11 @@ func (w *swapper) look(ctx context.Context, missed []int) error {
 		return err
 	}
 	for _, i := range missed {
-		w.results[i] = resultOf(&w.changes[i], found[w.changes[i].To.ID])
+		c, r := &w.changes[i], found[w.changes[i].To.ID]
+		w.results[i] = resultOf(c, r)
+		if r != nil && (w.results[i].Applied(*c) || r.State.Final()) {
+			w.seen = append(w.seen, r)
+		}
 	}
 	return nil
 }

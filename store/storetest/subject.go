@@ -32,12 +32,12 @@ type StoreSubject struct {
 	// process; the checks that need one are then skipped.
 	Lose func() (lost func() bool)
 
-	// Isolate disconnects the replicas that a change of Store needs for its
-	// confirmation, for a store that survives a failover. Until the function it
-	// returns is called, no change is confirmed; that function may be called twice.
+	// Isolate disconnects what a change of Store needs for its confirmation: the
+	// replicas of a store that survives a failover, or the disk of one that survives a
+	// power loss. Until the function it returns is called, no change is confirmed; that
+	// function may be called twice.
 	//
-	// Nil says that the store has no replicas; the checks that need them are then
-	// skipped.
+	// Nil says that the test cannot do that; the checks that need it are then skipped.
 	Isolate func() (restore func())
 
 	// callers is called with the number of concurrent callers that a check starts,
