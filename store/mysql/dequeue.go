@@ -3,7 +3,6 @@ package mysql
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"strings"
@@ -85,9 +84,7 @@ func (s *Store) locked(ctx context.Context, find step, change func(db runner, id
 		return nil
 	}
 	if codeOf(err) != 0 || ctx.Err() != nil {
-		_, failed := conn.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`)
-		if failed != nil {
-			_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+		if failed := rollBack(ctx, conn); failed != nil {
 			return errors.Join(err, failed)
 		}
 	}
