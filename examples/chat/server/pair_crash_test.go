@@ -14,7 +14,7 @@ import (
 )
 
 // TestTwoProcessesKilledAtEveryPoint sends a hundred requests for one creation to
-// two servers on one PostgreSQL. At each point of the creation the test kills the
+// two servers on one PostgreSQL or MariaDB, or on two nodes of Galera. At each point of the creation the test kills the
 // leader, and then the other server, which has taken over. It starts both again,
 // and every request must have the same answer.
 func TestTwoProcessesKilledAtEveryPoint(t *testing.T) {
@@ -22,18 +22,22 @@ func TestTwoProcessesKilledAtEveryPoint(t *testing.T) {
 	if testing.Short() {
 		t.Skip("make test-full runs it")
 	}
-	for _, mode := range []string{inline, leased} {
-		for _, point := range []string{beforeClaim, afterClaim, inHandler, beforeCommit, afterCommit, beforeAnswer} {
-			t.Run(mode+"/"+point, func(t *testing.T) {
-				t.Parallel()
-				d := &pairCrash{pair: startPair(t, newPostgres(t, mode)), point: point}
-				d.owner, d.domain = d.at(0).signIn(t, "owner"), d.openDomain(t)
-				n := rounds(5)
-				for i := range n {
-					d.round(t, i)
-				}
-				t.Logf("%s, %s: %d times, %d kills, each time exactly one group", mode, point, n, d.kills)
-			})
+	for name, open := range map[string]func(t *testing.T, mode string) files{
+		"postgres": newPostgres, "mariadb": newMariaDB, "galera": newGalera,
+	} {
+		for _, mode := range []string{inline, leased} {
+			for _, point := range []string{beforeClaim, afterClaim, inHandler, beforeCommit, afterCommit, beforeAnswer} {
+				t.Run(name+"/"+mode+"/"+point, func(t *testing.T) {
+					t.Parallel()
+					d := &pairCrash{pair: startPair(t, open(t, mode)), point: point}
+					d.owner, d.domain = d.at(0).signIn(t, "owner"), d.openDomain(t)
+					n := rounds(5)
+					for i := range n {
+						d.round(t, i)
+					}
+					t.Logf("%s, %s, %s: %d times, %d kills, each time exactly one group", name, mode, point, n, d.kills)
+				})
+			}
 		}
 	}
 }
