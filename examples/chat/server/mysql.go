@@ -2,20 +2,13 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/url"
-	"strings"
 	"time"
-
-	driver "github.com/go-sql-driver/mysql"
 
 	"github.com/semelgo/semel/examples/chat/chatdb"
 	mysqlmigrate "github.com/semelgo/semel/migrate/mysql"
 	"github.com/semelgo/semel/store/mysql"
 )
-
-func isMySQL(database string) bool { return strings.HasPrefix(database, "mysql://") }
 
 // openMySQL opens a MariaDB database. It connects at the first use.
 func openMySQL(address string, c config) (*database, error) {
@@ -46,26 +39,4 @@ func openMySQL(address string, c config) (*database, error) {
 		store:   records(s, chatdb.OnMySQL),
 		migrate: func(ctx context.Context) error { return mysqlmigrate.Up(ctx, db, mysqlmigrate.Options{}) },
 	}, nil
-}
-
-// parseMySQL parses mysql://user:password@host:port/database?parameters. The parameters
-// are those of the driver. Its errors contain no password.
-func parseMySQL(address string) (*driver.Config, error) {
-	u, err := url.Parse(address)
-	if err != nil || u.Hostname() == "" || strings.Trim(u.Path, "/") == "" {
-		return nil, errors.New("want mysql://user@host:port/database")
-	}
-	if u.Port() == "" {
-		u.Host += ":3306"
-	}
-	c, err := driver.ParseDSN("tcp(" + u.Host + ")/" + strings.Trim(u.Path, "/") + "?" + u.RawQuery)
-	if err != nil {
-		return nil, fmt.Errorf("parameters: %w", err)
-	}
-	c.User = u.User.Username()
-	c.Passwd, _ = u.User.Password()
-	if c.Params == nil {
-		c.Params = make(map[string]string)
-	}
-	return c, nil
 }
