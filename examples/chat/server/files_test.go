@@ -32,6 +32,7 @@ type files struct {
 	postgres        string   // is the address of both, or
 	mysql           []string // are their URLs, one for each server
 	dsn             string   // of the first one
+	quorum          bool     // the PostgreSQL waits for its disk and for a standby
 	serveOnly       bool
 }
 
@@ -62,7 +63,9 @@ func (f files) args(lease time.Duration) []string {
 	args := []string{"-db", "sqlite:" + f.domain, "-lease", lease.String()}
 	if f.postgres != "" {
 		args[1] = f.postgres
-		args = append(args, "-may-lose") // the tests' server does not wait for the disk
+		if !f.quorum {
+			args = append(args, "-may-lose") // the tests' server does not wait for the disk
+		}
 	}
 	if len(f.mysql) > 0 {
 		args[1] = f.mysql[0]

@@ -25,19 +25,28 @@ func TestTwoProcessesKilledAtEveryPoint(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T, mode string) files{
 		"postgres": newPostgres, "mariadb": newMariaDB, "galera": newGalera,
 	} {
-		for _, mode := range []string{inline, leased} {
-			for _, point := range []string{beforeClaim, afterClaim, inHandler, beforeCommit, afterCommit, beforeAnswer} {
-				t.Run(name+"/"+mode+"/"+point, func(t *testing.T) {
-					t.Parallel()
-					d := &pairCrash{pair: startPair(t, open(t, mode)), point: point}
-					d.owner, d.domain = d.at(0).signIn(t, "owner"), d.openDomain(t)
-					n := rounds(5)
-					for i := range n {
-						d.round(t, i)
-					}
-					t.Logf("%s, %s, %s: %d times, %d kills, each time exactly one group", name, mode, point, n, d.kills)
-				})
-			}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			killPairsAtEveryPoint(t, open)
+		})
+	}
+}
+
+// killPairsAtEveryPoint runs the rounds of each mode and point on databases of its own.
+func killPairsAtEveryPoint(t *testing.T, newFiles func(t *testing.T, mode string) files) {
+	t.Helper()
+	for _, mode := range []string{inline, leased} {
+		for _, point := range []string{beforeClaim, afterClaim, inHandler, beforeCommit, afterCommit, beforeAnswer} {
+			t.Run(mode+"/"+point, func(t *testing.T) {
+				t.Parallel()
+				d := &pairCrash{pair: startPair(t, newFiles(t, mode)), point: point}
+				d.owner, d.domain = d.at(0).signIn(t, "owner"), d.openDomain(t)
+				n := rounds(5)
+				for i := range n {
+					d.round(t, i)
+				}
+				t.Logf("%s, %s: %d times, %d kills, each time exactly one group", mode, point, n, d.kills)
+			})
 		}
 	}
 }
