@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 
@@ -33,8 +32,7 @@ func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (st
 			}
 			return w.results[0], nil
 		}
-		if _, failed := conn.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`); failed != nil {
-			_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+		if failed := rollBack(ctx, conn); failed != nil {
 			return store.SwapResult{}, fault("swap with a note", errors.Join(err, failed))
 		}
 		switch {

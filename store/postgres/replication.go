@@ -94,37 +94,6 @@ func (c connSender) send(ctx context.Context, b *pgx.Batch) error {
 	return cancelledWait(c.Conn)
 }
 
-// confirm waits until a standby has what the connection has read. Its server must be the
-// one that was read, so it is no other connection.
-func (s *Store) confirm(ctx context.Context, conn *pgx.Conn) error {
-	ctx, cancel := context.WithTimeout(ctx, s.commitBound)
-	defer cancel()
-	if _, err := conn.Exec(ctx, sqlConfirm); err != nil {
-		return err
-	}
-	return cancelledWait(conn)
-}
-
-// confirmCurrent confirms a final record that a transaction has shown to its run, if
-// standbys must have it. What run returned for the record does not count without it.
-func (t *transaction) confirmCurrent(ctx context.Context) error {
-	if !t.store.replicated.Load() || !t.current.Token.State.Final() {
-		return nil
-	}
-	if t.left || t.session.IsClosed() {
-		return t.store.fault("confirm the record", errConnLost)
-	}
-	if t.status() != outside { // the end of the transaction has failed
-		if err := t.say(ctx, `ROLLBACK`); err != nil {
-			return t.store.fault("confirm the record", err)
-		}
-	}
-	if err := t.store.confirm(ctx, t.session); err != nil {
-		return t.store.fault("confirm the record", err)
-	}
-	return nil
-}
-
 // replication returns the worst failure that loses no commit of conn, which loses none
 // in a power loss, and why it is not a failover.
 func replication(ctx context.Context, conn *pgx.Conn) (worst store.Failure, because string, err error) {
