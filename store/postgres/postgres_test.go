@@ -80,7 +80,20 @@ func subject(t testing.TB, direct, through *pgxpool.Pool, o postgres.Options) st
 		Effect:  func(ctx context.Context, tx pgx.Tx, key string) error { return effect(ctx, tx, key) },
 		Effects: func(key string) int { return effects(t, direct, key) },
 		Batches: storetest.BatchesOf(s, batchOf),
+		Begin:   beginAt(through),
 	}
+}
+
+// beginAt begins transactions of the program at each isolation level.
+func beginAt(pool *pgxpool.Pool) map[string]storetest.BeginFunc[pgx.Tx] {
+	levels := make(map[string]storetest.BeginFunc[pgx.Tx])
+	for _, level := range []pgx.TxIsoLevel{pgx.ReadCommitted, pgx.RepeatableRead, pgx.Serializable} {
+		levels[string(level)] = func(ctx context.Context) (pgx.Tx, func() error, func() error, error) {
+			tx, err := pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: level})
+			return tx, func() error { return tx.Commit(ctx) }, func() error { return tx.Rollback(ctx) }, err
+		}
+	}
+	return levels
 }
 
 // batchOf has an effect in each statement, or fails.

@@ -96,7 +96,8 @@ FROM (SELECT ` + right + ` AS n OFFSET 0) AS r)`
 
 	sqlClaimed = claims + `owner = $1::bigint AND operation = $2::bytea`
 
-	claims = `SELECT 0::bigint, ` + columns + ` FROM semel_records WHERE state = 2 AND `
+	// claims repeats the condition of the index semel_dequeued.
+	claims = `SELECT 0::bigint, ` + columns + ` FROM semel_records WHERE state IS NOT DISTINCT FROM 2 AND `
 )
 
 // A change is one of three statements: a create, a move to another token, and a
