@@ -44,7 +44,8 @@ type hooked struct {
 	swapTx         func(tx *memory.Tx, cs []store.Change) []store.Change
 	effect         func(write effectFunc) effectFunc // replaces Subject.Effect
 	join           joinFunc                          // nil: changes cannot join a Swap
-	writesAfterEnd bool                              // SwapTx writes after its transaction has ended
+	caps           func(c *store.Capabilities)
+	writesAfterEnd bool // SwapTx writes after its transaction has ended
 
 	armed     atomic.Bool                                                       // the next reply is lost
 	driver    func(cs []store.Change, as []store.SwapResult) []store.SwapResult // the driver's own retry
@@ -154,6 +155,14 @@ func (h *hooked) Scan(ctx context.Context, q store.Query) ([]store.Record, error
 		}
 	}
 	return rs, err
+}
+
+func (h *hooked) Capabilities(ctx context.Context) (store.Capabilities, error) {
+	c, err := h.Store.Capabilities(ctx)
+	if h.caps != nil {
+		h.caps(&c)
+	}
+	return c, err
 }
 
 func (h *hooked) Purge(ctx context.Context, limit int) (int, error) {

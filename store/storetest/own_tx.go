@@ -25,7 +25,7 @@ func ownTxPart[Tx any](newHarness func(t *testing.T) *txHarness[Tx]) part {
 			for _, level := range slices.Sorted(maps.Keys(newHarness(t).subject.Begin)) {
 				t.Run(level, func(t *testing.T) {
 					r := newHarness(t)
-					r.tx = &ownTxStore[Tx]{r.tx, r.subject.Begin[level]}
+					r.tx = &beginStore[Tx]{r.tx, r.subject.Begin[level]}
 					c.run(r)
 				})
 			}
@@ -34,9 +34,9 @@ func ownTxPart[Tx any](newHarness func(t *testing.T) *txHarness[Tx]) part {
 	return p
 }
 
-// ownTxStore is a store whose Atomic begins a transaction as a program does, and makes
+// beginStore is a store whose Atomic begins a transaction as a program does, and makes
 // the last change with SwapTx.
-type ownTxStore[Tx any] struct {
+type beginStore[Tx any] struct {
 	store.TxStore[Tx]
 
 	begin BeginFunc[Tx]
@@ -44,7 +44,7 @@ type ownTxStore[Tx any] struct {
 
 // Atomic implements store.TxStore, without a right to the record and without a kept
 // failure.
-func (s *ownTxStore[Tx]) Atomic(ctx context.Context, _ store.ID, _ bool,
+func (s *beginStore[Tx]) Atomic(ctx context.Context, _ store.ID, _ bool,
 	run func(ctx context.Context, tx Tx, current store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
 	tx, commit, rollback, err := s.begin(ctx)
@@ -64,7 +64,7 @@ func (s *ownTxStore[Tx]) Atomic(ctx context.Context, _ store.ID, _ bool,
 	return store.Committed, nil
 }
 
-func (s *ownTxStore[Tx]) swapLast(ctx context.Context, tx Tx, last store.Change) error {
+func (s *beginStore[Tx]) swapLast(ctx context.Context, tx Tx, last store.Change) error {
 	answers, err := s.SwapTx(ctx, tx, []store.Change{last})
 	if err == nil && !answers[0].Applied(last) {
 		err = store.ErrSuperseded
