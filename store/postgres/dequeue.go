@@ -41,17 +41,25 @@ func (s *Store) dequeue(ctx context.Context, t *tables, d store.Dequeue) (all []
 	if d.Reread {
 		return s.claimed(ctx, t, d)
 	}
+	var confirm []string // the claims of an earlier call that are returned again
+	if s.replicated.Load() {
+		confirm = []string{sqlConfirm}
+	}
 	if own := s.sessions.take(ctx); own.Conn != nil {
 		defer own.Release()
-		return dequeueIn(ctx, txSender{own}, frame{}, t, d)
+		return dequeueIn(ctx, connSender{own.Conn}, frame{after: confirm}, t, d)
 	}
-	f := frame{before: []string{beginQueue, s.texts.queue}, after: []string{`COMMIT`}}
+	f := frame{before: []string{beginQueue, s.texts.queue}, after: append(confirm, `COMMIT`)}
 	return dequeueIn(ctx, poolSender{s}, f, t, d)
 }
 
 // claimed returns the claims of earlier calls.
 func (s *Store) claimed(ctx context.Context, t *tables, d store.Dequeue) (all []rankedRecord, err error) {
-	err = trip(ctx, poolSender{s}, frame{before: []string{s.texts.listed}}, func(b *pgx.Batch) {
+	f := frame{before: []string{s.texts.listed}}
+	if s.replicated.Load() {
+		f.after = []string{sqlConfirm}
+	}
+	err = trip(ctx, poolSender{s}, f, func(b *pgx.Batch) {
 		b.Queue(t.claimed, int64(d.Owner), []byte(d.Operation)).Query(collectRanked(&all))
 	})
 	return all, err

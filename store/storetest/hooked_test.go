@@ -24,6 +24,7 @@ type effectFunc = func(ctx context.Context, tx *memory.Tx, key string) error
 // correct.
 type hooked struct {
 	*memory.Store
+	isolation
 
 	swapOne        func(c store.Change) (store.SwapResult, error) // makes each change separately
 	alone          bool                                           // swapOne is for single changes only
@@ -61,6 +62,9 @@ type hooked struct {
 
 func (h *hooked) Swap(ctx context.Context, cs []store.Change) ([]store.SwapResult, error) {
 	defer h.race.notify()
+	if h.away.Load() {
+		return h.swapIsolated(ctx, cs)
+	}
 	as, err := h.plainSwap(ctx, cs)
 	if err != nil {
 		return nil, err
@@ -109,6 +113,9 @@ func (h *hooked) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, e
 	if err != nil {
 		return nil, err
 	}
+	if h.hides(as) {
+		return nil, errBroken
+	}
 	if h.get != nil {
 		as = h.get(ids, as)
 	}
@@ -155,14 +162,6 @@ func (h *hooked) Scan(ctx context.Context, q store.Query) ([]store.Record, error
 		}
 	}
 	return rs, err
-}
-
-func (h *hooked) Capabilities(ctx context.Context) (store.Capabilities, error) {
-	c, err := h.Store.Capabilities(ctx)
-	if h.caps != nil {
-		h.caps(&c)
-	}
-	return c, err
 }
 
 func (h *hooked) Purge(ctx context.Context, limit int) (int, error) {
@@ -232,6 +231,9 @@ func (h *hooked) Counts(ctx context.Context) ([]store.Count, error) {
 func (h *hooked) Atomic(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
 	defer h.race.notify()
 	atomically := h.Store.Atomic
+	if h.away.Load() {
+		return h.atomicIsolated(ctx, id, hold, run)
+	}
 	if h.atomic != nil {
 		atomically = h.atomic
 	}
@@ -258,6 +260,9 @@ func (h *hooked) Atomic(ctx context.Context, id store.ID, hold bool, run runFunc
 
 func (h *hooked) AtomicBatch(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.SwapResult, store.Verdict, error) {
 	send := h.Store.AtomicBatch
+	if h.away.Load() {
+		return h.batchIsolated(ctx, c, hold, b)
+	}
 	if h.batch != nil {
 		send = h.batch
 	}
