@@ -74,7 +74,9 @@ func subject(t testing.TB, direct, through *pgxpool.Pool, o postgres.Options) st
 			t.Fatal(err)
 		}
 	}
-	return subjectOf(t, direct, s)
+	all := subjectOf(t, direct, s)
+	all.Begin = beginAt(through)
+	return all
 }
 
 // subjectOf is the subject of a store whose database direct leads to.
@@ -87,6 +89,18 @@ func subjectOf(t testing.TB, direct *pgxpool.Pool, s *postgres.Store) storetest.
 		Effects: func(key string) int { return effects(t, direct, key) },
 		Batches: storetest.BatchesOf(s, batchOf),
 	}
+}
+
+// beginAt begins transactions of the program at each isolation level.
+func beginAt(pool *pgxpool.Pool) map[string]storetest.BeginFunc[pgx.Tx] {
+	levels := make(map[string]storetest.BeginFunc[pgx.Tx])
+	for _, level := range []pgx.TxIsoLevel{pgx.ReadCommitted, pgx.RepeatableRead, pgx.Serializable} {
+		levels[string(level)] = func(ctx context.Context) (pgx.Tx, func() error, func() error, error) {
+			tx, err := pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: level})
+			return tx, func() error { return tx.Commit(ctx) }, func() error { return tx.Rollback(ctx) }, err
+		}
+	}
+	return levels
 }
 
 // batchOf has an effect in each statement, or fails.

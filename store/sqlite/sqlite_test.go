@@ -39,6 +39,12 @@ func runContract(t *testing.T, db *sql.DB, as func(*sqlite.Store) store.TxStore[
 			Store:   as(s),
 			Effect:  func(ctx context.Context, tx *sql.Tx, key string) error { return effect(ctx, tx, key) },
 			Effects: func(key string) int { return effects(t, db, key) },
+			Begin: map[string]storetest.BeginFunc[*sql.Tx]{
+				"default": func(ctx context.Context) (*sql.Tx, func() error, func() error, error) {
+					tx, err := db.BeginTx(ctx, nil)
+					return tx, tx.Commit, tx.Rollback, err
+				},
+			},
 		}
 	})
 }

@@ -86,6 +86,7 @@ func txParts[Tx any](tx func(t *testing.T) *txHarness[Tx]) map[string][]part {
 			partOf("Savepoint", tx, savepointChecks[Tx]()),
 			partOf("Lock", tx, lockChecks[Tx]()),
 			partOf("SwapTx", tx, swapTxChecks[Tx]()),
+			ownTxPart(tx),
 		},
 		layerConcurrent: {
 			partOf("BatchTx", tx, batchTxChecks[Tx]()),

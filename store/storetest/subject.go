@@ -64,12 +64,20 @@ type Subject[Tx any] struct {
 	// Effects counts the effects of key that are committed.
 	Effects func(key string) int
 
+	// Begin has a function for each isolation level at which a program may begin a
+	// transaction of its own for SwapTx, by the level's name. Empty: only Atomic
+	// begins transactions of the store.
+	Begin map[string]BeginFunc[Tx]
+
 	// Batches hands statements over all together, for a store that is a
 	// store.Batcher: see BatchesOf. Required then.
 	Batches *Batches[Tx]
 
 	callers func(n int) // as in StoreSubject
 }
+
+// BeginFunc begins a transaction. The suite calls commit or rollback once.
+type BeginFunc[Tx any] func(ctx context.Context) (tx Tx, commit, rollback func() error, err error)
 
 // plain returns the part of the subject that needs no transactions.
 func (s *Subject[Tx]) plain() StoreSubject {
