@@ -46,7 +46,7 @@ func durable() realtest.Match {
 			return true
 		case bytes.Contains(request, []byte("START TRANSACTION")):
 			inTx = true
-		case bytes.HasPrefix(request, []byte("ROLLBACK")):
+		case bytes.Equal(request, []byte("ROLLBACK")):
 			inTx = false
 		}
 		return !inTx && (bytes.HasPrefix(request, []byte("INSERT INTO semel_records")) || bytes.HasPrefix(request, []byte("UPDATE semel_records")))
