@@ -46,7 +46,7 @@ func TestUpConcurrently(t *testing.T) {
 	}
 	all.Wait()
 	db := open(t, name)
-	mustHaveTables(t, db, "semel_guard semel_migrations semel_notes semel_records")
+	mustHaveTables(t, db, "semel_guard semel_migrations semel_notes semel_records semel_record_view semel_salt")
 	var runs, versions int
 	err := db.QueryRowContext(t.Context(), `SELECT count(*), count(DISTINCT version_id) FROM semel_migrations`).Scan(&runs, &versions)
 	if err != nil || runs != versions || runs == 0 {
@@ -60,7 +60,7 @@ func TestUpWithPrefix(t *testing.T) {
 	if err := migrate.Up(t.Context(), db, migrate.Options{Prefix: "app_"}); err != nil {
 		t.Fatal(err)
 	}
-	mustHaveTables(t, db, "app_guard app_migrations app_notes app_records")
+	mustHaveTables(t, db, "app_guard app_migrations app_notes app_records app_record_view app_salt")
 	if err := migrate.Up(t.Context(), db, migrate.Options{Prefix: "App-"}); err == nil {
 		t.Error("Up with the prefix App- = nil, want an error")
 	}
@@ -82,5 +82,5 @@ func TestUpAfterInterruption(t *testing.T) {
 	if err := migrate.Up(t.Context(), db, migrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	mustHaveTables(t, db, "semel_guard semel_migrations semel_notes semel_records")
+	mustHaveTables(t, db, "semel_guard semel_migrations semel_notes semel_records semel_record_view semel_salt")
 }

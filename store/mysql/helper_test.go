@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"testing"
 
+	driver "github.com/go-sql-driver/mysql"
+
 	"github.com/semelgo/semel/internal/realtest"
 	migrate "github.com/semelgo/semel/migrate/mysql"
 	"github.com/semelgo/semel/store"
@@ -45,7 +47,12 @@ func newStore(t testing.TB, db *sql.DB) *mysql.Store {
 // connect opens a database, which is closed in the end.
 func connect(t testing.TB, name string) *sql.DB {
 	t.Helper()
-	db, err := mysql.Open(name)
+	config, err := driver.ParseDSN(name)
+	if err != nil {
+		t.Fatalf("parse %q: %v", name, err)
+	}
+	config.Logger = &driver.NopLogger{} // tests break connections
+	db, err := mysql.OpenConfig(config)
 	if err != nil {
 		t.Fatalf("open %q: %v", name, err)
 	}
