@@ -2,6 +2,7 @@ package mysql_test
 
 import (
 	"database/sql"
+	"os"
 	"sync"
 	"testing"
 
@@ -10,7 +11,7 @@ import (
 	"github.com/semelgo/semel/store/mysql"
 )
 
-func TestMain(m *testing.M) { realtest.Main(m) }
+func TestMain(m *testing.M) { os.Exit(realtest.Main(m)) }
 
 func open(t *testing.T, name string) *sql.DB {
 	t.Helper()

@@ -3,6 +3,7 @@ package mysql_test
 import (
 	"context"
 	"database/sql"
+	"os"
 	"testing"
 
 	driver "github.com/go-sql-driver/mysql"
@@ -13,7 +14,7 @@ import (
 	"github.com/semelgo/semel/store/mysql"
 )
 
-func TestMain(m *testing.M) { realtest.Main(m) }
+func TestMain(m *testing.M) { os.Exit(realtest.Main(m)) }
 
 // database returns the data source name of a new database with the schema and a table
 // of effects.
