@@ -157,7 +157,7 @@ func TestMariaDBDeadlockedHandlersBothSucceed(t *testing.T) {
 			var arrive sync.Once
 			both.Go(func() {
 				_, _, err := w.inTx(t.Context(), by, order, func(ctx context.Context, tx *sql.Tx) error {
-					for _, name := range strings.Split(order, "") {
+					for name := range strings.SplitSeq(order, "") {
 						if _, err := tx.ExecContext(ctx, `UPDATE accounts SET n = n + 1 WHERE name = ?`, name); err != nil {
 							return err
 						}
