@@ -43,6 +43,9 @@ type Store struct {
 	// gate admits one Atomic fewer than the pool has connections, so that one
 	// connection remains for other calls of handlers.
 	gate *admission
+	// replicated means that commits wait for a standby, so that reads must, too. It is
+	// as Capabilities has read it last.
+	replicated atomic.Bool
 
 	commitBound    time.Duration
 	statementBound time.Duration // zero: the server's own
