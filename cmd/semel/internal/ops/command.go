@@ -10,6 +10,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/store/mysql"
 	"github.com/semelgo/semel/store/postgres"
 	"github.com/semelgo/semel/store/sqlite"
 )
@@ -22,8 +23,8 @@ const (
 // addDB adds the flag that names the database to c. The environment variable is
 // read when the command runs, so that help does not print its value.
 func addDB(c *cobra.Command) {
-	c.Flags().String(flagDB, "", "the database: sqlite:PATH or postgres://… (default $"+envDB+")")
-	complete(c, flagDB, []cobra.Completion{"sqlite:", "postgres://"}, cobra.ShellCompDirectiveNoSpace)
+	c.Flags().String(flagDB, "", "the database: sqlite:PATH, postgres://… or mysql://… (default $"+envDB+")")
+	complete(c, flagDB, []cobra.Completion{"sqlite:", "postgres://", "mysql://"}, cobra.ShellCompDirectiveNoSpace)
 }
 
 // dbOf returns the name of the database.
@@ -71,7 +72,7 @@ func withCode(err error) error {
 	if errors.Is(err, postgres.ErrNotDivided) {
 		return errNotDivided()
 	}
-	if errors.Is(err, sqlite.ErrNoSchema) || errors.Is(err, postgres.ErrNoSchema) {
+	if errors.Is(err, sqlite.ErrNoSchema) || errors.Is(err, postgres.ErrNoSchema) || errors.Is(err, mysql.ErrNoSchema) {
 		return errNoTables()
 	}
 	return &exit.Error{Code: code, Err: singleLineError{err}}

@@ -45,9 +45,11 @@ func open(ctx context.Context, name string, e openMode) (*database, error) {
 		return openSQLite(ctx, rest, e)
 	case scheme == "postgres", scheme == "postgresql":
 		return openPostgres(ctx, name)
+	case scheme == "mysql":
+		return openMySQL(ctx, name)
 	default:
 		// The rest of the name may contain a password.
-		return nil, exit.Usagef("--%s must be sqlite:PATH or postgres://…", flagDB)
+		return nil, exit.Usagef("--%s must be sqlite:PATH, postgres://… or mysql://…", flagDB)
 	}
 }
 
