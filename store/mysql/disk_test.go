@@ -19,7 +19,7 @@ func TestContractOnAHeldDisk(t *testing.T) {
 	disk := realtest.NewDisk(t)
 	db := connect(t, migrated(t, realtest.OwnMariaDBOn(t, disk, "innodb-stats-persistent=OFF")))
 	storetest.Run(t, func(t testing.TB) storetest.Subject[*sql.Tx] {
-		s := subject(t, db)
+		s := subject(t, db, db)
 		s.Isolate = disk.Hold // the other checks run on a free disk
 		return s
 	})
