@@ -2,8 +2,11 @@ package postgres_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"fmt"
 	"net"
+	"regexp"
 	"strconv"
 	"testing"
 
@@ -68,7 +71,7 @@ func run(t *testing.T, url, address string, o postgres.Options, change ...func(*
 // quicker than new databases.
 func subject(t testing.TB, direct, through *pgxpool.Pool, o postgres.Options) storetest.Subject[pgx.Tx] {
 	t.Helper()
-	mustExec(t, direct, `TRUNCATE semel_records, semel_notes, effects`)
+	mustExec(t, direct, fmt.Sprintf(`TRUNCATE %[1]srecords, %[1]snotes, effects`, prefixOf(o)))
 	s := newStore(t, through, o)
 	if o.MaxSessions > postgres.DefaultMaxSessions {
 		if err := s.OpenSessions(t.Context()); err != nil {
@@ -81,6 +84,15 @@ func subject(t testing.TB, direct, through *pgxpool.Pool, o postgres.Options) st
 		Effects: func(key string) int { return effects(t, direct, key) },
 		Batches: storetest.BatchesOf(s, batchOf),
 	}
+}
+
+// prefixOf returns the beginning of the tables' names for a statement.
+func prefixOf(o postgres.Options) string {
+	prefix := cmp.Or(o.Prefix, "semel_")
+	if o.Schema != "" {
+		prefix = o.Schema + "." + prefix
+	}
+	return prefix
 }
 
 // batchOf has an effect in each statement, or fails.
@@ -96,15 +108,16 @@ func batchOf(all []storetest.Statement) *pgx.Batch {
 	return b
 }
 
+// writes matches a statement that writes to the tables.
+var writes = regexp.MustCompile(`(INTO|UPDATE|DELETE FROM) ("public"\."?semel_|"app"\."?once_)`)
+
 // durable matches a request that, when it is answered, has made something of the
 // records durable: a commit, or a write outside a transaction.
 func durable(request []byte) bool {
 	if realtest.Commit()(request) {
 		return true
 	}
-	writes := bytes.Contains(request, []byte(`INTO "public".semel_`)) || bytes.Contains(request, []byte(`UPDATE "public".semel_`)) ||
-		bytes.Contains(request, []byte(`DELETE FROM "public".semel_records`))
-	return writes && !bytes.Contains(request, []byte(`SAVEPOINT`))
+	return writes.Match(request) && !bytes.Contains(request, []byte(`SAVEPOINT`))
 }
 
 // mode sets how a pool's connections send statements.

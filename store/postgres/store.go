@@ -42,7 +42,9 @@ type Store struct {
 	found atomic.Pointer[tables]
 	// gate admits one Atomic fewer than the pool has connections, so that one
 	// connection remains for other calls of handlers.
-	gate *admission
+	gate   *admission
+	schema string // empty: found by the search_path
+	prefix string
 	// asTexts means that all values are sent as texts.
 	asTexts bool
 
@@ -73,6 +75,7 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	}
 	mode := config.ConnConfig.DefaultQueryExecMode
 	return &Store{
+		schema: o.Schema, prefix: o.Prefix,
 		asTexts: mode == pgx.QueryExecModeExec || mode == pgx.QueryExecModeSimpleProtocol,
 		pool:    pool, sessions: newSessions(pool, config, o.MaxSessions), level: o.Isolation, texts: newTexts(&o),
 		gate: admissionOf(pool, conns), commitBound: commitBound, statementBound: max(0, o.StatementTimeout),

@@ -138,7 +138,7 @@ func (f files) engine(t *testing.T) semel.Runner {
 		s, err := postgres.New(ledger.Pool(t, f.postgres), postgres.Options{})
 		return person(t, s, err)
 	}
-	return person(t, sqlite.New(openFile(t, f.records)), nil)
+	return person(t, sqlite.New(openFile(t, f.records), sqlite.Options{}), nil)
 }
 
 func person[Tx any](t *testing.T, s store.TxStore[Tx], err error) semel.Runner {
