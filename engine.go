@@ -13,7 +13,8 @@ import (
 // methods may be called concurrently. Close drains it.
 type Engine[Tx any] = engine.Engine[Tx]
 
-// Runner is any engine, whatever the type of its transactions.
+// Runner is any engine: an [Engine] with any type of transactions, or an engine of
+// [NewRunner] without transactions.
 type Runner = engine.Runner
 
 // New returns an engine over s. It reads the store's Capabilities once. It rejects
@@ -28,6 +29,19 @@ type Runner = engine.Runner
 // restart when the database has restarted.
 func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 	return engine.New(s, engine.Options(o))
+}
+
+// NewRunner returns an engine over a store without transactions. Effects are then
+// never in the store's database, so [DoTx], [InTx] and [EnqueueTx] do not accept it,
+// and the policy [Atomic] is ErrInvalid. Everything else works as over an [Engine]:
+// [Do] with the other policies, [Enqueue] and workers, inboxes in the mode Leased,
+// middlewares, and operators' calls. The rules and the errors are those of [New].
+func NewRunner(s store.Store, o Options) (Runner, error) {
+	e, err := engine.NewRunner(s, engine.Options(o))
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
 }
 
 // Options are the defaults of an engine's operations. The zero value has good

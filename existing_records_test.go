@@ -99,7 +99,7 @@ func policies() []policyCase {
 }
 
 // finds is a probe that finds v, or nothing.
-func finds(v string, found bool) semel.Probe {
+func finds(v string, found bool) func(context.Context, semel.Scope, string) (any, bool, error) {
 	return func(context.Context, semel.Scope, string) (any, bool, error) { return v, found, nil }
 }
 

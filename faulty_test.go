@@ -10,7 +10,7 @@ import (
 )
 
 type (
-	faulty  = storetest.Faulty[*memory.Tx]
+	faulty  = storetest.FaultyTx[*memory.Tx]
 	fault   = storetest.Fault
 	request = storetest.Call
 )
@@ -20,7 +20,7 @@ var (
 	errDead = errors.New("process is dead")
 )
 
-func newFaulty(mem *memory.Store) *faulty { return storetest.NewFaulty(mem, nil) }
+func newFaulty(mem *memory.Store) *faulty { return storetest.NewFaultyTx(mem, nil) }
 
 // limited returns a store over a new memory store with other capabilities.
 func limited(change func(*store.Capabilities)) *faulty {

@@ -12,12 +12,6 @@ import (
 // is Atomic.
 type Policy = engine.Policy
 
-// Probe searches the domain for the effect of a key. If it finds the effect, it
-// returns true and the result, exactly as the operation would have returned it. Not
-// found proves nothing: the record then becomes InDoubt. A probe may be called at
-// any time, by followers and sweepers, and must not write.
-type Probe = engine.Probe
-
 // Atomic means that the effect is in the record's own database, in the transaction
 // of [DoTx] or [InTx]: one effect per key, always. With a Lease the claim commits
 // first, so that other callers get an answer while the attempt runs. Without one
@@ -44,7 +38,12 @@ func Hold() Policy {
 // Heal probes the domain for evidence whenever it finds an unfinished record.
 // Evidence completes the record; without evidence Heal is like Hold. At most one
 // effect.
-func Heal(probe Probe) Policy {
+//
+// The probe searches the domain for the effect of a key. If it finds the effect, it
+// returns true and the result, exactly as the operation would have returned it. Not
+// found proves nothing: the record then becomes InDoubt. A probe may be called at
+// any time, by followers and sweepers, and must not write.
+func Heal(probe func(ctx context.Context, scope Scope, key string) (result any, found bool, err error)) Policy {
 	return engine.Heal(probe)
 }
 
@@ -52,8 +51,10 @@ func Heal(probe Probe) Policy {
 // fence at the receiver, look for the effect of an earlier attempt, then run. After
 // raise, the receiver must reject requests of attempts with a lower number. At most
 // one effect, if the receiver enforces the fence. An error marked [NotCommitted]
-// then proves something about the earlier attempts too.
-func Fenced(raise func(ctx context.Context, scope Scope, key string, attempt uint32) error, look Probe) Policy {
+// then proves something about the earlier attempts too. look is a probe, as in [Heal].
+func Fenced(raise func(ctx context.Context, scope Scope, key string, attempt uint32) error,
+	look func(ctx context.Context, scope Scope, key string) (result any, found bool, err error),
+) Policy {
 	return engine.Fenced(raise, look)
 }
 

@@ -89,7 +89,7 @@ func TestUnavailableStore(t *testing.T) {
 			t.Parallel()
 			r := inMemory(t)
 			down := true
-			s := storetest.NewFaulty(r.store, func(storetest.Call) storetest.Fault {
+			s := storetest.NewFaultyTx(r.store, func(storetest.Call) storetest.Fault {
 				if down {
 					return storetest.Refuse()
 				}
@@ -176,7 +176,7 @@ func TestFailedStoreCalls(t *testing.T) {
 func runWithFailedCall(t *testing.T, mode inbox.Mode, fault storetest.Fault, k int) (failed bool) {
 	t.Helper()
 	r := inMemory(t)
-	s := storetest.NewFaulty(r.store, func(c storetest.Call) storetest.Fault {
+	s := storetest.NewFaultyTx(r.store, func(c storetest.Call) storetest.Fault {
 		if c.N != k {
 			return storetest.Fault{}
 		}
@@ -210,7 +210,7 @@ func TestFailedStoreCallsLeased(t *testing.T) {
 			for k, failed := 1, true; failed; k++ {
 				failed = false
 				r, clock := inMemoryAt()
-				e := engineOver(t, storetest.NewFaulty(r.store, func(c storetest.Call) storetest.Fault {
+				e := engineOver(t, storetest.NewFaultyTx(r.store, func(c storetest.Call) storetest.Fault {
 					if c.N != k {
 						return storetest.Fault{}
 					}

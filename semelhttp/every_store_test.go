@@ -81,7 +81,7 @@ func onEveryStore(t *testing.T, test func(t *testing.T, r *setup)) {
 func newSetup[Tx any](t *testing.T, d domain[Tx]) *setup {
 	t.Helper()
 	r := new(setup)
-	faulty := storetest.NewFaulty[Tx](&gatedStore[Tx]{d.store, &r.gate}, func(c storetest.Call) storetest.Fault {
+	faulty := storetest.NewFaultyTx[Tx](&gatedStore[Tx]{d.store, &r.gate}, func(c storetest.Call) storetest.Fault {
 		if decide := r.faults.Load(); decide != nil {
 			return (*decide)(c)
 		}

@@ -1,7 +1,7 @@
 // Package semelwatermill handles the messages of a Watermill router once in each
 // consumer group, with an inbox of package inbox.
 //
-//	once, err := semelwatermill.Middleware(in, engine, semelwatermill.Options{
+//	once, err := semelwatermill.MiddlewareTx(in, engine, semelwatermill.Options{
 //		Name:        semelwatermill.FromMetadata("producer", "message_id"),
 //		Poison:      publisher,
 //		PoisonTopic: "orders.dead",
@@ -11,6 +11,7 @@
 // A handler gets its transaction from semel.TxOf(msg.Context(), engine). Its writes
 // in that transaction commit together with the record of the message. The handler
 // must not acknowledge the message itself: the router does so after the commit.
+// [Middleware] is for handlers whose effect is outside the record's database.
 //
 // # Several handlers
 //

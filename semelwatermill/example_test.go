@@ -17,7 +17,7 @@ import (
 
 // A router handles each order once, although the shop has sent one order twice,
 // under two Watermill UUIDs and one ID of the shop.
-func ExampleMiddleware() {
+func ExampleMiddlewareTx() {
 	shipping, err := inbox.New("ship_order", inbox.Options[semel.Raw]{Group: "shipping"})
 	if err != nil {
 		panic(err)
@@ -32,7 +32,7 @@ func ExampleMiddleware() {
 	if err != nil {
 		panic(err)
 	}
-	once, err := semelwatermill.Middleware(shipping, engine, semelwatermill.Options{
+	once, err := semelwatermill.MiddlewareTx(shipping, engine, semelwatermill.Options{
 		Name:        semelwatermill.FromMetadata("producer", "order"),
 		Poison:      pubsub,
 		PoisonTopic: "orders.dead",

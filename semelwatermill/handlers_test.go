@@ -67,7 +67,7 @@ func runRouter(t *testing.T, logger watermill.LoggerAdapter, once message.Handle
 func TestEachHandlerHandlesEachMessage(t *testing.T) {
 	t.Parallel()
 	r, dead := newRig(t), new(letters)
-	once, err := semelwatermill.Middleware(newInbox(t, inbox.Options[semel.Raw]{}), r.Engine, semelwatermill.Options{
+	once, err := semelwatermill.MiddlewareTx(newInbox(t, inbox.Options[semel.Raw]{}), r.Engine, semelwatermill.Options{
 		Name: semelwatermill.FromMetadata("producer", "id"), Poison: dead, PoisonTopic: "dead",
 	})
 	if err != nil {
@@ -99,7 +99,7 @@ func TestEachHandlerHandlesEachMessage(t *testing.T) {
 func TestHandlerAndProducerAreDistinct(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	once, err := semelwatermill.Middleware(newInbox(t, inbox.Options[semel.Raw]{}), r.Engine, semelwatermill.Options{
+	once, err := semelwatermill.MiddlewareTx(newInbox(t, inbox.Options[semel.Raw]{}), r.Engine, semelwatermill.Options{
 		Name: func(msg *message.Message) (string, string, error) {
 			return map[string]string{"a": "b:c", "a:b": "c"}[message.HandlerNameFromCtx(msg.Context())], "1", nil
 		},

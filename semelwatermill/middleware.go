@@ -13,32 +13,47 @@ import (
 	"github.com/semelgo/semel/inbox"
 )
 
-// Middleware returns a middleware that handles each message once, in the mode
-// of the inbox. If the inbox is transactional, the middleware opens the
-// handler's transaction, which semel.TxOf returns from the message's context.
-// Messages are compared by their payload; their metadata may differ between
-// deliveries. The name of the router's handler is part of a message's identity,
-// so one middleware may serve all handlers of a router. If an option is
+// Middleware returns a middleware that handles each message once, for an inbox
+// whose handlers run outside a transaction, in the mode Leased. [MiddlewareTx] is
+// for other inboxes. Messages are compared by their payload; their metadata may
+// differ between deliveries. The name of the router's handler is part of a message's
+// identity, so one middleware may serve all handlers of a router. If an option is
 // invalid, the error is a *semel.FieldError.
-func Middleware[Tx any](in *inbox.Inbox[semel.Raw], e *semel.Engine[Tx], o Options) (message.HandlerMiddleware, error) {
+func Middleware(in *inbox.Inbox[semel.Raw], e semel.Runner, o Options) (message.HandlerMiddleware, error) {
+	if in.Transactional() {
+		return nil, invalid("Mode", "of the inbox handles messages in a transaction, which is for MiddlewareTx")
+	}
+	return newMiddleware(o, func(ctx context.Context, m inbox.Message[semel.Raw], fn handlerFunc) ([]producedMessage, inbox.Result) {
+		return inbox.Reply(ctx, in, e, m, func(ctx context.Context, _ semel.Raw) ([]producedMessage, error) { return fn(ctx) })
+	})
+}
+
+// MiddlewareTx is [Middleware] for a transactional inbox. The middleware opens the
+// handler's transaction, which semel.TxOf returns from the message's context.
+func MiddlewareTx[Tx any](in *inbox.Inbox[semel.Raw], e *semel.Engine[Tx], o Options) (message.HandlerMiddleware, error) {
+	if !in.Transactional() {
+		return nil, invalid("Mode", "of the inbox handles messages outside a transaction, which is for Middleware")
+	}
+	return newMiddleware(o, func(ctx context.Context, m inbox.Message[semel.Raw], fn handlerFunc) ([]producedMessage, inbox.Result) {
+		return inbox.ReplyTx(ctx, in, e, m, func(ctx context.Context, _ Tx, _ semel.Raw) ([]producedMessage, error) { return fn(ctx) })
+	})
+}
+
+func newMiddleware(o Options, reply replyFunc) (message.HandlerMiddleware, error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, err
 	}
-	once := &deduplicator{o: o, reply: func(ctx context.Context, m inbox.Message[semel.Raw], fn handlerFunc) ([]producedMessage, inbox.Result) {
-		if in.Transactional() {
-			return inbox.ReplyTx(ctx, in, e, m, func(ctx context.Context, _ Tx, _ semel.Raw) ([]producedMessage, error) { return fn(ctx) })
-		}
-		return inbox.Reply(ctx, in, e, m, func(ctx context.Context, _ semel.Raw) ([]producedMessage, error) { return fn(ctx) })
-	}}
-	return once.middleware, nil
+	return (&deduplicator{o: o, reply: reply}).middleware, nil
 }
 
-// deduplicator is the middleware without the type parameters of its inbox and
-// its engine.
+// deduplicator is the middleware without the type parameter of its engine.
 type deduplicator struct {
 	o     Options
-	reply func(context.Context, inbox.Message[semel.Raw], handlerFunc) ([]producedMessage, inbox.Result)
+	reply replyFunc
 }
+
+// replyFunc handles a message once in its inbox.
+type replyFunc func(ctx context.Context, m inbox.Message[semel.Raw], fn handlerFunc) ([]producedMessage, inbox.Result)
 
 type handlerFunc func(ctx context.Context) ([]producedMessage, error)
 

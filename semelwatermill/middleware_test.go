@@ -290,7 +290,7 @@ func TestInvalidOptions(t *testing.T) {
 		"Poison":      {Name: name, PoisonTopic: "dead"},
 		"MaxWait":     {Name: name, MaxWait: -1},
 	} {
-		_, err := semelwatermill.Middleware(newInbox(t, inbox.Options[semel.Raw]{}), newRig(t).Engine, o)
+		_, err := semelwatermill.MiddlewareTx(newInbox(t, inbox.Options[semel.Raw]{}), newRig(t).Engine, o)
 		if f, ok := errors.AsType[*semel.FieldError](err); !ok || f.Field != field {
 			t.Errorf("got %v, want an error about %s", err, field)
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 )
 
-// Options configure a [Middleware]. Name is required; the zero value of the
+// Options configure [Middleware] and [MiddlewareTx]. Name is required; the zero value of the
 // other fields is valid.
 type Options struct {
 	// Name returns the identity of a message. Required: there is no safe

@@ -85,7 +85,13 @@ func (r *rig) wrap(t *testing.T, in *inbox.Inbox[semel.Raw], o semelwatermill.Op
 	if o.MaxWait == 0 {
 		o.MaxWait = time.Millisecond
 	}
-	once, err := semelwatermill.Middleware(in, r.Engine, o)
+	var once message.HandlerMiddleware
+	var err error
+	if in.Transactional() {
+		once, err = semelwatermill.MiddlewareTx(in, r.Engine, o)
+	} else {
+		once, err = semelwatermill.Middleware(in, r.Engine, o)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

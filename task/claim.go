@@ -17,25 +17,25 @@ const fullBatch = 100
 
 // claimLoop claims tasks while slots are free. It returns when ctx ends or the
 // engine is closed.
-func (p *untypedWorker) claimLoop(ctx, runCtx context.Context) error {
-	p.expectMore()
-	poll := time.NewTimer(p.pollDelay())
+func (w *Worker) claimLoop(ctx, runCtx context.Context) error {
+	w.expectMore()
+	poll := time.NewTimer(w.pollDelay())
 	defer poll.Stop()
 	for ctx.Err() == nil {
-		if k, n := p.nextClaim(); n > 0 {
-			if err := p.claim(ctx, runCtx, k, n); errors.Is(err, semel.ErrClosed) {
+		if k, n := w.nextClaim(); n > 0 {
+			if err := w.claim(ctx, runCtx, k, n); errors.Is(err, semel.ErrClosed) {
 				return err
 			}
 			continue
 		}
 		select {
 		case <-ctx.Done():
-		case <-p.freed:
-		case <-p.wakeups:
-			p.expectMore()
+		case <-w.freed:
+		case <-w.wakeups:
+			w.expectMore()
 		case <-poll.C:
-			p.expectMore()
-			poll.Reset(p.pollDelay())
+			w.expectMore()
+			poll.Reset(w.pollDelay())
 		}
 	}
 	return nil
@@ -43,15 +43,15 @@ func (p *untypedWorker) claimLoop(ctx, runCtx context.Context) error {
 
 // pollDelay returns the jittered delay before the next poll: between half and
 // one and a half of the poll interval.
-func (p *untypedWorker) pollDelay() time.Duration {
-	return p.options.Poll/2 + rand.N(p.options.Poll+1)
+func (w *Worker) pollDelay() time.Duration {
+	return w.options.Poll/2 + rand.N(w.options.Poll+1)
 }
 
 // expectMore marks every kind as possibly having due tasks.
-func (p *untypedWorker) expectMore() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, k := range p.kinds {
+func (w *Worker) expectMore() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, k := range w.kinds {
 		k.mayHaveMore = true
 	}
 }
@@ -61,22 +61,22 @@ func (p *untypedWorker) expectMore() {
 // each kind runs about as many as the others. Kinds that compete for the last
 // slot take turns. The result is (nil, 0) if no slot is free or no kind may
 // have more.
-func (p *untypedWorker) nextClaim() (*kind, int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	shares := make([]int, len(p.kinds))
-	for range p.options.Slots - len(p.attempts) {
-		i, ok := p.leastBusy(shares)
+func (w *Worker) nextClaim() (*kind, int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	shares := make([]int, len(w.kinds))
+	for range w.options.Slots - len(w.attempts) {
+		i, ok := w.leastBusy(shares)
 		if !ok {
 			break
 		}
 		shares[i]++
 	}
-	for i := range p.kinds {
-		at := (p.nextKind + i) % len(p.kinds)
+	for i := range w.kinds {
+		at := (w.nextKind + i) % len(w.kinds)
 		if shares[at] > 0 {
-			p.nextKind = at + 1
-			return p.kinds[at], shares[at]
+			w.nextKind = at + 1
+			return w.kinds[at], shares[at]
 		}
 	}
 	return nil, 0
@@ -85,15 +85,15 @@ func (p *untypedWorker) nextClaim() (*kind, int) {
 // leastBusy returns the kind with the fewest running and planned tasks, among
 // the kinds below their limit that may have more. It starts the search at
 // nextKind, so that equal kinds take turns.
-func (p *untypedWorker) leastBusy(shares []int) (least int, found bool) {
-	for i := range p.kinds {
-		at := (p.nextKind + i) % len(p.kinds)
-		k := p.kinds[at]
+func (w *Worker) leastBusy(shares []int) (least int, found bool) {
+	for i := range w.kinds {
+		at := (w.nextKind + i) % len(w.kinds)
+		k := w.kinds[at]
 		has := k.busy + shares[at]
 		if !k.mayHaveMore || has >= k.limit {
 			continue
 		}
-		if !found || has < p.kinds[least].busy+shares[least] {
+		if !found || has < w.kinds[least].busy+shares[least] {
 			least, found = at, true
 		}
 	}
@@ -102,38 +102,38 @@ func (p *untypedWorker) leastBusy(shares []int) (least int, found bool) {
 
 // claim claims up to n tasks of k and starts them. If ctx has ended by then,
 // the tasks are released without a run.
-func (p *untypedWorker) claim(ctx, runCtx context.Context, k *kind, n int) error {
+func (w *Worker) claim(ctx, runCtx context.Context, k *kind, n int) error {
 	attemptsCtx, cancel := context.WithCancelCause(runCtx)
-	attempts, err := adapter.Dequeue(attemptsCtx, p.core, k.op, n)
+	attempts, err := adapter.Dequeue(attemptsCtx, w.engine, k.op, n)
 	stopped := ctx.Err() != nil
 	if stopped || len(attempts) == 0 {
 		cancel(ErrStopped)
 	}
 	b := &batch{cancel: cancel}
 	b.left.Store(int64(len(attempts)))
-	p.mu.Lock()
+	w.mu.Lock()
 	k.mayHaveMore = err == nil && len(attempts) >= min(n, fullBatch)
 	k.busy += len(attempts)
 	for _, a := range attempts {
-		p.attempts[a] = struct{}{}
+		w.attempts[a] = struct{}{}
 	}
-	p.mu.Unlock()
-	p.inflight.Add(len(attempts))
+	w.mu.Unlock()
+	w.inflight.Add(len(attempts))
 	for _, a := range attempts {
 		r := &run{kind: k, batch: b, attempt: a} // a separate allocation, so that r is freed when its function has ended
 		if stopped {
-			p.goroutines.submit(func() { p.release(r) })
+			w.goroutines.submit(func() { w.release(r) })
 			continue
 		}
-		p.goroutines.submit(func() { p.runTask(r) }) //nolint:contextcheck // an attempt has its own context
+		w.goroutines.submit(func() { w.runTask(r) }) //nolint:contextcheck // an attempt has its own context
 	}
 	return err
 }
 
 // release ends an attempt whose function did not run because the worker is
 // stopping. It counts neither as an error nor as a crash.
-func (p *untypedWorker) release(r *run) {
-	defer p.freeSlots(r)
+func (w *Worker) release(r *run) {
+	defer w.freeSlots(r)
 	_, _ = r.attempt.End(nil, semel.NotCommitted(ErrStopped)) // the engine reports the result to the Observer
 }
 
@@ -144,18 +144,18 @@ type batch struct {
 }
 
 // freeSlots frees the slots of attempts that have ended.
-func (p *untypedWorker) freeSlots(ended ...*run) {
-	p.mu.Lock()
+func (w *Worker) freeSlots(ended ...*run) {
+	w.mu.Lock()
 	for _, r := range ended {
-		delete(p.attempts, r.attempt)
+		delete(w.attempts, r.attempt)
 		r.kind.busy--
 	}
-	p.mu.Unlock()
-	signal(p.freed)
+	w.mu.Unlock()
+	signal(w.freed)
 	for _, r := range ended {
 		if r.batch.left.Add(-1) == 0 {
 			r.batch.cancel(nil)
 		}
 	}
-	p.inflight.Add(-len(ended))
+	w.inflight.Add(-len(ended))
 }

@@ -14,7 +14,7 @@ import (
 // attempt never waits for others to join its batch, and no goroutine waits for
 // the Swap's answer.
 type completer struct {
-	core       semel.Runner
+	engine     semel.Runner
 	ctx        context.Context //nolint:containedctx // the worker's context: a batch belongs to no single attempt
 	goroutines *goroutinePool
 	freeSlots  func(ended ...*run)
@@ -52,7 +52,7 @@ func (c *completer) flush() {
 		_ = recover()
 		c.settle(runs, remaining)
 	}()
-	remaining = adapter.CompleteMany(c.ctx, c.core, ends)
+	remaining = adapter.CompleteMany(c.ctx, c.engine, ends)
 }
 
 // settle frees the slots of the completed attempts, completes the remaining

@@ -82,7 +82,7 @@ func newSQLite(t *testing.T) *sql.DB {
 type realProcess[Tx any] struct {
 	*semel.Engine[Tx]
 
-	worker *task.Worker[Tx]
+	worker *task.Worker
 	seen   *eventLog
 }
 

@@ -90,7 +90,7 @@ func ExampleHandleTx() {
 		fmt.Println(err)
 		return
 	}
-	err = task.HandleTx(worker, welcome, func(ctx context.Context, tx *memory.Tx, g greeting) (string, error) {
+	err = task.HandleTx(worker, engine, welcome, func(ctx context.Context, tx *memory.Tx, g greeting) (string, error) {
 		attempt, _ := semel.AttemptOf(ctx)
 		text := fmt.Sprintf("welcome, %s, says attempt %d", g.Member, attempt.Number())
 		if err := tx.Put("posts/1", []byte(text)); err != nil {

@@ -50,13 +50,13 @@ func (o *HandlerOptions) valid() error {
 //
 // op must have Retry and must be one of the engine's Operations. Otherwise, or
 // if w already has a function for op, the error is a *semel.FieldError.
-func Handle[In, T, Tx any](w *Worker[Tx], op *semel.Operation[In],
+func Handle[In, T any](w *Worker, op *semel.Operation[In],
 	fn func(ctx context.Context, in In) (T, error), o HandlerOptions,
 ) error {
 	if fn == nil {
 		return invalid("fn", "is nil")
 	}
-	return w.untyped.addHandler(op, op.Name(), o, false, func(ctx context.Context, a *semel.Attempt) (any, error) {
+	return w.addHandler(op, op.Name(), o, false, func(ctx context.Context, a *semel.Attempt) (any, error) {
 		in, err := op.Input(a)
 		if err != nil {
 			return nil, semel.NotCommitted(err)
@@ -73,19 +73,22 @@ func Handle[In, T, Tx any](w *Worker[Tx], op *semel.Operation[In],
 // the transaction that also commits the outcome. The transaction is rolled back
 // after an error or a panic, and if another process has taken over the task in
 // the meantime. The rules of [semel.InTx] apply. The policy of op must be
-// Atomic.
-func HandleTx[In, T, Tx any](w *Worker[Tx], op *semel.Operation[In],
+// Atomic. e must be the engine of w.
+func HandleTx[In, T, Tx any](w *Worker, e *semel.Engine[Tx], op *semel.Operation[In],
 	fn func(ctx context.Context, tx Tx, in In) (T, error), o HandlerOptions,
 ) error {
 	if fn == nil {
 		return invalid("fn", "is nil")
 	}
-	return w.untyped.addHandler(op, op.Name(), o, true, func(ctx context.Context, a *semel.Attempt) (any, error) {
+	if e == nil || semel.Runner(e) != w.engine {
+		return invalid("engine", "is not the engine of the worker")
+	}
+	return w.addHandler(op, op.Name(), o, true, func(ctx context.Context, a *semel.Attempt) (any, error) {
 		in, err := op.Input(a)
 		if err != nil {
 			return nil, semel.NotCommitted(err)
 		}
-		_, err = semel.InTx(ctx, w.engine, func(ctx context.Context, tx Tx) (T, error) { return fn(ctx, tx, in) })
+		_, err = semel.InTx(ctx, e, func(ctx context.Context, tx Tx) (T, error) { return fn(ctx, tx, in) })
 		return nil, err
 	})
 }

@@ -24,40 +24,40 @@ type kind struct {
 	mayHaveMore bool // more tasks may be due
 }
 
-func (p *untypedWorker) addHandler(op semel.Declared, name string, o HandlerOptions, inTx bool,
+func (w *Worker) addHandler(op semel.Declared, name string, o HandlerOptions, inTx bool,
 	run func(ctx context.Context, a *semel.Attempt) (any, error),
 ) error {
 	if err := o.valid(); err != nil {
 		return err
 	}
-	if err := adapter.CheckWorker(p.core, op, inTx); err != nil {
+	if err := adapter.CheckWorker(w.engine, op, inTx); err != nil {
 		return fmt.Errorf("handle %s: %w", name, err)
 	}
-	limit := p.options.Slots
+	limit := w.options.Slots
 	if o.Concurrency > 0 {
 		limit = o.Concurrency
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.running {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.running {
 		return ErrRunning
 	}
-	for _, k := range p.kinds {
+	for _, k := range w.kinds {
 		if k.name == name {
 			return invalid("Operation", "has a function already: "+name)
 		}
 	}
-	p.kinds = append(p.kinds, &kind{
-		op: op, name: name, times: adapter.TimesOf(p.core, op), limit: limit, timeout: o.Timeout, inTx: inTx, run: run,
+	w.kinds = append(w.kinds, &kind{
+		op: op, name: name, times: adapter.TimesOf(w.engine, op), limit: limit, timeout: o.Timeout, inTx: inTx, run: run,
 	})
 	return nil
 }
 
 // shortest returns the smallest of the durations that get selects from the
 // kinds.
-func (p *untypedWorker) shortest(get func(adapter.Times) time.Duration) time.Duration {
-	least := get(p.kinds[0].times)
-	for _, k := range p.kinds[1:] {
+func (w *Worker) shortest(get func(adapter.Times) time.Duration) time.Duration {
+	least := get(w.kinds[0].times)
+	for _, k := range w.kinds[1:] {
 		least = min(least, get(k.times))
 	}
 	return least

@@ -46,7 +46,7 @@ func TestWorkersShareTheQueueOnPostgres(t *testing.T) {
 	var processes []*realProcess[pgx.Tx]
 	for range 3 {
 		p := newProcess(t, newPostgresStore(t, ledger.Pool(t, url)), task.Options{Slots: 8, Poll: 20 * time.Millisecond}, op)
-		err := task.HandleTx(p.worker, op, func(ctx context.Context, tx pgx.Tx, in input) (int, error) {
+		err := task.HandleTx(p.worker, p.Engine, op, func(ctx context.Context, tx pgx.Tx, in input) (int, error) {
 			a, _ := semel.AttemptOf(ctx)
 			if err := insertEffect(ctx, tx, fmt.Sprint(in.N), a.Number()); err != nil {
 				return 0, err
@@ -92,7 +92,7 @@ func TestWorkersShareTheQueueOnSQLite(t *testing.T) {
 	var process *realProcess[*sql.Tx]
 	for range 2 {
 		p := newProcess(t, s, task.Options{Slots: 4, Poll: 20 * time.Millisecond}, op)
-		err := task.HandleTx(p.worker, op, func(ctx context.Context, tx *sql.Tx, in input) (int, error) {
+		err := task.HandleTx(p.worker, p.Engine, op, func(ctx context.Context, tx *sql.Tx, in input) (int, error) {
 			a, _ := semel.AttemptOf(ctx)
 			_, err := tx.ExecContext(ctx, `INSERT INTO effects VALUES (?, ?)`, fmt.Sprint(in.N), a.Number())
 			if err != nil {

@@ -94,7 +94,7 @@ type Periodic[In any] struct {
 // NewPeriodic returns a Periodic that enqueues tasks through e. The error is a
 // *semel.FieldError if an option is invalid or if no worker could run the
 // operation: it must have Retry and be one of the engine's Operations.
-func NewPeriodic[In, Tx any](e *semel.Engine[Tx], o PeriodicOptions[In]) (*Periodic[In], error) {
+func NewPeriodic[In any](e semel.Runner, o PeriodicOptions[In]) (*Periodic[In], error) {
 	if e == nil {
 		return nil, invalid("engine", "is nil")
 	}

@@ -47,8 +47,8 @@ type rig struct {
 
 	t      *testing.T
 	mem    *memory.Store
-	faults *storetest.Faulty[*memory.Tx] // the engine's connection to mem
-	worker *task.Worker[*memory.Tx]
+	faults *storetest.FaultyTx[*memory.Tx] // the engine's connection to mem
+	worker *task.Worker
 	seen   *eventLog
 }
 
@@ -56,7 +56,7 @@ type rig struct {
 // its engine.
 func newRig(t *testing.T, mem *memory.Store, o task.Options, ops ...semel.Declared) *rig {
 	t.Helper()
-	r := &rig{t: t, mem: mem, faults: storetest.NewFaulty(mem, nil), seen: new(eventLog)}
+	r := &rig{t: t, mem: mem, faults: storetest.NewFaultyTx(mem, nil), seen: new(eventLog)}
 	r.Engine = newEngine(t, r.faults, r.seen, ops...)
 	worker, err := task.New(r.Engine, o)
 	if err != nil {
@@ -119,7 +119,7 @@ func handle[T any](r *rig, op *semel.Operation[input], fn func(ctx context.Conte
 
 func handleTx[T any](r *rig, op *semel.Operation[input], fn func(ctx context.Context, tx *memory.Tx, in input) (T, error), o ...task.HandlerOptions) {
 	r.t.Helper()
-	if err := task.HandleTx(r.worker, op, fn, append(o, task.HandlerOptions{})[0]); err != nil {
+	if err := task.HandleTx(r.worker, r.Engine, op, fn, append(o, task.HandlerOptions{})[0]); err != nil {
 		r.t.Fatalf("HandleTx: %v", err)
 	}
 }

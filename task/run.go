@@ -30,16 +30,16 @@ type run struct {
 
 // runTask runs the function of an attempt and ends the attempt. The engine
 // reports the result to its Observer; no other code waits for it.
-func (p *untypedWorker) runTask(r *run) {
+func (w *Worker) runTask(r *run) {
 	succeeded := false
 	defer func() {
 		if !succeeded {
-			p.freeSlots(r)
+			w.freeSlots(r)
 		}
 	}()
 	var v any
 	if v, succeeded = r.execute(); succeeded {
-		p.completer.add(r, v)
+		w.completer.add(r, v)
 	}
 }
 

@@ -40,7 +40,7 @@ func TestEachStoreCallFailsOnce(t *testing.T) {
 func runWithFailure(t *testing.T, fault storetest.Fault, dequeuer bool, k int) int {
 	t.Helper()
 	r := &rig{t: t, mem: memory.New(memory.Options{}), seen: new(eventLog)}
-	r.faults = storetest.NewFaulty(r.mem, func(c storetest.Call) storetest.Fault {
+	r.faults = storetest.NewFaultyTx(r.mem, func(c storetest.Call) storetest.Fault {
 		if c.N == k {
 			return fault
 		}

@@ -33,7 +33,7 @@ func TestBrokenTransactionsAreRetriedWithALimit(t *testing.T) {
 			o.Retry.MaxErrors, o.Retry.Delay = 2, after(time.Millisecond)
 			op := semel.Define("op", o)
 			p := newProcess(t, newPostgresStore(t, ledger.Pool(t, newPostgres(t))), task.Options{Poll: 10 * time.Millisecond}, op)
-			if err := task.HandleTx(p.worker, op, func(ctx context.Context, tx pgx.Tx, _ input) (string, error) {
+			if err := task.HandleTx(p.worker, p.Engine, op, func(ctx context.Context, tx pgx.Tx, _ input) (string, error) {
 				_, err := tx.Exec(ctx, run.sql, pgx.QueryExecModeSimpleProtocol)
 				return "", err
 			}, task.HandlerOptions{Timeout: run.timeout}); err != nil {

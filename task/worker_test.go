@@ -98,7 +98,7 @@ func TestInvalidHandlersAreRefused(t *testing.T) {
 			return task.Handle(r.worker, unretried, fn, task.HandlerOptions{})
 		}},
 		"an effect outside, in a transaction": {"Policy", func(r *rig) error {
-			return task.HandleTx(r.worker, op, fnTx, task.HandlerOptions{})
+			return task.HandleTx(r.worker, r.Engine, op, fnTx, task.HandlerOptions{})
 		}},
 		"a second function": {"Operation", func(r *rig) error {
 			return errors.Join(
@@ -109,7 +109,7 @@ func TestInvalidHandlersAreRefused(t *testing.T) {
 			return task.Handle[input, int](r.worker, op, nil, task.HandlerOptions{})
 		}},
 		"no function in a transaction": {"fn", func(r *rig) error {
-			return task.HandleTx[input, int](r.worker, op, nil, task.HandlerOptions{})
+			return task.HandleTx[input, int](r.worker, r.Engine, op, nil, task.HandlerOptions{})
 		}},
 		"Concurrency": {"Concurrency", func(r *rig) error {
 			return task.Handle(r.worker, op, fn, task.HandlerOptions{Concurrency: -1})
@@ -122,7 +122,7 @@ func TestInvalidHandlersAreRefused(t *testing.T) {
 			_, err := task.New(r.Engine, task.Options{Sweeper: admin.SweeperOptions{Every: -1}})
 			return err
 		}},
-		"engine": {"engine", func(*rig) error { _, err := task.New[*memory.Tx](nil, task.Options{}); return err }},
+		"engine": {"engine", func(*rig) error { _, err := task.New(nil, task.Options{}); return err }},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

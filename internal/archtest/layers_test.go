@@ -85,11 +85,12 @@ func layers() map[string]layer {
 		"gateway":      surfaces,
 		"internal/sim": surfaces,
 
-		"cmd/":            programs,
-		"examples/":       programs,
-		"internal/ledger": programs,
-		"bench":           programs,
-		"test":            programs,
+		"cmd/":                programs,
+		"examples/":           programs,
+		"internal/ledger":     programs,
+		"internal/plainstore": programs,
+		"bench":               programs,
+		"test":                programs,
 
 		"internal/archtest": repositoryTests,
 		"internal/doctest":  repositoryTests,

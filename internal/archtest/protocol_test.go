@@ -50,7 +50,7 @@ func comparisons() map[string]string {
 		"internal/engine.operation.proof":     "reads the verdict of the user's Classify",
 		"internal/callerr.AttemptError.Is":    "reports the error's own verdict",
 		"internal/callerr.AttemptError.led":   shows,
-		"internal/engine.New":                 "counts writes, for the read hint",
+		"internal/engine.useTransactions":     "counts writes, for the read hint",
 		"internal/engine.inline.send":         "the store's answer without an error",
 		"internal/engine.inflightCalls.wait":  "a record shows that an attempt is running elsewhere",
 		"task.Count.add":                      shows,

@@ -30,7 +30,7 @@ func openShop(t *testing.T) *shop {
 	s := &shop{t: t}
 	mem := memory.New(memory.Options{})
 	s.open = func() { s.engine = must(semel.New(mem, semel.Options{Survive: store.NoFailure})) }
-	faulty := storetest.NewFaulty(mem, func(storetest.Call) storetest.Fault {
+	faulty := storetest.NewFaultyTx(mem, func(storetest.Call) storetest.Fault {
 		if s.down.Load() {
 			return storetest.Refuse()
 		}

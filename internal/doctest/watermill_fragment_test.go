@@ -18,7 +18,7 @@ import (
 func routing(router *message.Router, shipping *inbox.Inbox[semel.Raw], engine *semel.Engine[*sql.Tx], publisher message.Publisher,
 	subscriber message.Subscriber, ship func(context.Context, *sql.Tx, []byte) error,
 ) {
-	once := must(semelwatermill.Middleware(shipping, engine, semelwatermill.Options{
+	once := must(semelwatermill.MiddlewareTx(shipping, engine, semelwatermill.Options{
 		Name:        semelwatermill.FromMetadata("producer", "order"),
 		Poison:      publisher,
 		PoisonTopic: "orders.dead",

@@ -45,6 +45,9 @@ func (c *Core) admit(ctx context.Context, call *Call, policy protocol.Policy) er
 	if err := call.valid(); err != nil {
 		return err
 	}
+	if err := c.checkTransactional(policy); err != nil {
+		return err
+	}
 	if err := c.notWithinTx(ctx, policy.Transactional()); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/lazyctx"
+	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/internal/timers"
 	"github.com/semelgo/semel/store"
 )
@@ -26,9 +27,11 @@ type Core struct {
 
 	store     store.Store
 	inProcess store.InProcess // the store, if it implements InProcess
-	atomic    atomicFunc
-	swapTx    swapTxFunc
-	options   Options
+	// atomic and swapTx use the store's transactions. They are nil in an engine of
+	// NewRunner.
+	atomic  atomicFunc
+	swapTx  swapTxFunc
+	options Options
 	// operations has the operations of the options, by name.
 	operations map[string]*operation
 	caps       store.Capabilities
@@ -51,7 +54,7 @@ type Core struct {
 	survives atomic.Uint32 // the last store.Failure that the store reported
 }
 
-// Runner is any engine.
+// Runner is any engine, with or without transactions.
 type Runner interface {
 	// Close refuses new calls and waits for running ones: see the method of Engine.
 	Close(ctx context.Context) error
@@ -120,6 +123,14 @@ func (c *Core) ownsKey(r store.Record) bool {
 func (c *Core) checkDefinition(op *operation) error {
 	if given := c.operations[op.name]; given != nil && given != op {
 		return callerr.Invalid("Operations", "of the engine have another definition of "+op.name+": define an operation once and use that definition")
+	}
+	return nil
+}
+
+// checkTransactional rejects the policy Atomic for an engine without transactions.
+func (c *Core) checkTransactional(policy protocol.Policy) error {
+	if policy.Transactional() && c.atomic == nil {
+		return callerr.Invalid("Policy", "is Atomic, which needs a store with transactions and an engine of New")
 	}
 	return nil
 }

@@ -13,6 +13,21 @@ import (
 
 // New returns an engine over s.
 func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
+	c, err := newCore(s, o, func(c *Core) { useTransactions(c, s) })
+	if err != nil {
+		return nil, err
+	}
+	return &Engine[Tx]{Core: c}, nil
+}
+
+// NewRunner returns an engine over s that uses no transactions.
+func NewRunner(s store.Store, o Options) (*Core, error) {
+	return newCore(s, o, func(*Core) {})
+}
+
+// newCore makes an engine over s. It calls setTx to set the functions that use
+// transactions.
+func newCore(s store.Store, o Options, setTx func(c *Core)) (*Core, error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, err
 	}
@@ -39,7 +54,7 @@ func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 	c.timers.Init(&c.clock)
 	c.empty = make(chan struct{})
 	groupcommit.RegisterAdvance(s, c.cache.Advance)
-	if near, ok := any(s).(store.InProcess); ok && near.Self() == store.Store(s) {
+	if near, ok := s.(store.InProcess); ok && near.Self() == s {
 		c.inProcess = near
 	}
 	c.batching.open(s, caps, &o)
@@ -49,6 +64,24 @@ func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 		oneWriter: caps.Exclusion == store.ExcludesAll, hint: &c.readHint, crashed: c.crashed,
 	}
 	c.unrecorded.open(c)
+	setTx(c)
+	for _, declared := range o.Operations {
+		if err := c.checkTransactional(declared.declared().policy.kind); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.unrecorded.restore(ctx); err != nil {
+		return nil, fmt.Errorf("read the journal: %w", err)
+	}
+	c.survives.Store(uint32(caps.Survives))
+	if caps.Survives < store.PowerLoss {
+		c.reportLoss(ctx, &caps)
+	}
+	return c, nil
+}
+
+// useTransactions sets the functions of c that use the transactions of s.
+func useTransactions[Tx any](c *Core, s store.TxStore[Tx]) {
 	c.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
 		c.readHint.transactions.Add(1)
 		defer c.readHint.transactions.Add(-1)
@@ -69,14 +102,6 @@ func New[Tx any](s store.TxStore[Tx], o Options) (*Engine[Tx], error) {
 	c.swapTx = func(ctx context.Context, tx any, changes []store.Change) ([]store.SwapResult, error) {
 		return s.SwapTx(ctx, tx.(Tx), changes)
 	}
-	if err := c.unrecorded.restore(ctx); err != nil {
-		return nil, fmt.Errorf("read the journal: %w", err)
-	}
-	c.survives.Store(uint32(caps.Survives))
-	if caps.Survives < store.PowerLoss {
-		c.reportLoss(ctx, &caps)
-	}
-	return &Engine[Tx]{Core: c}, nil
 }
 
 // Close refuses new calls with [ErrClosed], and waits for running attempts and for

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	_ "github.com/jackc/pgx/v5/stdlib"
 
 	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
@@ -78,13 +79,7 @@ func SQLite(tb testing.TB) storetest.Subject[*sql.Tx] {
 // address by; the effects are counted at url.
 func Postgres(tb testing.TB, url, by string, o postgres.Options) storetest.Subject[pgx.Tx] {
 	tb.Helper()
-	direct := Pool(tb, url)
-	if err := pgmigrate.Up(tb.Context(), direct, pgmigrate.Options{}); err != nil {
-		tb.Fatal(err)
-	}
-	if _, err := direct.Exec(tb.Context(), createTable); err != nil {
-		tb.Fatal(err)
-	}
+	direct := migrated(tb, url)
 	s, err := postgres.New(Pool(tb, by), o)
 	if err != nil {
 		tb.Fatal(err)
@@ -92,18 +87,65 @@ func Postgres(tb testing.TB, url, by string, o postgres.Options) storetest.Subje
 	return storetest.Subject[pgx.Tx]{
 		Store: s,
 		Effect: func(ctx context.Context, tx pgx.Tx, key string) error {
-			_, err := tx.Exec(ctx, `INSERT INTO effects (key) VALUES ($1)`, key)
+			_, err := tx.Exec(ctx, insertEffect, key)
 			return err
 		},
-		Effects: func(key string) (n int) {
-			row := direct.QueryRow(context.Background(), `SELECT count(*) FROM effects WHERE key = $1`, key)
-			if err := row.Scan(&n); err != nil {
-				tb.Errorf("count effects: %v", err)
-			}
-			return n
-		},
+		Effects: countEffects(tb, direct),
 	}
 }
+
+const insertEffect = `INSERT INTO effects (key) VALUES ($1)`
+
+func countEffects(tb testing.TB, direct *pgxpool.Pool) func(key string) int {
+	return func(key string) (n int) {
+		row := direct.QueryRow(context.Background(), `SELECT count(*) FROM effects WHERE key = $1`, key)
+		if err := row.Scan(&n); err != nil {
+			tb.Errorf("count effects: %v", err)
+		}
+		return n
+	}
+}
+
+// PostgresSQL is Postgres with a store over package database/sql.
+func PostgresSQL(tb testing.TB, url, by string, o postgres.Options) storetest.Subject[*sql.Tx] {
+	tb.Helper()
+	direct := migrated(tb, url)
+	db, err := sql.Open("pgx", by)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	db.SetMaxOpenConns(maxConns)
+	db.SetMaxIdleConns(maxConns)
+	tb.Cleanup(func() { _ = db.Close() })
+	s, err := postgres.NewSQL(db, o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return storetest.Subject[*sql.Tx]{
+		Store: s,
+		Effect: func(ctx context.Context, tx *sql.Tx, key string) error {
+			_, err := tx.ExecContext(ctx, insertEffect, key)
+			return err
+		},
+		Effects: countEffects(tb, direct),
+	}
+}
+
+// migrated returns a pool of the database at url, which has all tables then.
+func migrated(tb testing.TB, url string) *pgxpool.Pool {
+	tb.Helper()
+	pool := Pool(tb, url)
+	if err := pgmigrate.Up(tb.Context(), pool, pgmigrate.Options{}); err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := pool.Exec(tb.Context(), createTable); err != nil {
+		tb.Fatal(err)
+	}
+	return pool
+}
+
+// maxConns is the same on machines with any number of processors.
+const maxConns = 12
 
 // Pool connects to url. The pool is closed when the test ends.
 func Pool(tb testing.TB, url string) *pgxpool.Pool {
@@ -112,7 +154,7 @@ func Pool(tb testing.TB, url string) *pgxpool.Pool {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	config.MaxConns = 12 // the same on machines with any number of processors
+	config.MaxConns = maxConns
 	pool, err := pgxpool.NewWithConfig(tb.Context(), config)
 	if err != nil {
 		tb.Fatal(err)

@@ -6,8 +6,6 @@ import (
 	"runtime"
 	"sync"
 	"weak"
-
-	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // admission limits the concurrent transactions on a pool, in the order of their
@@ -19,12 +17,12 @@ type admission struct{ slots chan struct{} }
 // admissions has the admissions of the pools in use.
 var admissions struct { //nolint:gochecknoglobals // a pool belongs to no store
 	mu sync.Mutex
-	of map[weak.Pointer[pgxpool.Pool]]*admission
+	of map[any]*admission // by a weak pointer to the pool
 }
 
 // admissionOf returns the admission of a pool, which admits one transaction fewer
 // than there are connections.
-func admissionOf(pool *pgxpool.Pool, conns int) *admission {
+func admissionOf[Pool any](pool *Pool, conns int) *admission {
 	admissions.mu.Lock()
 	defer admissions.mu.Unlock()
 	key := weak.Make(pool)
@@ -32,11 +30,11 @@ func admissionOf(pool *pgxpool.Pool, conns int) *admission {
 		return a
 	}
 	if admissions.of == nil {
-		admissions.of = make(map[weak.Pointer[pgxpool.Pool]]*admission)
+		admissions.of = make(map[any]*admission)
 	}
 	a := &admission{slots: make(chan struct{}, conns-1)}
 	admissions.of[key] = a
-	runtime.AddCleanup(pool, func(key weak.Pointer[pgxpool.Pool]) {
+	runtime.AddCleanup(pool, func(key weak.Pointer[Pool]) {
 		admissions.mu.Lock()
 		defer admissions.mu.Unlock()
 		delete(admissions.of, key)
@@ -50,7 +48,7 @@ func (a *admission) enter(ctx context.Context) error {
 	case a.slots <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("wait for one of the %d transactions that the pool's MaxConns allow at a time: %w", cap(a.slots), ctx.Err())
+		return fmt.Errorf("wait for one of the %d transactions that the pool's connections allow at a time: %w", cap(a.slots), ctx.Err())
 	}
 }
 

@@ -29,6 +29,13 @@ import (
 func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
 	run func(ctx context.Context, tx pgx.Tx, stands store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
+	return atomically(ctx, s, id, hold, func(t *transaction) (pgx.Tx, error) { return &handlerTx{guardedTx{t.tx, t}}, nil }, run)
+}
+
+// atomically is Atomic with the transaction that handle makes for run.
+func atomically[Tx any](ctx context.Context, s *Store, id store.ID, hold bool, handle func(t *transaction) (Tx, error),
+	run func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error),
+) (store.Verdict, error) {
 	if !hold && s.level != pgx.ReadCommitted {
 		return store.NotCommitted, fmt.Errorf("begin: %w", ErrIsolation)
 	}
@@ -49,14 +56,20 @@ func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
 		t.leave(ctx)
 		return tellBusy(ctx, run)
 	}
-	last, err := run(ctx, &handlerTx{guardedTx{t.tx, t}}, t.current)
+	tx, err := handle(t)
+	if err != nil {
+		t.leave(ctx)
+		return store.NotCommitted, s.fault("begin", err)
+	}
+	last, err := run(ctx, tx, t.current)
 	return t.end(ctx, last, err)
 }
 
-func tellBusy(ctx context.Context,
-	run func(ctx context.Context, tx pgx.Tx, stands store.SwapResult) (*store.Change, error),
+func tellBusy[Tx any](ctx context.Context,
+	run func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
-	last, err := run(ctx, nil, store.SwapResult{Busy: true})
+	var none Tx
+	last, err := run(ctx, none, store.SwapResult{Busy: true})
 	if err == nil || last != nil {
 		err = ErrBusy
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel/store"
 )
@@ -53,7 +52,7 @@ type batchTx struct {
 	plain bool // its round trip is a transaction without BEGIN and COMMIT
 	calls bool // some queries have callbacks, so COMMIT waits for them
 
-	conn *pgxpool.Conn
+	conn lease
 
 	right, ours bool // the right was taken; the change was made
 	hasRun      int  // number of executed queries
@@ -79,7 +78,7 @@ func (b *batchTx) take(ctx context.Context) (err error) {
 	if err := b.store.gate.enter(ctx); err != nil {
 		return err
 	}
-	if b.conn, err = b.store.pool.Acquire(ctx); err != nil {
+	if b.conn, err = b.store.source.acquire(ctx); err != nil {
 		b.release()
 		return fmt.Errorf("take a connection: %w", err)
 	}
@@ -88,7 +87,7 @@ func (b *batchTx) take(ctx context.Context) (err error) {
 
 // release releases the connection, which is closed if it is in a transaction.
 func (b *batchTx) release() {
-	if b.conn != nil {
+	if b.conn.Conn != nil {
 		b.conn.Release()
 	}
 	b.store.gate.leave()

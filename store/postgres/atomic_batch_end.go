@@ -14,7 +14,7 @@ import (
 
 // commit commits after the callbacks, unless one of them ignored an error.
 func (b *batchTx) commit(ctx context.Context) (store.SwapResult, store.Verdict, error) {
-	if b.conn.Conn().PgConn().TxStatus() != inside {
+	if b.conn.PgConn().TxStatus() != inside {
 		return b.rollBack(ctx, errors.New("semel/postgres: a callback of the batch passed over an error that aborted the transaction"))
 	}
 	tag, err := b.conn.Exec(ctx, `COMMIT`) // the reply counts even if the connection is lost afterwards
@@ -47,7 +47,7 @@ func (b *batchTx) failed(ctx context.Context, err error) (store.SwapResult, stor
 		return store.SwapResult{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotStarted, err)
 	case b.hasRun == len(b.queries) && b.ours && !b.calls:
 		return b.commitError(ctx, err, b.verdict(err))
-	case b.calls && !b.conn.Conn().IsClosed():
+	case b.calls && !b.conn.IsClosed():
 		return b.notApplied(ctx, err)
 	case b.calls:
 		return store.SwapResult{}, store.NotCommitted, fmt.Errorf("%w: %w: %w", store.ErrInterrupted, errConnLost, err)
@@ -65,7 +65,7 @@ func (b *batchTx) isNotSent(err error) bool {
 	if e, ok := errors.AsType[pgx.ErrPreprocessingBatch](err); ok && strings.Contains(e.Error(), "(build)") {
 		return true
 	}
-	c := b.conn.Conn()
+	c := b.conn.Conn
 	return !b.right && !c.IsClosed() && !c.PgConn().IsBusy() && c.PgConn().TxStatus() == outside
 }
 
@@ -119,7 +119,7 @@ func (b *batchTx) notApplied(ctx context.Context, err error) (store.SwapResult, 
 
 // rollBack rolls back a transaction with an explicit BEGIN.
 func (b *batchTx) rollBack(ctx context.Context, cause error) (store.SwapResult, store.Verdict, error) {
-	if c := b.conn.Conn(); !c.IsClosed() && c.PgConn().TxStatus() != outside {
+	if c := b.conn.Conn; !c.IsClosed() && c.PgConn().TxStatus() != outside {
 		_, _ = c.Exec(ctx, `ROLLBACK`) // if it fails, the connection is not used again
 	}
 	return store.SwapResult{}, store.NotCommitted, withMark(cause)

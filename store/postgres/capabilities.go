@@ -23,7 +23,7 @@ import (
 // ErrNoSchema when the tables are missing.
 func (s *Store) Capabilities(ctx context.Context) (store.Capabilities, error) {
 	const read = `SELECT NOT pg_is_in_recovery(), to_regclass($1) IS NOT NULL AND to_regclass($2) IS NOT NULL`
-	caps := store.Capabilities{Connections: s.pool, Exclusion: store.ExcludesRecord, Ordered: true, ConcurrentSwaps: flushers, MaxOutcome: maxOutcome, MaxBatch: maxBatch}
+	caps := store.Capabilities{Connections: s.source.pool(), Exclusion: store.ExcludesRecord, Ordered: true, ConcurrentSwaps: flushers, MaxOutcome: maxOutcome, MaxBatch: maxBatch}
 	t, err := s.tables(ctx)
 	if err != nil {
 		return store.Capabilities{}, s.fault("read capabilities", err)
@@ -41,7 +41,7 @@ func (s *Store) Capabilities(ctx context.Context) (store.Capabilities, error) {
 	if !exist {
 		return store.Capabilities{}, fmt.Errorf("read capabilities: %w", ErrNoSchema)
 	}
-	if caps.Survives, caps.SurvivesBecause, err = survives(ctx, conn.Conn(), records, notes); err != nil {
+	if caps.Survives, caps.SurvivesBecause, err = survives(ctx, conn.Conn, records, notes); err != nil {
 		return store.Capabilities{}, s.fault("read capabilities", err)
 	}
 	return caps, nil

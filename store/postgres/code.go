@@ -136,8 +136,8 @@ func (s *Store) fault(doing string, err error) error {
 	if codeOf(err) == codeNoTable {
 		return fmt.Errorf("%s: %w: %w", doing, ErrNoSchema, err)
 	}
-	if stat := s.pool.Stat(); stat.AcquiredConns() == stat.MaxConns() && ended(err) {
-		return fmt.Errorf("%s, with all %d connections of the pool in use: %w", doing, stat.MaxConns(), err)
+	if inUse, limit := s.source.usage(); inUse == limit && ended(err) {
+		return fmt.Errorf("%s, with all %d connections of the pool in use: %w", doing, limit, err)
 	}
 	return fmt.Errorf("%s: %w", doing, err)
 }

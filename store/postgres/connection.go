@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // connectionBound limits how long a call without a deadline, such as a list or a
@@ -16,26 +15,26 @@ import (
 const connectionBound = 5 * time.Second
 
 // acquire takes a connection of the pool.
-func (s *Store) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+func (s *Store) acquire(ctx context.Context) (lease, error) {
 	wait := ctx
 	if at, ok := ctx.Deadline(); !ok || time.Until(at) > connectionBound { //nolint:forbidigo // no instant of the protocol's
 		var cancel context.CancelFunc
 		wait, cancel = context.WithTimeout(ctx, connectionBound)
 		defer cancel()
 	}
-	conn, err := s.pool.Acquire(wait)
+	conn, err := s.source.acquire(wait)
 	if err != nil {
-		return nil, fmt.Errorf("take a connection: %w", err)
+		return lease{}, fmt.Errorf("take a connection: %w", err)
 	}
 	return conn, nil
 }
 
 // txSender sends statements in a transaction, or over a connection that a caller has
 // taken.
-type txSender struct {
-	by interface {
-		SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
-	}
+type txSender struct{ by batchSender }
+
+type batchSender interface {
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }
 
 func (o txSender) send(ctx context.Context, b *pgx.Batch) error {

@@ -40,7 +40,7 @@ func (s *Store) dequeue(ctx context.Context, t *tables, d store.Dequeue) (all []
 	if d.Reread {
 		return s.claimed(ctx, t, d)
 	}
-	if own := s.sessions.take(ctx); own != nil {
+	if own := s.sessions.take(ctx); own.Conn != nil {
 		defer own.Release()
 		return dequeueIn(ctx, txSender{own}, frame{}, t.dequeue, dequeueArgs(d)...)
 	}

@@ -76,7 +76,7 @@ func CodeOf(err error) string {
 }
 
 // Pool is the pool of s.
-func (s *Store) Pool() *pgxpool.Pool { return s.pool }
+func (s *Store) Pool() *pgxpool.Pool { return s.source.(pgxSource).Pool }
 
 // RollsBack is rollsBack.
 func RollsBack(err error) bool { return rollsBack(err) }

@@ -20,14 +20,20 @@ WHERE c.oid = to_regclass($1::text)`
 	if s.schema != "" {
 		records = pgx.Identifier{s.schema, records}.Sanitize()
 	}
+	conn, err := s.acquire(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("find the tables: %w", err)
+	}
+	defer conn.Release()
 	var schema string
-	switch err := s.queryRow(ctx, []any{&schema}, read, records); {
+	switch err := conn.QueryRow(ctx, read, records).Scan(&schema); {
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil, fmt.Errorf("find the tables: %w", ErrNoSchema)
 	case err != nil:
 		return nil, fmt.Errorf("find the tables: %w", err)
 	}
-	t := newTables(schema, s.prefix, s.asTexts)
+	mode := conn.Config().DefaultQueryExecMode
+	t := newTables(schema, s.prefix, mode == pgx.QueryExecModeExec || mode == pgx.QueryExecModeSimpleProtocol)
 	t.first, t.firstHeld = t.in(s.texts.first), t.in(s.texts.firstHeld)
 	s.found.Store(t)
 	return t, nil

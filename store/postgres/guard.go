@@ -13,9 +13,10 @@ import (
 // handler has left behind: after the end has begun, none of their calls reaches the
 // connection. It also records what the handler's calls have shown.
 type guard struct {
-	mu     sync.Mutex
-	over   bool // the handler's part has ended
-	within bool // a call is running; only it may use the connection and its results
+	mu       sync.Mutex
+	over     bool // the handler's part has ended
+	orphaned bool // a call was running then; its end releases the connection
+	within   bool // a call is running; only it may use the connection and its results
 
 	sent    sqlEffect // the possible effect of the handler's calls
 	exposed bool      // the handler has the connection itself
@@ -69,6 +70,17 @@ func (t *transaction) save(ctx context.Context) {
 	}
 }
 
+// call makes a call that leaves no result open.
+func (t *transaction) call(ctx context.Context, may sqlEffect, do func() error) error {
+	if err := t.enter(ctx, may); err != nil {
+		return err
+	}
+	var err error
+	defer func() { t.exit(err) }() // also when a source of rows panics
+	err = do()
+	return err
+}
+
 // resume is enter for an open result.
 func (t *transaction) resume() error {
 	t.mu.Lock()
@@ -96,8 +108,11 @@ func (t *transaction) exit(err error) {
 		t.off = err
 	}
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.within = false
-	t.mu.Unlock()
+	if t.orphaned {
+		t.conn.Release()
+	}
 }
 
 // seal refuses further calls of the handler, and reports whether none is running.
@@ -110,6 +125,7 @@ func (t *transaction) seal() bool {
 	if t.within && !t.left {
 		t.left = true
 		t.session.PgConn().Conn().Close() // the running call gets the error
+		t.orphaned = true
 		t.conn.Hijack()
 		t.store.gate.leave()
 	}

@@ -21,12 +21,12 @@ type savepoint struct{ guardedTx }
 
 // Commit keeps the changes since the savepoint.
 func (s *savepoint) Commit(ctx context.Context) error {
-	return s.call(ctx, staysInside, func() error { return s.Tx.Commit(ctx) })
+	return s.t.call(ctx, staysInside, func() error { return s.Tx.Commit(ctx) })
 }
 
 // Rollback undoes the changes since the savepoint.
 func (s *savepoint) Rollback(ctx context.Context) error {
-	return s.call(ctx, staysInside, func() error { return s.Tx.Rollback(ctx) })
+	return s.t.call(ctx, staysInside, func() error { return s.Tx.Rollback(ctx) })
 }
 
 // guardedTx is a transaction, or a savepoint in it, that allows one call at a time
@@ -37,20 +37,9 @@ type guardedTx struct {
 	t *transaction
 }
 
-// call makes a call that leaves no result open.
-func (w guardedTx) call(ctx context.Context, may sqlEffect, do func() error) error {
-	if err := w.t.enter(ctx, may); err != nil {
-		return err
-	}
-	var err error
-	defer func() { w.t.exit(err) }() // also when a source of rows panics
-	err = do()
-	return err
-}
-
 // Begin makes a savepoint.
 func (w guardedTx) Begin(ctx context.Context) (inner pgx.Tx, err error) {
-	err = w.call(ctx, staysInside, func() error {
+	err = w.t.call(ctx, staysInside, func() error {
 		w.t.save(ctx) // before the inner savepoint, whose end would undo it
 		inner, err = w.Tx.Begin(ctx)
 		return err
@@ -63,7 +52,7 @@ func (w guardedTx) Begin(ctx context.Context) (inner pgx.Tx, err error) {
 
 // Exec runs a statement.
 func (w guardedTx) Exec(ctx context.Context, sql string, args ...any) (tag pgconn.CommandTag, err error) {
-	err = w.call(ctx, effectOf(sql, args), func() error {
+	err = w.t.call(ctx, effectOf(sql, args), func() error {
 		tag, err = w.Tx.Exec(ctx, sql, args...)
 		return err
 	})
@@ -105,7 +94,7 @@ func (w guardedTx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 
 // CopyFrom writes many rows.
 func (w guardedTx) CopyFrom(ctx context.Context, table pgx.Identifier, names []string, rows pgx.CopyFromSource) (n int64, err error) {
-	err = w.call(ctx, staysInside, func() error {
+	err = w.t.call(ctx, staysInside, func() error {
 		n, err = w.Tx.CopyFrom(ctx, table, names, rows)
 		return err
 	})
@@ -118,7 +107,7 @@ func (w guardedTx) Prepare(ctx context.Context, name, sql string) (description *
 	if may != staysInside {
 		may = mayEndAndWrite // its name may be any word
 	}
-	err = w.call(ctx, may, func() error {
+	err = w.t.call(ctx, may, func() error {
 		description, err = w.Tx.Prepare(ctx, name, sql)
 		return err
 	})

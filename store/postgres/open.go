@@ -15,7 +15,7 @@ import (
 // reads the current record. It assigns the transaction's number at once. The number
 // shows how the transaction ended if the handler ends it.
 func (t *transaction) open(ctx context.Context, hold bool) (err error) {
-	if t.conn, err = t.store.pool.Acquire(ctx); err != nil {
+	if t.conn, err = t.store.source.acquire(ctx); err != nil {
 		return fmt.Errorf("take a connection: %w", err)
 	}
 	b := &pgx.Batch{}
@@ -26,7 +26,7 @@ func (t *transaction) open(ctx context.Context, hold bool) (err error) {
 		b.Queue(t.store.texts.open).Query(t.readNumber)
 	}
 	b.Queue(t.tables.look, uuid(t.id)).Query(t.scanCurrent)
-	t.session = t.conn.Conn()
+	t.session = t.conn.Conn
 	results := t.session.SendBatch(ctx, b)
 	t.tx = results.Tx()
 	if err := results.Close(); err != nil {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // Defaults of PartitionOptions.
@@ -119,7 +118,7 @@ const oldestServer = 140000
 type partitionLock struct {
 	*Partitions
 
-	conn *pgxpool.Conn
+	conn lease
 	on   *tables
 	now  time.Time // of the server
 }
@@ -143,7 +142,7 @@ func (p *Partitions) withLock(ctx context.Context, lock int64, do func(ctx conte
 		free, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.store.commitBound)
 		defer cancel()
 		if _, err := conn.Exec(free, `SELECT pg_advisory_unlock($1::bigint)`, lock); err != nil {
-			_ = conn.Conn().Close(free) // this also releases the lock
+			_ = conn.Close(free) // this also releases the lock
 		}
 	}()
 	k := &partitionLock{Partitions: p, conn: conn, on: on}
@@ -162,7 +161,7 @@ func (p *Partitions) withLock(ctx context.Context, lock int64, do func(ctx conte
 // take polls the lock. A session that waits within a statement has a snapshot, and
 // finishing a DETACH waits for all snapshots: the two would block each other for
 // ever.
-func take(ctx context.Context, conn *pgxpool.Conn, lock int64) error {
+func take(ctx context.Context, conn lease, lock int64) error {
 	for {
 		var taken bool
 		err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1::bigint)`, lock).Scan(&taken)

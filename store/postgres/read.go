@@ -28,10 +28,10 @@ func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, er
 // get reads over a connection of the sessions if one is free, and over the pool if
 // that is lost.
 func (s *Store) get(ctx context.Context, t *tables, ids []store.ID) ([]store.SwapResult, error) {
-	if own := s.sessions.take(ctx); own != nil {
+	if own := s.sessions.take(ctx); own.Conn != nil {
 		defer own.Release()
 		answers, err := get(ctx, txSender{own}, t, frame{}, ids)
-		if err == nil || !own.Conn().IsClosed() || ctx.Err() != nil {
+		if err == nil || !own.IsClosed() || ctx.Err() != nil {
 			return answers, err
 		}
 	}

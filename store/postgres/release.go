@@ -25,7 +25,7 @@ func (t *transaction) leave(ctx context.Context) {
 // release releases the connection, which is closed if its state is unknown, and the
 // admission.
 func (t *transaction) release() {
-	if t.conn != nil {
+	if t.conn.Conn != nil {
 		t.conn.Release()
 	}
 	t.store.gate.leave()

@@ -110,19 +110,16 @@ func sessionSettings() []setting {
 		setting{"plan_cache_mode", "force_generic_plan"}, setting{"default_transaction_isolation", "read committed"})
 }
 
-// take returns a free connection, or nil.
-func (p *sessions) take(ctx context.Context) *pgxpool.Conn {
+// take returns a free connection, or none.
+func (p *sessions) take(ctx context.Context) lease {
 	pool := p.free(ctx)
 	if pool == nil {
-		return nil
+		return lease{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, busyAfter) // another call may have taken it
 	defer cancel()
-	conn, err := pool.Acquire(ctx)
-	if err != nil {
-		return nil
-	}
-	return conn
+	own, _ := leaseOf(pool.Acquire(ctx)) // without one, the caller uses the application's pool
+	return own
 }
 
 // free returns the second pool if it has a free connection. Otherwise it opens one in

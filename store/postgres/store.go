@@ -32,7 +32,7 @@ var (
 // Store keeps records in a PostgreSQL database. Its methods may be called
 // concurrently.
 type Store struct {
-	pool *pgxpool.Pool
+	source source
 	// sessions are the store's own connections, for statements outside of handlers'
 	// transactions.
 	sessions *sessions
@@ -45,8 +45,6 @@ type Store struct {
 	gate   *admission
 	schema string // empty: found by the search_path
 	prefix string
-	// asTexts means that all values are sent as texts.
-	asTexts bool
 
 	commitBound    time.Duration
 	statementBound time.Duration // zero: the server's own
@@ -71,13 +69,17 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	config := pool.Config()
 	conns := int(config.MaxConns)
 	if conns < 2 {
-		return nil, fmt.Errorf("semel/postgres: MaxConns of the pool is %d: a transaction takes one connection, and its leader's heartbeats and look-ups another", conns)
+		return nil, fmt.Errorf("semel/postgres: MaxConns of the pool is %d: %s", conns, whyTwo)
 	}
-	mode := config.ConnConfig.DefaultQueryExecMode
+	return newStore(pgxSource{pool}, newSessions(pool, config, o.MaxSessions), admissionOf(pool, conns), &o), nil
+}
+
+const whyTwo = "a transaction takes one connection, and its leader's heartbeats and look-ups another"
+
+func newStore(from source, own *sessions, gate *admission, o *Options) *Store {
 	return &Store{
+		source: from, sessions: own, gate: gate, level: o.Isolation, texts: newTexts(o),
 		schema: o.Schema, prefix: o.Prefix,
-		asTexts: mode == pgx.QueryExecModeExec || mode == pgx.QueryExecModeSimpleProtocol,
-		pool:    pool, sessions: newSessions(pool, config, o.MaxSessions), level: o.Isolation, texts: newTexts(&o),
-		gate: admissionOf(pool, conns), commitBound: commitBound, statementBound: max(0, o.StatementTimeout),
-	}, nil
+		commitBound: commitBound, statementBound: max(0, o.StatementTimeout),
+	}
 }

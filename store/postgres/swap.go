@@ -7,7 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel/store"
 )
@@ -24,7 +23,7 @@ func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.SwapR
 		return nil, s.fault("swap", err)
 	}
 	w := swapper{in: poolSender{s}, on: t, frames: &s.texts.swap}
-	if own := s.sessions.take(ctx); own != nil {
+	if own := s.sessions.take(ctx); own.Conn != nil {
 		defer own.Release()
 		w.own = own
 	}
@@ -39,6 +38,11 @@ func (s *Store) SwapTx(ctx context.Context, tx pgx.Tx, changes []store.Change) (
 	if tx == nil {
 		return nil, errors.New("swap: the transaction is nil")
 	}
+	return s.swapIn(ctx, tx, changes)
+}
+
+// swapIn is SwapTx in the transaction that is open on a connection.
+func (s *Store) swapIn(ctx context.Context, tx batchExecer, changes []store.Change) ([]store.SwapResult, error) {
 	t, err := s.tables(ctx)
 	if err != nil {
 		return nil, s.fault("swap", err)
@@ -50,7 +54,7 @@ func (s *Store) SwapTx(ctx context.Context, tx pgx.Tx, changes []store.Change) (
 // swapper makes changes, in a transaction or each batch in its own.
 type swapper struct {
 	in   sender
-	own  *pgxpool.Conn // of the sessions, for the first try; nil if none is free
+	own  lease // of the sessions, for the first try; none if none is free
 	on   *tables
 	undo execer // the transaction in which a failure is undone; nil: it is undone by itself
 	*frames
@@ -59,6 +63,12 @@ type swapper struct {
 // execer is a transaction.
 type execer interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+}
+
+// batchExecer is a transaction, or the connection on which it is open.
+type batchExecer interface {
+	execer
+	batchSender
 }
 
 // answers is swap for the store's methods.
@@ -108,7 +118,7 @@ func (w *swapper) batch(ctx context.Context, items []swapItem) ([]swapItem, erro
 // first makes the changes for the first time.
 func (w *swapper) first(ctx context.Context, items []swapItem) (missed []swapItem, err error) {
 	switch {
-	case w.own != nil:
+	case w.own.Conn != nil:
 		return w.send(ctx, txSender{w.own}, frame{}, items)
 	case len(items) > most:
 		return w.send(ctx, w.in, w.many, items)
@@ -215,7 +225,7 @@ func (w *swapper) answerFromCurrent(ctx context.Context, missed []swapItem) erro
 		ids[i] = missed[i].To.ID
 	}
 	in, f := w.in, w.look
-	if w.own != nil && !w.own.Conn().IsClosed() {
+	if w.own.Conn != nil && !w.own.IsClosed() {
 		in, f = txSender{w.own}, frame{}
 	}
 	found, err := get(ctx, in, w.on, f, ids)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel/store"
 )
@@ -17,7 +16,7 @@ import (
 type transaction struct {
 	store   *Store
 	tables  *tables
-	conn    *pgxpool.Conn // to release it
+	conn    lease // to release it
 	session *pgx.Conn
 	tx      pgx.Tx
 	id      store.ID

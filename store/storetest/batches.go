@@ -23,7 +23,7 @@ type Statement struct {
 type Batches[Tx any] struct {
 	send   func(ctx context.Context, c store.Change, hold bool, all []Statement) (store.SwapResult, store.Verdict, error)
 	do     func(ctx context.Context, e *semel.Engine[Tx], c semel.Call, fn statementsFunc) (string, bool, error)
-	faulty func(f *Faulty[Tx]) store.TxStore[Tx]
+	faulty func(f *FaultyTx[Tx]) store.TxStore[Tx]
 }
 
 // statementsFunc returns a result and the statements that produce it.
@@ -46,7 +46,7 @@ func BatchesOf[Tx, B any](s interface {
 				return v, build(all), err
 			})
 		},
-		faulty: func(f *Faulty[Tx]) store.TxStore[Tx] { return WithBatches(f, s) },
+		faulty: func(f *FaultyTx[Tx]) store.TxStore[Tx] { return WithBatches(f, s) },
 	}
 }
 
@@ -57,15 +57,15 @@ func takesBatches(s any) bool {
 }
 
 // lacksBatches returns why the subject does not accept batches.
-func lacksBatches[Tx any](s Subject[Tx]) string {
-	if s.Batches == nil {
+func (r *txHarness[Tx]) lacksBatches() string {
+	if r.subject.Batches == nil {
 		return "the store is no store.Batcher"
 	}
 	return ""
 }
 
 // failing returns f with the batches of its store, if the store accepts them.
-func (r *txHarness[Tx]) failing(f *Faulty[Tx]) store.TxStore[Tx] {
+func (r *txHarness[Tx]) failing(f *FaultyTx[Tx]) store.TxStore[Tx] {
 	if r.subject.Batches == nil {
 		return f
 	}
@@ -73,15 +73,15 @@ func (r *txHarness[Tx]) failing(f *Faulty[Tx]) store.TxStore[Tx] {
 }
 
 // WithBatches returns f with the batches of its store, which fail too.
-func WithBatches[Tx, B any](f *Faulty[Tx], s store.Batcher[B]) store.TxStore[Tx] {
+func WithBatches[Tx, B any](f *FaultyTx[Tx], s store.Batcher[B]) store.TxStore[Tx] {
 	return &faultyBatcher[Tx, B]{f, s}
 }
 
-// faultyBatcher is a Faulty whose batches fail too.
+// faultyBatcher is a FaultyTx whose batches fail too.
 type faultyBatcher[Tx, B any] struct {
-	*Faulty[Tx]
+	*FaultyTx[Tx]
 
-	inner store.Batcher[B]
+	batcher store.Batcher[B]
 }
 
 // AtomicBatch implements store.Batcher. A batch with Rollback and After is sent and
@@ -95,7 +95,7 @@ func (f *faultyBatcher[Tx, B]) AtomicBatch(ctx context.Context, c store.Change, 
 	if err := fault.reach(ctx); err != nil {
 		return store.SwapResult{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotStarted, err)
 	}
-	answer, verdict, err := f.inner.AtomicBatch(ctx, c, hold, batch)
+	answer, verdict, err := f.batcher.AtomicBatch(ctx, c, hold, batch)
 	if lost := fault.reply(ctx); lost != nil {
 		return store.SwapResult{}, store.Unknown, lost
 	}

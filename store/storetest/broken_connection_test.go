@@ -48,7 +48,7 @@ func brokenConnection() []brokenStore {
 				return rs, err
 			}
 		}},
-		{"a broken commit taken for a rollback", "Wire/CommitKept", func(h *hooked) {
+		{"a broken commit taken for a rollback", "WireTx/CommitKept", func(h *hooked) {
 			h.committed = func(id store.ID) (store.Verdict, error) {
 				if h.now(id).State == store.Failed && ofChecks(id, h) {
 					return store.NotCommitted, errBroken
@@ -56,9 +56,12 @@ func brokenConnection() []brokenStore {
 				return store.Unknown, errBroken
 			}
 		}},
-		{"a broken batch taken for a rollback", "Wire/AtomicBatch", func(h *hooked) { h.denies = true }},
-		{"a broken commit taken for one that was made", "WireCall/Inline", func(h *hooked) {
+		{"a broken batch taken for a rollback", "WireTx/AtomicBatch", func(h *hooked) { h.denies = true }},
+		{"a broken commit taken for one that was made", "WireCallTx/Inline", func(h *hooked) {
 			h.drops = func(c store.Change) bool { return c.To.Operation == "storetest.Inline" }
+		}},
+		{"an end that is confirmed and not written", "WireCall/Hold", func(h *hooked) {
+			h.confirmsUnwritten("storetest.Hold", "wire", store.Succeeded)
 		}},
 	}
 }

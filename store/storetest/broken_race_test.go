@@ -43,7 +43,7 @@ func brokenRace() []brokenStore {
 				}
 			})
 		}},
-		{"a taint that success in a transaction washes off", "Model/RandomTransactions", func(h *hooked) {
+		{"a taint that success in a transaction washes off", "ModelTx/RandomTransactions", func(h *hooked) {
 			h.swapTx = func(_ *memory.Tx, cs []store.Change) []store.Change {
 				for i := range cs {
 					if !isBeat(cs[i]) && cs[i].To.State == store.Succeeded {
@@ -57,15 +57,26 @@ func brokenRace() []brokenStore {
 		// A wrong answer to an engine is also a wrong answer to the checks of the
 		// earlier layers, which would fail first. These stores are therefore broken
 		// only for records that an engine makes.
-		{"a rollback that commits", "FailingCall/LeasedTxErrs", rollbackCommits},
-		{"a zombie's commit that is let through", "LateLeader/InTx", func(h *hooked) {
+		{"a rollback that commits", "FailingCallTx/LeasedTxErrs", rollbackCommits},
+		{"a zombie's commit that is let through", "LateLeaderTx/InTx", func(h *hooked) {
 			h.lastChange(func(c *store.Change, _, now store.Record) {
 				if now.Operation == "storetest.InTx" && now.Key == "late leader" && isFromBefore(*c, now) {
 					c.If = now.Token
 				}
 			})
 		}},
+		{"a failure that is confirmed and not written", "FailingCall/HoldFails", func(h *hooked) {
+			h.confirmsUnwritten("storetest.HoldFails", "Lose", store.Failed)
+		}},
+		{"a zombie's end that is let through", "LateLeader/Fenced", func(h *hooked) {
+			h.changing(func(c *store.Change, now store.Record) {
+				if now.Operation == "storetest.Fenced" && now.Key == "late leader" && isFromBefore(*c, now) {
+					c.If = now.Token
+				}
+			})
+		}},
 		{"a record that is evicted once it was replayed", "Storm/Hold", evicts},
+		{"a record that is evicted once a transaction has read it", "StormTx/Inline", evictsTx},
 	}
 }
 
@@ -177,6 +188,34 @@ func evicts(h *hooked) {
 			h.remove(c.To.ID)
 		}
 		return a, err
+	}
+}
+
+// confirmsUnwritten confirms changes to the state that it does not make, for the
+// operation's keys with the prefix.
+func (h *hooked) confirmsUnwritten(operation, prefix string, state store.State) {
+	h.swapOne = func(c store.Change) (store.SwapResult, error) {
+		now := h.now(c.To.ID)
+		if now.Operation == operation && strings.HasPrefix(now.Key, prefix) && c.To.State == state && now.Token == c.If {
+			return store.SwapResult{Token: c.To.Token}, nil
+		}
+		return h.one(c)
+	}
+}
+
+// evictsTx removes a Succeeded record when a transaction has read it.
+func evictsTx(h *hooked) {
+	h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
+		evict := false
+		verdict, err := h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
+			r := stands.Record
+			evict = r != nil && r.State == store.Succeeded && r.Operation == "storetest.Inline" && r.Key == "storm"
+			return run(ctx, tx, stands)
+		})
+		if evict {
+			h.remove(id)
+		}
+		return verdict, err
 	}
 }
 

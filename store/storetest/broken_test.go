@@ -133,7 +133,8 @@ func TestEveryPartHasABrokenStore(t *testing.T) {
 	}
 	for _, part := range []string{
 		"Swap", "Heartbeat", "Fields", "Keys", "Batch", "Get", "Time", "Clock", "Scan", "Purge", "Zombie", "Sweep", "Join", "Queue", "QueueTx", "QueueRace", "Audit", "Counts",
-		"Atomic", "AtomicBatch", "Savepoint", "Lock", "SwapTx", "BatchTx", "ClockTx", "PurgeTx", "ZombieTx", "LeakedGoroutine", "Transition", "TransitionTx", "Model", "Race", "RaceTx", "LostReply", "Wire", "WireCall", "LateLeader", "FailingCall", "Storm",
+		"Atomic", "AtomicBatch", "Savepoint", "Lock", "SwapTx", "BatchTx", "ClockTx", "PurgeTx", "ZombieTx", "LeakedGoroutine", "Transition", "TransitionTx", "Model", "ModelTx", "Race", "RaceTx", "LostReply",
+		"Wire", "WireTx", "WireCall", "WireCallTx", "LateLeader", "LateLeaderTx", "FailingCall", "FailingCallTx", "Storm", "StormTx",
 	} {
 		if !tried[part] {
 			t.Errorf("no broken store fails a check of %s", part)

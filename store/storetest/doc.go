@@ -13,6 +13,8 @@
 //		})
 //	}
 //
+// [RunStore] tests a store without transactions, with the checks that need none.
+//
 // The suite has layers: single calls; clocks, late writers and reports; changes that
 // join a batch, and queues, where the store has them; transactions, alone and
 // concurrent; batches of statements, where the store accepts them; goroutines that a
@@ -33,5 +35,5 @@
 // The tests of this package run the suite against stores that are broken in one way
 // each, and require that each fails exactly the check that is named for it.
 //
-// [Faulty] is a store whose calls fail, for tests of engines.
+// [Faulty] and [FaultyTx] are stores whose calls fail, for tests of engines.
 package storetest

@@ -14,10 +14,10 @@ const maxCalls = 40
 // failingCallChecks let each store call of a mode fail in turn, before and after it
 // is applied, alone and with the calls after it. They require that each answer is
 // true and that retries settle the key.
-func failingCallChecks[Tx any]() []check[Tx] {
-	var checks []check[Tx]
-	for _, w := range modes[Tx]() {
-		checks = append(checks, check[Tx]{w.name, func(r *txHarness[Tx]) { r.failEachCall(w) }})
+func failingCallChecks(all []mode) []engineCheck {
+	var checks []engineCheck
+	for _, w := range all {
+		checks = append(checks, engineCheck{w.name, func(r *engineHarness) { r.failEachCall(w) }})
 	}
 	return checks
 }
@@ -26,7 +26,7 @@ func failingCallChecks[Tx any]() []check[Tx] {
 // that the store is unavailable.
 const failuresInARow = 4
 
-func (r *txHarness[Tx]) failEachCall(w mode[Tx]) {
+func (r *engineHarness) failEachCall(w mode) {
 	for _, fault := range []Fault{Refuse(), Abort(), Lose()} {
 		for _, n := range []int{1, failuresInARow} {
 			reached := 0
@@ -42,18 +42,18 @@ func (r *txHarness[Tx]) failEachCall(w mode[Tx]) {
 
 // failCallsFrom lets n calls fail from the k-th on. It reports whether there was a
 // k-th call.
-func (r *txHarness[Tx]) failCallsFrom(w mode[Tx], fault Fault, k, n int) bool {
+func (r *engineHarness) failCallsFrom(w mode, fault Fault, k, n int) bool {
 	r.Helper()
-	faulty := NewFaulty(r.tx, func(c Call) Fault {
+	faulty := r.connect(func(c Call) Fault {
 		if c.N < k || c.N >= k+n {
 			return Fault{}
 		}
 		return fault
 	})
 	work := r.newModeRun(w, fmt.Sprintf("%v-%d-%d", fault, n, k))
-	h := history{answers: []answer{r.callOnce(work, r.failing(faulty))}}
+	h := history{answers: []answer{r.callOnce(work, faulty)}}
 	for len(h.answers) < 6 && !h.answers[len(h.answers)-1].final() {
-		h.answers = append(h.answers, r.callOnce(work, r.tx))
+		h.answers = append(h.answers, r.callOnce(work, r.connect(nil)))
 	}
 	r.checkHistory(work, h, fmt.Sprintf("%v of calls %d to %d", fault, k, k+n-1))
 	return faulty.Calls() >= k
@@ -61,9 +61,9 @@ func (r *txHarness[Tx]) failCallsFrom(w mode[Tx], fault Fault, k, n int) bool {
 
 // callOnce calls in a process of its own, which is closed before the answer is
 // checked.
-func (r *txHarness[Tx]) callOnce(k *modeRun[Tx], s store.TxStore[Tx]) answer {
+func (r *engineHarness) callOnce(k *modeRun, to processStore) answer {
 	r.Helper()
-	e, err := semel.New(s, semel.Options{Survive: store.NoFailure, Lease: r.lease()})
+	e, err := to.newEngine(semel.Options{Survive: store.NoFailure, Lease: r.lease()})
 	if err != nil {
 		r.Fatalf("New: %v", err)
 	}
@@ -79,25 +79,8 @@ func (r *txHarness[Tx]) callOnce(k *modeRun[Tx], s store.TxStore[Tx]) answer {
 	return a
 }
 
-// expireLease waits until the lease of an InProgress record has expired.
-func (r *harness) expireLease(id store.ID) {
-	r.Helper()
-	if r.advance != nil {
-		r.advance(2 * r.lease())
-		return
-	}
-	for {
-		if rec := r.read(id); rec == nil || rec.State != store.InProgress || rec.Due <= 0 {
-			return
-		}
-		if pause(r.ctx) != nil {
-			r.Fatal("the lease is never over")
-		}
-	}
-}
-
 // checkHistory completes a history and requires that it has no violations.
-func (r *txHarness[Tx]) checkHistory(k *modeRun[Tx], h history, what string) {
+func (r *engineHarness) checkHistory(k *modeRun, h history, what string) {
 	r.Helper()
 	h.effects, h.mayRepeatEffect = k.effects(), k.mode.mayRepeatEffect
 	if rec := r.read(k.call.ID()); rec != nil {

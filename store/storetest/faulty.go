@@ -64,7 +64,7 @@ type Fault struct {
 	// Rollback rolls a transaction back after its function: NotCommitted, or Unknown
 	// together with After. Together with After, all other calls are not made.
 	Rollback error
-	// Open answers Unknown while the transaction is still open. Faulty.Release
+	// Open answers Unknown while the transaction is still open. FaultyTx.Release
 	// commits it.
 	Open bool
 

@@ -13,10 +13,8 @@ import (
 // Faulty is one process's connection to a store, with injected faults. It records
 // its calls. It implements store.Auditor and store.Dequeuer; use Plain if the store
 // does not.
-type Faulty[Tx any] struct {
-	inner store.TxStore[Tx]
-	late  chan struct{} // closed by Release
-	ended chan error    // the end of the transaction that Release commits
+type Faulty struct {
+	inner store.Store
 
 	// Adjust, if not nil, changes what Capabilities returns, or fails it. It is set
 	// before the first call.
@@ -36,29 +34,29 @@ type Faulty[Tx any] struct {
 // NewFaulty returns s with the faults that decide returns. decide is called before
 // each call, on the goroutine that makes it, for one call at a time. Nil is no
 // faults.
-func NewFaulty[Tx any](s store.TxStore[Tx], decide func(Call) Fault) *Faulty[Tx] {
-	f := &Faulty[Tx]{inner: s, late: make(chan struct{}), ended: make(chan error, 1)}
+func NewFaulty(s store.Store, decide func(Call) Fault) *Faulty {
+	f := &Faulty{inner: s}
 	f.Decide(decide)
 	return f
 }
 
 // Decide replaces the function that decides about calls, and starts to count calls
 // anew. Nil is no faults.
-func (f *Faulty[Tx]) Decide(decide func(Call) Fault) {
+func (f *Faulty) Decide(decide func(Call) Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.decide, f.calls, f.total = decide, make(map[string]int), 0
 }
 
 // Calls returns how many calls were made since Decide.
-func (f *Faulty[Tx]) Calls() int {
+func (f *Faulty) Calls() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.total
 }
 
 // CallsOf returns how many calls of a method were made since Decide.
-func (f *Faulty[Tx]) CallsOf(method string) int {
+func (f *Faulty) CallsOf(method string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.calls[method]
@@ -66,31 +64,24 @@ func (f *Faulty[Tx]) CallsOf(method string) int {
 
 // Open returns how many calls have not been answered yet, and the largest such
 // number so far.
-func (f *Faulty[Tx]) Open() (now, most int) {
+func (f *Faulty) Open() (now, most int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.open, f.most
 }
 
 // Changes returns all changes that were requested so far, in their order.
-func (f *Faulty[Tx]) Changes() []store.Change {
+func (f *Faulty) Changes() []store.Change {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.changes)
 }
 
-// Release commits the transaction that Fault.Open has kept open, and returns the
-// error of its commit.
-func (f *Faulty[Tx]) Release() error {
-	close(f.late)
-	return <-f.ended
-}
-
 // Plain returns f without the optional interfaces of a store.
-func (f *Faulty[Tx]) Plain() store.TxStore[Tx] { return struct{ store.TxStore[Tx] }{f} }
+func (f *Faulty) Plain() store.Store { return struct{ store.Store }{f} }
 
 // begin counts a call and returns its fault. Each begin has an end.
-func (f *Faulty[Tx]) begin(c Call) Fault {
+func (f *Faulty) begin(c Call) Fault {
 	f.deciding.Lock()
 	defer f.deciding.Unlock()
 	f.mu.Lock()
@@ -108,13 +99,13 @@ func (f *Faulty[Tx]) begin(c Call) Fault {
 	return decide(c)
 }
 
-func (f *Faulty[Tx]) end() {
+func (f *Faulty) end() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.open--
 }
 
-func (f *Faulty[Tx]) record(c store.Change) {
+func (f *Faulty) record(c store.Change) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.changes = append(f.changes, c)
@@ -152,7 +143,7 @@ func (f Fault) reply(ctx context.Context) error {
 }
 
 // inject makes a call with the fault that is decided for it.
-func inject[Tx, A any](ctx context.Context, f *Faulty[Tx], c Call, call func(Fault) (A, error)) (A, error) {
+func inject[A any](ctx context.Context, f *Faulty, c Call, call func(Fault) (A, error)) (A, error) {
 	fault := f.begin(c)
 	defer f.end()
 	var none A
@@ -170,7 +161,7 @@ func inject[Tx, A any](ctx context.Context, f *Faulty[Tx], c Call, call func(Fau
 }
 
 // Swap implements store.Store.
-func (f *Faulty[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
+func (f *Faulty) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	return inject(ctx, f, Call{Method: "Swap", Changes: changes}, func(fault Fault) ([]store.SwapResult, error) {
 		if all, ok := fault.answers(len(changes)); ok {
 			return all, nil
@@ -179,18 +170,8 @@ func (f *Faulty[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.
 	})
 }
 
-// SwapTx implements store.TxStore.
-func (f *Faulty[Tx]) SwapTx(ctx context.Context, tx Tx, changes []store.Change) ([]store.SwapResult, error) {
-	return inject(ctx, f, Call{Method: "SwapTx", Changes: changes}, func(fault Fault) ([]store.SwapResult, error) {
-		if all, ok := fault.answers(len(changes)); ok {
-			return all, nil
-		}
-		return f.inner.SwapTx(ctx, tx, changes)
-	})
-}
-
 // Get implements store.Store.
-func (f *Faulty[Tx]) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, error) {
+func (f *Faulty) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, error) {
 	return inject(ctx, f, Call{Method: "Get"}, func(fault Fault) ([]store.SwapResult, error) {
 		if all, ok := fault.answers(len(ids)); ok {
 			return all, nil
@@ -200,17 +181,17 @@ func (f *Faulty[Tx]) Get(ctx context.Context, ids []store.ID) ([]store.SwapResul
 }
 
 // Scan implements store.Store.
-func (f *Faulty[Tx]) Scan(ctx context.Context, q store.Query) ([]store.Record, error) {
+func (f *Faulty) Scan(ctx context.Context, q store.Query) ([]store.Record, error) {
 	return inject(ctx, f, Call{Method: "Scan"}, func(Fault) ([]store.Record, error) { return f.inner.Scan(ctx, q) })
 }
 
 // Purge implements store.Store.
-func (f *Faulty[Tx]) Purge(ctx context.Context, limit int) (int, error) {
+func (f *Faulty) Purge(ctx context.Context, limit int) (int, error) {
 	return inject(ctx, f, Call{Method: "Purge"}, func(Fault) (int, error) { return f.inner.Purge(ctx, limit) })
 }
 
 // Capabilities implements store.Store. It is no Call.
-func (f *Faulty[Tx]) Capabilities(ctx context.Context) (store.Capabilities, error) {
+func (f *Faulty) Capabilities(ctx context.Context) (store.Capabilities, error) {
 	c, err := f.inner.Capabilities(ctx)
 	if err != nil || f.Adjust == nil {
 		return c, err
@@ -219,7 +200,7 @@ func (f *Faulty[Tx]) Capabilities(ctx context.Context) (store.Capabilities, erro
 }
 
 // SwapNoted implements store.Auditor.
-func (f *Faulty[Tx]) SwapNoted(ctx context.Context, c store.Change, n store.Note) (store.SwapResult, error) {
+func (f *Faulty) SwapNoted(ctx context.Context, c store.Change, n store.Note) (store.SwapResult, error) {
 	return inject(ctx, f, Call{Method: "SwapNoted", Changes: []store.Change{c}}, func(fault Fault) (store.SwapResult, error) {
 		if all, ok := fault.answers(1); ok {
 			return all[0], nil
@@ -233,7 +214,7 @@ func (f *Faulty[Tx]) SwapNoted(ctx context.Context, c store.Change, n store.Note
 }
 
 // Notes implements store.Auditor.
-func (f *Faulty[Tx]) Notes(ctx context.Context, id store.ID) ([]store.Note, error) {
+func (f *Faulty) Notes(ctx context.Context, id store.ID) ([]store.Note, error) {
 	return inject(ctx, f, Call{Method: "Notes"}, func(Fault) ([]store.Note, error) {
 		auditor, ok := f.inner.(store.Auditor)
 		if !ok {
@@ -244,7 +225,7 @@ func (f *Faulty[Tx]) Notes(ctx context.Context, id store.ID) ([]store.Note, erro
 }
 
 // Dequeue implements store.Dequeuer.
-func (f *Faulty[Tx]) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
+func (f *Faulty) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
 	call := Call{Method: "Dequeue", Dequeue: d}
 	if d.Reread {
 		call.Method = "Reread"

@@ -13,7 +13,7 @@ import (
 	"github.com/semelgo/semel/store/storetest"
 )
 
-type faulty = storetest.Faulty[*memory.Tx]
+type faulty = storetest.FaultyTx[*memory.Tx]
 
 // faultCall makes one call that writes the record of recordOf or reads it.
 type faultCall struct {
@@ -100,7 +100,7 @@ func TestFaults(t *testing.T) {
 					if tt.gated {
 						fault.Gate = make(chan struct{})
 					}
-					f := storetest.NewFaulty(mem, func(storetest.Call) storetest.Fault { return fault })
+					f := storetest.NewFaultyTx(mem, func(storetest.Call) storetest.Fault { return fault })
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					defer cancel()
 					began := time.Now()
@@ -160,7 +160,7 @@ func TestFaultsOfTransactions(t *testing.T) {
 			t.Parallel()
 			mem, order := memory.New(memory.Options{}), ""
 			tt.fault.Commit, tt.fault.Reply = func() { order += "commit " }, func() { order += "reply" }
-			f := storetest.NewFaulty(mem, func(storetest.Call) storetest.Fault { return tt.fault })
+			f := storetest.NewFaultyTx(mem, func(storetest.Call) storetest.Fault { return tt.fault })
 			verdict, err := f.Atomic(t.Context(), recordOf.To.ID, true, func(_ context.Context, _ *memory.Tx, current store.SwapResult) (*store.Change, error) {
 				if current.Busy != tt.fault.Busy || tt.fault.Result != nil && current != *tt.fault.Result {
 					t.Errorf("the function sees %+v", current)
@@ -193,7 +193,7 @@ func TestFaultsOfTransactions(t *testing.T) {
 func TestOpenTransaction(t *testing.T) {
 	t.Parallel()
 	mem := memory.New(memory.Options{})
-	f := storetest.NewFaulty(mem, func(storetest.Call) storetest.Fault { return storetest.Fault{Open: true} })
+	f := storetest.NewFaultyTx(mem, func(storetest.Call) storetest.Fault { return storetest.Fault{Open: true} })
 	verdict, err := faultCalls()[2].make(t.Context(), f)
 	if verdict != store.Unknown || err == nil || stateOf(t, mem) != store.Absent {
 		t.Errorf("%v, %v, and the record is %v; want an unknown verdict and no record", verdict, err, stateOf(t, mem))
@@ -209,7 +209,7 @@ func TestInjectedAnswers(t *testing.T) {
 	want := store.SwapResult{Token: store.Token{State: store.InDoubt}}
 	for _, fault := range []storetest.Fault{{Busy: true}, {Result: &want}} {
 		mem := memory.New(memory.Options{})
-		f := storetest.NewFaulty(mem, func(storetest.Call) storetest.Fault { return fault })
+		f := storetest.NewFaultyTx(mem, func(storetest.Call) storetest.Fault { return fault })
 		swapped, err1 := f.Swap(t.Context(), []store.Change{recordOf})
 		inTx, err2 := f.SwapTx(t.Context(), nil, []store.Change{recordOf})
 		got, err3 := f.Get(t.Context(), []store.ID{recordOf.To.ID})
@@ -230,7 +230,7 @@ func TestFaultyCounts(t *testing.T) {
 	t.Parallel()
 	var calls []storetest.Call
 	decide := func(c storetest.Call) storetest.Fault { calls = append(calls, c); return storetest.Fault{} }
-	f := storetest.NewFaulty(memory.New(memory.Options{}), decide)
+	f := storetest.NewFaultyTx(memory.New(memory.Options{}), decide)
 	for _, c := range append(faultCalls()[:4], faultCalls()[0]) {
 		_, _ = c.make(t.Context(), f)
 	}
@@ -251,7 +251,7 @@ func TestFaultyCounts(t *testing.T) {
 // store says of itself.
 func TestPlainFaulty(t *testing.T) {
 	t.Parallel()
-	f := storetest.NewFaulty(memory.New(memory.Options{}), nil)
+	f := storetest.NewFaultyTx(memory.New(memory.Options{}), nil)
 	s := f.Plain()
 	_, dequeues := s.(store.Dequeuer)
 	_, audits := s.(store.Auditor)
@@ -262,7 +262,7 @@ func TestPlainFaulty(t *testing.T) {
 	if c, err := s.Capabilities(t.Context()); c.MaxBatch != 3 || !errors.Is(err, errBroken) {
 		t.Errorf("Capabilities = %+v, %v", c, err)
 	}
-	if _, err := storetest.NewFaulty(s, nil).Dequeue(t.Context(), store.Dequeue{}); !errors.Is(err, errors.ErrUnsupported) {
+	if _, err := storetest.NewFaultyTx(s, nil).Dequeue(t.Context(), store.Dequeue{}); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("Dequeue of a store that is no Dequeuer: %v", err)
 	}
 }

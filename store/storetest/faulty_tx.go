@@ -7,8 +7,42 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
+// FaultyTx is a [Faulty] over a store with transactions.
+type FaultyTx[Tx any] struct {
+	*Faulty
+
+	tx    store.TxStore[Tx]
+	late  chan struct{} // closed by Release
+	ended chan error    // the end of the transaction that Release commits
+}
+
+// NewFaultyTx is [NewFaulty] for a store with transactions.
+func NewFaultyTx[Tx any](s store.TxStore[Tx], decide func(Call) Fault) *FaultyTx[Tx] {
+	return &FaultyTx[Tx]{Faulty: NewFaulty(s, decide), tx: s, late: make(chan struct{}), ended: make(chan error, 1)}
+}
+
+// Release commits the transaction that Fault.Open has kept open, and returns the
+// error of its commit.
+func (f *FaultyTx[Tx]) Release() error {
+	close(f.late)
+	return <-f.ended
+}
+
+// Plain returns f without the optional interfaces of a store.
+func (f *FaultyTx[Tx]) Plain() store.TxStore[Tx] { return struct{ store.TxStore[Tx] }{f} }
+
+// SwapTx implements store.TxStore.
+func (f *FaultyTx[Tx]) SwapTx(ctx context.Context, tx Tx, changes []store.Change) ([]store.SwapResult, error) {
+	return inject(ctx, f.Faulty, Call{Method: "SwapTx", Changes: changes}, func(fault Fault) ([]store.SwapResult, error) {
+		if all, ok := fault.answers(len(changes)); ok {
+			return all, nil
+		}
+		return f.tx.SwapTx(ctx, tx, changes)
+	})
+}
+
 // Atomic implements store.TxStore.
-func (f *Faulty[Tx]) Atomic(ctx context.Context, id store.ID, hold bool,
+func (f *FaultyTx[Tx]) Atomic(ctx context.Context, id store.ID, hold bool,
 	run func(ctx context.Context, tx Tx, current store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
 	fault := f.begin(Call{Method: "Atomic", ID: id})
@@ -22,7 +56,7 @@ func (f *Faulty[Tx]) Atomic(ctx context.Context, id store.ID, hold bool,
 		return f.keepOpen(ctx, id, hold, run)
 	}
 	sent := false // whether a commit, or the rollback of this fault, was sent
-	verdict, err := f.inner.Atomic(ctx, id, hold, func(ctx context.Context, tx Tx, current store.SwapResult) (*store.Change, error) {
+	verdict, err := f.tx.Atomic(ctx, id, hold, func(ctx context.Context, tx Tx, current store.SwapResult) (*store.Change, error) {
 		last, err := run(ctx, tx, fault.result(current))
 		if last != nil {
 			f.record(*last)
@@ -48,12 +82,12 @@ func (f *Faulty[Tx]) Atomic(ctx context.Context, id store.ID, hold bool,
 }
 
 // keepOpen runs the transaction and returns Unknown while it is still open.
-func (f *Faulty[Tx]) keepOpen(ctx context.Context, id store.ID, hold bool,
+func (f *FaultyTx[Tx]) keepOpen(ctx context.Context, id store.ID, hold bool,
 	run func(ctx context.Context, tx Tx, current store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
 	ran := make(chan struct{})
 	go func() {
-		_, err := f.inner.Atomic(context.WithoutCancel(ctx), id, hold, func(ctx context.Context, tx Tx, current store.SwapResult) (*store.Change, error) {
+		_, err := f.tx.Atomic(context.WithoutCancel(ctx), id, hold, func(ctx context.Context, tx Tx, current store.SwapResult) (*store.Change, error) {
 			last, err := run(ctx, tx, current)
 			close(ran)
 			<-f.late

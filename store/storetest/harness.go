@@ -30,18 +30,29 @@ type harness struct {
 	advance    func(time.Duration) // nil: the clock cannot be moved
 	shortLease time.Duration       // the lease of engines if the clock cannot be moved
 	keysMade   int                 // number of keys that fresh has returned
-	callers    func(n int)         // Subject.callers, or a function without an effect
+	callers    func(n int)         // StoreSubject.callers, or a function without an effect
+	lose       func() func() bool  // StoreSubject.Lose
 }
 
-func newHarness(t *testing.T, s store.Store, advance func(time.Duration)) *harness {
+func newHarness(t *testing.T, s StoreSubject) *harness {
 	t.Helper()
+	if s.Store == nil {
+		t.Fatal("StoreSubject.Store is nil")
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), checkTimeout)
 	t.Cleanup(cancel)
-	caps, err := s.Capabilities(ctx)
+	caps, err := s.Store.Capabilities(ctx)
 	if err != nil {
 		t.Fatalf("Capabilities: %v", err)
 	}
-	return &harness{T: t, ctx: ctx, store: s, caps: caps, advance: advance, shortLease: time.Second, callers: func(int) {}}
+	r := &harness{
+		T: t, ctx: ctx, store: s.Store, caps: caps, advance: s.Advance, shortLease: time.Second, lose: s.Lose,
+		callers: func(int) {},
+	}
+	if s.callers != nil {
+		r.callers = s.callers
+	}
+	return r
 }
 
 // fresh returns the identity of an absent record.

@@ -27,10 +27,7 @@ func newTxHarness[Tx any](t *testing.T, s Subject[Tx]) *txHarness[Tx] {
 	if s.Store == nil {
 		t.Fatal("Subject.Store is nil")
 	}
-	r := &txHarness[Tx]{harness: newHarness(t, s.Store, s.Advance), tx: s.Store, subject: s}
-	if s.callers != nil {
-		r.callers = s.callers
-	}
+	r := &txHarness[Tx]{harness: newHarness(t, s.plain()), tx: s.Store, subject: s}
 	if s.Effect == nil || s.Effects == nil {
 		t.Fatal("Subject.Effect and Subject.Effects are required")
 	}

@@ -16,9 +16,9 @@ func joinChecks() []storeCheck {
 	}
 }
 
-// lacksJoin returns why changes cannot join a Swap of s.
-func lacksJoin[Tx any](s Subject[Tx]) string {
-	if g, ok := s.Store.(store.BatchJoiner); !ok || g.Self() != store.Store(s.Store) {
+// lacksJoin returns why changes cannot join a Swap of the store.
+func (r *harness) lacksJoin() string {
+	if g, ok := r.store.(store.BatchJoiner); !ok || g.Self() != r.store {
 		return "the store is no store.BatchJoiner"
 	}
 	return ""

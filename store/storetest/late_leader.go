@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,10 +13,10 @@ import (
 // lateLeaderChecks stop a leader in its handler until its lease has expired and
 // another process has taken over and ended. When the leader continues, it learns
 // this, its effect does not count, and it returns the winner's answer.
-func lateLeaderChecks[Tx any]() []check[Tx] {
-	var checks []check[Tx]
-	for _, w := range lateLeaderModes[Tx]() {
-		checks = append(checks, check[Tx]{w.name, func(r *txHarness[Tx]) {
+func lateLeaderChecks(all []mode) []engineCheck {
+	var checks []engineCheck
+	for _, w := range all {
+		checks = append(checks, engineCheck{w.name, func(r *engineHarness) {
 			if w.leased && r.caps.Exclusion == store.ExcludesAll {
 				r.Skip("Capabilities say Exclusive: no takeover is possible while a transaction is open")
 			}
@@ -25,20 +26,21 @@ func lateLeaderChecks[Tx any]() []check[Tx] {
 	return checks
 }
 
-func lateLeaderModes[Tx any]() []mode[Tx] {
-	atomically := func(*receiver) semel.Policy { return semel.Atomic() }
-	return []mode[Tx]{
-		{name: "LeasedTx", policy: atomically, leased: true, run: doTx[Tx], inTx: true},
-		{name: "InTx", policy: atomically, run: doInTx[Tx], inTx: true},
-		{name: "Fenced", policy: func(v *receiver) semel.Policy { return semel.Fenced(v.raise, v.probe) }, run: do[Tx]},
-		{name: "AtLeastOnce", policy: func(*receiver) semel.Policy { return semel.AtLeastOnce() }, run: do[Tx], mayRepeatEffect: true},
+func lateLeaderModes() []mode {
+	return []mode{
+		{name: "Fenced", policy: func(v *receiver) semel.Policy { return semel.Fenced(v.raise, v.probe) }, run: do},
+		{name: "AtLeastOnce", policy: func(*receiver) semel.Policy { return semel.AtLeastOnce() }, run: do, mayRepeatEffect: true},
 	}
 }
 
-func (r *txHarness[Tx]) lateLeader(w mode[Tx]) {
+func lateLeaderModesInTx() []mode {
+	return slices.DeleteFunc(modesInTx(), func(w mode) bool { return w.name != "LeasedTx" && w.name != "InTx" })
+}
+
+func (r *engineHarness) lateLeader(w mode) {
 	// The zombie's heartbeats do not reach the store until the zombie continues.
 	var awake atomic.Bool
-	cut := NewFaulty(r.tx, func(c Call) Fault {
+	cut := r.connect(func(c Call) Fault {
 		if !awake.Load() && len(c.Changes) == 1 && c.Changes[0].If == c.Changes[0].To.Token {
 			return Refuse()
 		}
@@ -64,7 +66,7 @@ func (r *txHarness[Tx]) lateLeader(w mode[Tx]) {
 	// The winner's lease must not expire, however slow the machine is.
 	r.shortLease = time.Minute
 	k.define(k.call.Key())
-	winner := r.callOnce(k, r.tx)
+	winner := r.callOnce(k, r.connect(nil))
 	awake.Store(true)
 	release()
 	zombie.Wait()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/store"
@@ -27,11 +26,11 @@ const (
 )
 
 // mode is a way to run an operation: policy, function and end of the handler.
-type mode[Tx any] struct {
+type mode struct {
 	name            string
 	policy          func(v *receiver) semel.Policy
 	leased          bool // DoTx commits its claim first
-	run             func(w *modeRun[Tx], e *semel.Engine[Tx]) (string, bool, error)
+	run             modeFunc
 	handlerEnd      handlerEnd
 	mayRepeatEffect bool // the policy allows an effect per attempt
 	mayEndInDoubt   bool // the record may end as InDoubt
@@ -40,63 +39,51 @@ type mode[Tx any] struct {
 }
 
 // modeRun is one key that is run in one mode.
-type modeRun[Tx any] struct {
-	r            *txHarness[Tx]
-	mode         mode[Tx]
+type modeRun struct {
+	r            *engineHarness
+	mode         mode
 	call         semel.Call
 	receiver     receiver
 	runs         atomic.Int32
 	beforeEffect func() // called before an effect, if set
 }
 
-func modes[Tx any]() []mode[Tx] {
+// modeFunc makes one call of the mode's operation.
+type modeFunc func(k *modeRun, e semel.Runner) (string, bool, error)
+
+// modes are the modes whose effect is outside the store.
+func modes() []mode {
 	unset := func(*receiver) semel.Policy { return semel.Policy{} }
-	atomically := func(*receiver) semel.Policy { return semel.Atomic() }
 	heal := func(v *receiver) semel.Policy { return semel.Heal(v.probe) }
 	fenced := func(v *receiver) semel.Policy { return semel.Fenced(v.raise, v.probe) }
 	keyed := func(*receiver) semel.Policy { return semel.Keyed() }
 	repeat := func(*receiver) semel.Policy { return semel.AtLeastOnce() }
-	return append([]mode[Tx]{
-		{name: "Hold", policy: unset, run: do[Tx], mayEndInDoubt: true},
-		{name: "HoldFails", policy: unset, run: do[Tx], handlerEnd: fails, mayEndInDoubt: true},
-		{name: "HoldRefuses", policy: unset, run: do[Tx], handlerEnd: refuses, mayEndInDoubt: true},
-		{name: "HoldErrs", policy: unset, run: do[Tx], handlerEnd: errsOnce, mayEndInDoubt: true},
-		{name: "HealErrs", policy: heal, run: do[Tx], handlerEnd: errsOnce},
-		{name: "FencedErrs", policy: fenced, run: do[Tx], handlerEnd: errsOnce},
-		{name: "KeyedErrs", policy: keyed, run: do[Tx], handlerEnd: errsOnce},
-		{name: "AtLeastOnceErrs", policy: repeat, run: do[Tx], handlerEnd: errsOnce, mayRepeatEffect: true},
-		{name: "Inline", policy: unset, run: doTx[Tx], inTx: true},
-		{name: "InlineFails", policy: unset, run: doTx[Tx], inTx: true, handlerEnd: fails},
-		{name: "InlineErrs", policy: unset, run: doTx[Tx], inTx: true, handlerEnd: errsOnce},
-		{name: "LeasedTx", policy: atomically, leased: true, run: doTx[Tx], inTx: true},
-		{name: "LeasedTxFails", policy: atomically, leased: true, run: doTx[Tx], inTx: true, handlerEnd: fails},
-		{name: "LeasedTxErrs", policy: atomically, leased: true, run: doTx[Tx], inTx: true, handlerEnd: errsOnce},
-		{name: "InTx", policy: atomically, run: doInTx[Tx], inTx: true},
-		{name: "InTxErrs", policy: atomically, run: doInTx[Tx], inTx: true, handlerEnd: errsOnce},
-	}, batchModes[Tx]()...)
-}
-
-// lease is long enough for a handler, and short enough for a check that waits for
-// its end.
-func (r *harness) lease() time.Duration {
-	if r.advance == nil {
-		return r.shortLease
+	return []mode{
+		{name: "Hold", policy: unset, run: do, mayEndInDoubt: true},
+		{name: "HoldFails", policy: unset, run: do, handlerEnd: fails, mayEndInDoubt: true},
+		{name: "HoldRefuses", policy: unset, run: do, handlerEnd: refuses, mayEndInDoubt: true},
+		{name: "HoldErrs", policy: unset, run: do, handlerEnd: errsOnce, mayEndInDoubt: true},
+		{name: "HealErrs", policy: heal, run: do, handlerEnd: errsOnce},
+		{name: "FencedErrs", policy: fenced, run: do, handlerEnd: errsOnce},
+		{name: "KeyedErrs", policy: keyed, run: do, handlerEnd: errsOnce},
+		{name: "AtLeastOnceErrs", policy: repeat, run: do, handlerEnd: errsOnce, mayRepeatEffect: true},
 	}
-	return 30 * time.Second
 }
 
 // newModeRun returns a run of an unused key.
-func (r *txHarness[Tx]) newModeRun(w mode[Tx], key string) *modeRun[Tx] {
-	if why := lacksBatches(r.subject); w.batch && why != "" {
-		r.Skip(why)
+func (r *engineHarness) newModeRun(w mode, key string) *modeRun {
+	if w.batch {
+		if why := r.txModes.lacksBatches(); why != "" {
+			r.Skip(why)
+		}
 	}
-	k := &modeRun[Tx]{r: r, mode: w}
+	k := &modeRun{r: r, mode: w}
 	k.define(key)
 	return k
 }
 
 // define makes the call of k with the current lease of the harness.
-func (k *modeRun[Tx]) define(key string) {
+func (k *modeRun) define(key string) {
 	o := semel.OperationOptions[string]{Policy: k.mode.policy(&k.receiver)}
 	if k.mode.leased {
 		o.Lease = k.r.lease()
@@ -104,18 +91,18 @@ func (k *modeRun[Tx]) define(key string) {
 	k.call = semel.Define("storetest."+k.mode.name, o).Call(semel.ScopeOf("storetest"), key, "input")
 }
 
-func (k *modeRun[Tx]) effects() int {
+func (k *modeRun) effects() int {
 	if k.mode.inTx {
-		return k.r.subject.Effects(k.call.ID().String())
+		return k.r.txModes.effects(k.call.ID().String())
 	}
 	return k.receiver.effects()
 }
 
 // result is the unique result of the n-th run.
-func (k *modeRun[Tx]) result(n int32) string { return fmt.Sprintf("result of run %d", n) }
+func (k *modeRun) result(n int32) string { return fmt.Sprintf("result of run %d", n) }
 
 // do writes its effect at the receiver.
-func do[Tx any](k *modeRun[Tx], e *semel.Engine[Tx]) (string, bool, error) {
+func do(k *modeRun, e semel.Runner) (string, bool, error) {
 	return semel.Do(k.r.ctx, e, k.call, func(ctx context.Context) (string, error) {
 		n := k.runs.Add(1)
 		k.waitBeforeEffect()
@@ -130,14 +117,14 @@ func do[Tx any](k *modeRun[Tx], e *semel.Engine[Tx]) (string, bool, error) {
 	})
 }
 
-func (k *modeRun[Tx]) waitBeforeEffect() {
+func (k *modeRun) waitBeforeEffect() {
 	if k.beforeEffect != nil {
 		k.beforeEffect()
 	}
 }
 
 // errorBeforeEffect is the error of a handler that ends before its effect.
-func (k *modeRun[Tx]) errorBeforeEffect() error {
+func (k *modeRun) errorBeforeEffect() error {
 	switch k.mode.handlerEnd {
 	case fails:
 		return semel.Final(errFailure)
@@ -148,7 +135,7 @@ func (k *modeRun[Tx]) errorBeforeEffect() error {
 	return nil
 }
 
-func (k *modeRun[Tx]) sendEffect(ctx context.Context, result string) (string, error) {
+func (k *modeRun) sendEffect(ctx context.Context, result string) (string, error) {
 	if k.mode.name == "KeyedErrs" {
 		child, err := semel.ChildKey(ctx, "effect")
 		return k.receiver.addEffectOnce(child, result), err
@@ -160,37 +147,8 @@ func (k *modeRun[Tx]) sendEffect(ctx context.Context, result string) (string, er
 	return result, k.receiver.addEffect(a.Number(), result)
 }
 
-// doTx writes its effect in the transaction.
-func doTx[Tx any](k *modeRun[Tx], e *semel.Engine[Tx]) (string, bool, error) {
-	return semel.DoTx(k.r.ctx, e, k.call, k.handleTx)
-}
-
-func doInTx[Tx any](k *modeRun[Tx], e *semel.Engine[Tx]) (string, bool, error) {
-	return semel.Do(k.r.ctx, e, k.call, func(ctx context.Context) (string, error) {
-		k.waitBeforeEffect()
-		return semel.InTx(ctx, e, k.handleTx)
-	})
-}
-
-// handleTx writes its effect before it returns an error, so that the rollback has
-// something to undo.
-func (k *modeRun[Tx]) handleTx(ctx context.Context, tx Tx) (string, error) {
-	n := k.runs.Add(1)
-	k.waitBeforeEffect()
-	if err := k.r.subject.Effect(ctx, tx, k.call.ID().String()); err != nil {
-		return "", err
-	}
-	if err := k.errorBeforeEffect(); err != nil {
-		return "", err
-	}
-	if k.mode.handlerEnd == errsOnce && n == 1 {
-		return "", errHandler
-	}
-	return k.result(n), nil
-}
-
 // accepts reports whether the mode allows this last answer.
-func (w mode[Tx]) accepts(last answer, stands store.State) bool {
+func (w mode) accepts(last answer, stands store.State) bool {
 	if w.mayEndInDoubt && errors.Is(last.err, semel.ErrInDoubt) {
 		return true // the late leader may have settled the record
 	}

@@ -28,9 +28,9 @@ func queueChecks() []storeCheck {
 	}
 }
 
-// lacksDequeue returns why the subject has no queue.
-func lacksDequeue[Tx any](s Subject[Tx]) string {
-	if _, ok := s.Store.(store.Dequeuer); !ok {
+// lacksDequeue returns why the store has no queue.
+func (r *harness) lacksDequeue() string {
+	if _, ok := r.store.(store.Dequeuer); !ok {
 		return "the store is no store.Dequeuer"
 	}
 	return ""

@@ -23,27 +23,24 @@ const (
 
 // modelChecks make the same random calls to the store and the model, and require
 // the same answers after every step.
-func modelChecks[Tx any]() []check[Tx] {
-	return []check[Tx]{
-		{"RandomHistories", func(r *txHarness[Tx]) {
-			r.randomly("model", 3, func(h *randomHistory[Tx]) { h.swap(h.batch()) })
-		}},
-		{"RandomTransactions", func(r *txHarness[Tx]) {
-			r.randomly("modeltx", 6, (*randomHistory[Tx]).transaction)
+func modelChecks() []storeCheck {
+	return []storeCheck{
+		{"RandomHistories", func(r *harness) {
+			r.randomly("model", 3, func(h *randomHistory) { h.swap(h.batch()) })
 		}},
 	}
 }
 
 // randomly runs histories of some steps, each with its own records. It requires
 // enough different answers, because too few would prove nothing.
-func (r *txHarness[Tx]) randomly(name string, enough int, step func(h *randomHistory[Tx])) {
+func (r *harness) randomly(name string, enough int, step func(h *randomHistory)) {
 	const steps = 25
 	seed := fromEnv(r.T, SeedEnv, rand.Uint64)
 	histories := fromEnv(r.T, HistoriesEnv, func() uint64 { return 12 })
 	seen := make(map[string]int)
 	for n := range histories {
-		h := &randomHistory[Tx]{
-			txHarness: r.renewed(), Rand: rand.New(rand.NewPCG(seed, n)),
+		h := &randomHistory{
+			harness: r.renewed(), Rand: rand.New(rand.NewPCG(seed, n)),
 			operation: fmt.Sprintf("%s-%d", name, n), model: make(model), seen: seen,
 		}
 		h.play(steps, step)
@@ -72,8 +69,8 @@ func fromEnv(t *testing.T, name string, otherwise func() uint64) uint64 {
 }
 
 // randomHistory is one sequence of calls about a few records of its own.
-type randomHistory[Tx any] struct {
-	*txHarness[Tx]
+type randomHistory struct {
+	*harness
 	*rand.Rand
 
 	operation string
@@ -87,7 +84,7 @@ type randomHistory[Tx any] struct {
 // records is the number of records of a history: few, so that calls meet.
 const records = 4
 
-func (h *randomHistory[Tx]) play(steps int, step func(h *randomHistory[Tx])) {
+func (h *randomHistory) play(steps int, step func(h *randomHistory)) {
 	for n := range steps {
 		switch h.IntN(8) {
 		case 0:
@@ -112,17 +109,17 @@ func (h *randomHistory[Tx]) play(steps int, step func(h *randomHistory[Tx])) {
 
 // renewed is a harness with a fresh timeout, so that any number of histories can
 // follow each other.
-func (r *txHarness[Tx]) renewed() *txHarness[Tx] {
+func (r *harness) renewed() *harness {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
 	r.Cleanup(cancel)
-	inner, with := *r.harness, *r
-	inner.ctx, with.harness = ctx, &inner
+	with := *r
+	with.ctx = ctx
 	return &with
 }
 
 // clear removes the records of the history, so that the next histories are as fast.
-func (h *randomHistory[Tx]) clear() {
+func (h *randomHistory) clear() {
 	for id, s := range h.model {
 		gone := store.Change{If: s.Token, To: store.Record{ID: id, Token: token(store.Failed, s.Attempt), Expire: -1}}
 		if _, err := swapAll(h.ctx, h.store, []store.Change{gone}); err != nil {
@@ -135,7 +132,7 @@ func (h *randomHistory[Tx]) clear() {
 }
 
 // swap makes the changes in the store and the model and compares the answers.
-func (h *randomHistory[Tx]) swap(changes []store.Change) {
+func (h *randomHistory) swap(changes []store.Change) {
 	h.sent = append(h.sent, changes...)
 	answers, err := swapAll(h.ctx, h.store, changes)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // batch returns one to three changes of different records.
-func (h *randomHistory[Tx]) batch() []store.Change {
+func (h *randomHistory) batch() []store.Change {
 	changes := make([]store.Change, 0, 3)
 	for _, key := range h.Perm(records)[:1+h.IntN(3)] {
 		changes = append(changes, h.change(h.model, key))
@@ -16,12 +16,12 @@ func (h *randomHistory[Tx]) batch() []store.Change {
 	return changes
 }
 
-func (h *randomHistory[Tx]) record(key int) store.Record {
+func (h *randomHistory) record(key int) store.Record {
 	return identity(h.operation, "scope", strconv.Itoa(key))
 }
 
 // change returns a new change of a current record of m, or an earlier change.
-func (h *randomHistory[Tx]) change(m model, key int) store.Change {
+func (h *randomHistory) change(m model, key int) store.Change {
 	rec := h.record(key)
 	if old := h.earlier(rec.ID); len(old) > 0 && h.IntN(4) == 0 {
 		return old[h.IntN(len(old))]
@@ -47,7 +47,7 @@ func (h *randomHistory[Tx]) change(m model, key int) store.Change {
 }
 
 // from returns a token that is current, was current, or never existed.
-func (h *randomHistory[Tx]) from(m model, id store.ID) store.Token {
+func (h *randomHistory) from(m model, id store.ID) store.Token {
 	old := h.earlier(id)
 	switch {
 	case h.IntN(8) == 0:
@@ -59,7 +59,7 @@ func (h *randomHistory[Tx]) from(m model, id store.ID) store.Token {
 	}
 }
 
-func (h *randomHistory[Tx]) earlier(id store.ID) []store.Change {
+func (h *randomHistory) earlier(id store.ID) []store.Change {
 	var of []store.Change
 	for _, c := range h.sent {
 		if c.To.ID == id {
@@ -69,6 +69,6 @@ func (h *randomHistory[Tx]) earlier(id store.ID) []store.Change {
 	return of
 }
 
-func (h *randomHistory[Tx]) content() []byte {
+func (h *randomHistory) content() []byte {
 	return [][]byte{nil, {}, []byte("some"), []byte("other")}[h.IntN(4)]
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-func (h *randomHistory[Tx]) compareAnswers(m model, changes []store.Change, answers []store.SwapResult) {
+func (h *randomHistory) compareAnswers(m model, changes []store.Change, answers []store.SwapResult) {
 	h.Helper()
 	for i, got := range answers {
 		want, wrote := m.swap(changes[i])
@@ -27,7 +27,7 @@ func (h *randomHistory[Tx]) compareAnswers(m model, changes []store.Change, answ
 }
 
 // compareRecords compares the written fields and the remaining times.
-func (h *randomHistory[Tx]) compareRecords(what string, got, want store.Record) {
+func (h *randomHistory) compareRecords(what string, got, want store.Record) {
 	h.Helper()
 	if diff := diffRecords(got, want); diff != "" {
 		h.Errorf("%s otherwise (-want +got):\n%s", what, diff)
@@ -48,13 +48,13 @@ func (h *randomHistory[Tx]) compareRecords(what string, got, want store.Record) 
 }
 
 // compare requires that store and model have the same records.
-func (h *randomHistory[Tx]) compare() {
+func (h *randomHistory) compare() {
 	h.Helper()
 	h.compareScan(store.Query{Operation: h.operation}, func(modelRecord) bool { return true })
 }
 
 // compareReports requires the same due records, counts and reads.
-func (h *randomHistory[Tx]) compareReports() {
+func (h *randomHistory) compareReports() {
 	h.Helper()
 	h.compareScan(store.Query{Operation: h.operation, Due: true}, modelRecord.isDue)
 	ids := make([]store.ID, records)
@@ -82,7 +82,7 @@ func (h *randomHistory[Tx]) compareReports() {
 	}
 }
 
-func (h *randomHistory[Tx]) compareScan(q store.Query, which func(modelRecord) bool) {
+func (h *randomHistory) compareScan(q store.Query, which func(modelRecord) bool) {
 	h.Helper()
 	found := h.scan(q)
 	ids := idsOf(found)

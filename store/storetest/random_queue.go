@@ -6,7 +6,7 @@ import (
 
 // dequeue requests one to three records and compares them with the waiting records
 // of the model. Then the model claims the same records.
-func (h *randomHistory[Tx]) dequeue() {
+func (h *randomHistory) dequeue() {
 	h.Helper()
 	dequeuer, ok := h.store.(store.Dequeuer)
 	if !ok {

@@ -15,10 +15,30 @@ type randomEnd struct {
 	failed error
 }
 
+// modelTxChecks are modelChecks with transactions.
+func modelTxChecks[Tx any]() []check[Tx] {
+	return []check[Tx]{
+		{"RandomTransactions", func(r *txHarness[Tx]) {
+			r.randomly("modeltx", 6, func(h *randomHistory) {
+				tx := *r
+				tx.harness = h.harness
+				(&randomTx[Tx]{h, &tx}).transaction()
+			})
+		}},
+	}
+}
+
+// randomTx is a random history with transactions.
+type randomTx[Tx any] struct {
+	*randomHistory
+
+	tx *txHarness[Tx]
+}
+
 // transaction runs a random transaction in the store and the model: with or without
 // the right to a record, with other changes, with an effect, and with any of the
 // four ends.
-func (h *randomHistory[Tx]) transaction() {
+func (h *randomTx[Tx]) transaction() {
 	key, inside := h.IntN(records), h.model.clone()
 	id, hold := h.record(key).ID, h.IntN(2) == 0
 	h.effects++
@@ -26,7 +46,7 @@ func (h *randomHistory[Tx]) transaction() {
 	var end randomEnd
 	verdict, err := h.atomicUntilRun(id, hold, func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error) {
 		h.compareCurrent(id, stands)
-		h.addEffect(ctx, tx, effect)
+		h.tx.addEffect(ctx, tx, effect)
 		h.writeInside(ctx, tx, inside)
 		end = h.randomEnd(inside, key)
 		return end.last, end.failed
@@ -41,16 +61,16 @@ func (h *randomHistory[Tx]) transaction() {
 	if want.verdict == store.Committed && end.failed == nil {
 		wantEffects = 1
 	}
-	h.mustHaveEffects(effect, wantEffects)
+	h.tx.mustHaveEffects(effect, wantEffects)
 }
 
 // atomicUntilRun calls Atomic until run is called: a database that releases its
 // locks late may still be busy with the transaction before.
-func (h *randomHistory[Tx]) atomicUntilRun(id store.ID, hold bool, run runFunc[Tx]) (verdict store.Verdict, err error) {
+func (h *randomTx[Tx]) atomicUntilRun(id store.ID, hold bool, run runFunc[Tx]) (verdict store.Verdict, err error) {
 	const tries = 100
 	for range tries {
 		ran := false
-		verdict, err = h.tx.Atomic(h.ctx, id, hold, func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error) {
+		verdict, err = h.tx.tx.Atomic(h.ctx, id, hold, func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error) {
 			if stands.Busy {
 				return nil, errRun
 			}
@@ -71,7 +91,7 @@ func showLast(c *store.Change) string {
 	return show(*c)
 }
 
-func (h *randomHistory[Tx]) compareCurrent(id store.ID, stands store.SwapResult) {
+func (h *randomHistory) compareCurrent(id store.ID, stands store.SwapResult) {
 	h.Helper()
 	want, there := h.model[id]
 	if stands.Token != want.Token || (stands.Record != nil) != there || stands.Busy || stands.Err != nil {
@@ -82,7 +102,7 @@ func (h *randomHistory[Tx]) compareCurrent(id store.ID, stands store.SwapResult)
 }
 
 // writeInside makes up to two batches of changes in the transaction.
-func (h *randomHistory[Tx]) writeInside(ctx context.Context, tx Tx, inside model) {
+func (h *randomTx[Tx]) writeInside(ctx context.Context, tx Tx, inside model) {
 	h.Helper()
 	for range h.IntN(3) {
 		var changes []store.Change
@@ -90,13 +110,13 @@ func (h *randomHistory[Tx]) writeInside(ctx context.Context, tx Tx, inside model
 			changes = append(changes, h.change(inside, key))
 		}
 		h.sent = append(h.sent, changes...)
-		h.compareAnswers(inside, changes, h.swapTx(ctx, tx, changes...))
+		h.compareAnswers(inside, changes, h.tx.swapTx(ctx, tx, changes...))
 	}
 }
 
 // randomEnd draws an end. A last change that stores a failure applies to the record
 // after the transaction's writes are undone.
-func (h *randomHistory[Tx]) randomEnd(inside model, key int) randomEnd {
+func (h *randomHistory) randomEnd(inside model, key int) randomEnd {
 	switch h.IntN(8) {
 	case 0:
 		return randomEnd{nil, errRun}

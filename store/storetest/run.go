@@ -2,138 +2,83 @@ package storetest
 
 import "testing"
 
-// Run tests the stores that newStore makes, a fresh one for each check. newStore
-// cleans up with t.Cleanup.
+// RunStore tests the stores that newStore makes, a fresh one for each check: all
+// checks that need no transaction. newStore cleans up with t.Cleanup.
 //
 // Checks run one after another. Failures carry the name of the part and of the
 // check, as in Swap/Owner.
+func RunStore(t *testing.T, newStore func(t testing.TB) StoreSubject) {
+	t.Helper()
+	h := func(t *testing.T) *harness { return newHarness(t, newStore(t)) }
+	runLayers(t, layers(storeParts(h, func(t *testing.T) *engineHarness { return newEngineHarness(h(t)) })))
+}
+
+// Run is [RunStore] for stores with transactions: it runs the checks of RunStore,
+// and the checks of transactions.
 func Run[Tx any](t *testing.T, newStore func(t testing.TB) Subject[Tx]) {
 	t.Helper()
-	for _, layer := range layers[Tx]() {
+	tx := func(t *testing.T) *txHarness[Tx] { return newTxHarness(t, newStore(t)) }
+	h := func(t *testing.T) *harness { return tx(t).harness }
+	e := func(t *testing.T) *engineHarness { return newTxEngineHarness(tx(t)) }
+	runLayers(t, layers(storeParts(h, e), txParts(tx)))
+}
+
+func runLayers(t *testing.T, all []layer) {
+	t.Helper()
+	for _, l := range all {
 		if t.Failed() {
-			t.Logf("%s: skipped, because it builds on what has failed", layer.name)
+			t.Logf("%s: skipped, because it builds on what has failed", l.name)
 			continue
 		}
-		for _, p := range layer.parts {
-			t.Run(p.name, func(t *testing.T) { p.run(t, newStore) })
+		for _, p := range l.parts {
+			t.Run(p.name, p.run)
 		}
 	}
 }
 
 // layer is a set of parts that are meaningful if the layers before it pass.
-type layer[Tx any] struct {
+type layer struct {
 	name  string
-	parts []part[Tx]
+	parts []part
 }
 
 // part is a set of checks of one feature.
-type part[Tx any] struct {
+type part struct {
 	name   string
-	checks []check[Tx]
-	lacks  func(s Subject[Tx]) string // returns why the part cannot run on s, "" if it can
+	checks []testCase
+	lacks  func(t *testing.T) string // returns why the part cannot run, "" if it can
 }
 
-// check is one requirement, tested on a fresh store.
-type check[Tx any] struct {
+// testCase runs one check on a fresh store.
+type testCase struct {
 	name string
-	run  func(r *txHarness[Tx])
+	run  func(t *testing.T)
 }
 
-func (p part[Tx]) run(t *testing.T, newStore func(t testing.TB) Subject[Tx]) {
+func (p part) run(t *testing.T) {
 	if p.lacks != nil {
-		if why := p.lacks(newStore(t)); why != "" {
+		if why := p.lacks(t); why != "" {
 			t.Skip(why)
 		}
 	}
 	for _, c := range p.checks {
-		t.Run(c.name, func(t *testing.T) { c.run(newTxHarness(t, newStore(t))) })
+		t.Run(c.name, c.run)
 	}
 }
 
-func layers[Tx any]() []layer[Tx] {
-	return []layer[Tx]{
-		{"single calls", []part[Tx]{
-			plain[Tx]("Swap", swapChecks()),
-			plain[Tx]("Heartbeat", heartbeatChecks()),
-			plain[Tx]("Fields", fieldChecks()),
-			plain[Tx]("Keys", keyChecks()),
-			plain[Tx]("Batch", batchChecks()),
-			plain[Tx]("Get", getChecks()),
-			plain[Tx]("Time", timeChecks()),
-			plain[Tx]("Scan", scanChecks()),
-			plain[Tx]("Purge", purgeChecks()),
-		}},
-		{"clocks, late writers and reports", []part[Tx]{
-			plain[Tx]("Clock", clockChecks()),
-			plain[Tx]("Zombie", zombieChecks()),
-			plain[Tx]("Sweep", sweepChecks()),
-			plain[Tx]("Audit", auditChecks()),
-			plain[Tx]("Counts", countChecks()),
-		}},
-		{"changes that join a batch", []part[Tx]{
-			partUnless(plain[Tx]("Join", joinChecks()), lacksJoin[Tx]),
-		}},
-		{"queues", []part[Tx]{
-			partUnless(plain[Tx]("Queue", queueChecks()), lacksDequeue[Tx]),
-		}},
-		{"transactions", []part[Tx]{
-			{name: "Atomic", checks: atomicChecks[Tx]()},
-			{name: "Savepoint", checks: savepointChecks[Tx]()},
-			{name: "Lock", checks: lockChecks[Tx]()},
-			{name: "SwapTx", checks: swapTxChecks[Tx]()},
-		}},
-		{"concurrent transactions", []part[Tx]{
-			{name: "BatchTx", checks: batchTxChecks[Tx]()},
-			{name: "ClockTx", checks: clockTxChecks[Tx]()},
-			{name: "PurgeTx", checks: purgeTxChecks[Tx]()},
-			{name: "ZombieTx", checks: zombieTxChecks[Tx]()},
-			{name: "QueueTx", checks: queueTxChecks[Tx](), lacks: lacksDequeue[Tx]},
-		}},
-		{"batches of statements", []part[Tx]{
-			{name: "AtomicBatch", checks: atomicBatchChecks[Tx](), lacks: lacksBatches[Tx]},
-		}},
-		{"leaked goroutines", []part[Tx]{
-			{name: "LeakedGoroutine", checks: leakedGoroutineChecks[Tx]()},
-		}},
-		{"the protocol's transitions", []part[Tx]{
-			plain[Tx]("Transition", transitionChecks()),
-			{name: "TransitionTx", checks: transitionTxChecks[Tx]()},
-		}},
-		{"random histories and races", []part[Tx]{
-			{name: "Model", checks: modelChecks[Tx]()},
-			plain[Tx]("Race", raceChecks()),
-			{name: "RaceTx", checks: raceTxChecks[Tx]()},
-		}},
-		{"concurrent dequeues", []part[Tx]{
-			partUnless(plain[Tx]("QueueRace", queueRaceChecks()), lacksDequeue[Tx]),
-		}},
-		{"engines, lost replies and failing calls", []part[Tx]{
-			plain[Tx]("LostReply", lostReplyChecks()),
-			{name: "Wire", checks: wireChecks[Tx](), lacks: lacksConnection[Tx]},
-			{name: "WireCall", checks: wireCallChecks[Tx](), lacks: lacksConnection[Tx]},
-			{name: "LateLeader", checks: lateLeaderChecks[Tx]()},
-			{name: "FailingCall", checks: failingCallChecks[Tx]()},
-			{name: "Storm", checks: stormChecks[Tx]()},
-		}},
-	}
-}
-
-// storeCheck is a check that needs no transaction.
-type storeCheck struct {
-	name string
-	run  func(r *harness)
-}
-
-func plain[Tx any](name string, checks []storeCheck) part[Tx] {
-	p := part[Tx]{name: name}
+// partOf returns the part with these checks. newHarness makes the harness of each
+// check.
+func partOf[H any](name string, newHarness func(t *testing.T) H, checks []checkCase[H]) part {
+	p := part{name: name}
 	for _, c := range checks {
-		p.checks = append(p.checks, check[Tx]{c.name, func(r *txHarness[Tx]) { c.run(r.harness) }})
+		p.checks = append(p.checks, testCase{c.name, func(t *testing.T) { c.run(newHarness(t)) }})
 	}
 	return p
 }
 
-// partUnless is a part that is skipped if lacks returns a reason.
-func partUnless[Tx any](p part[Tx], lacks func(s Subject[Tx]) string) part[Tx] {
-	p.lacks = lacks
+// partUnless is partOf, and is skipped if lacks returns a reason.
+func partUnless[H any](lacks func(r H) string, name string, newHarness func(t *testing.T) H, checks []checkCase[H]) part {
+	p := partOf(name, newHarness, checks)
+	p.lacks = func(t *testing.T) string { return lacks(newHarness(t)) }
 	return p
 }

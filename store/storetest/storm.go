@@ -12,11 +12,11 @@ import (
 
 // stormChecks let 50 callers in 5 processes call one key while every first reply of
 // the store is lost.
-func stormChecks[Tx any]() []check[Tx] {
-	var checks []check[Tx]
-	for _, w := range modes[Tx]() {
+func stormChecks(all []mode) []engineCheck {
+	var checks []engineCheck
+	for _, w := range all {
 		if w.handlerEnd == succeeds || w.handlerEnd == fails {
-			checks = append(checks, check[Tx]{w.name, func(r *txHarness[Tx]) { r.storm(w) }})
+			checks = append(checks, engineCheck{w.name, func(r *engineHarness) { r.storm(w) }})
 		}
 	}
 	return checks
@@ -50,14 +50,14 @@ func (f *firstReplyDropper) decide(c Call) Fault {
 	return Lose()
 }
 
-func (r *txHarness[Tx]) storm(w mode[Tx]) {
+func (r *engineHarness) storm(w mode) {
 	const processes = 5
 	k := r.newModeRun(w, "storm")
 	first := &firstReplyDropper{sent: make(map[store.Token]bool), calls: make(map[string]int)}
-	faulty := NewFaulty(r.tx, first.decide)
-	var engines [processes]*semel.Engine[Tx]
+	faulty := r.connect(first.decide)
+	var engines [processes]semel.Runner
 	for i := range engines {
-		e, err := semel.New(r.failing(faulty), semel.Options{Survive: store.NoFailure, Lease: r.lease()})
+		e, err := faulty.newEngine(semel.Options{Survive: store.NoFailure, Lease: r.lease()})
 		if err != nil {
 			r.Fatalf("New: %v", err)
 		}
@@ -78,7 +78,7 @@ func (r *txHarness[Tx]) storm(w mode[Tx]) {
 
 // callUntilFinal retries as callers should, with backoff, until the answer is
 // final.
-func (r *txHarness[Tx]) callUntilFinal(k *modeRun[Tx], e *semel.Engine[Tx]) []answer {
+func (r *engineHarness) callUntilFinal(k *modeRun, e semel.Runner) []answer {
 	var all []answer
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
 		var a answer

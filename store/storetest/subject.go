@@ -7,28 +7,15 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Subject is a store under test, and what the suite cannot know about it.
-type Subject[Tx any] struct {
+// StoreSubject is a store under test, and what the suite cannot know about it.
+type StoreSubject struct {
 	// Store is empty, and not shared with other tests.
-	Store store.TxStore[Tx]
+	Store store.Store
 
 	// Advance moves the store's clock. A store whose clock cannot be moved
 	// leaves it nil; the suite then works with leases of a few milliseconds
 	// and asks the store until they are over.
 	Advance func(d time.Duration)
-
-	// Effect writes, in tx, that key had its effect once more. It must not be
-	// unique or idempotent: two effects must count as two. It returns the
-	// error of a transaction that has ended, and is called from goroutines that
-	// a handler has left behind.
-	Effect func(ctx context.Context, tx Tx, key string) error
-
-	// Effects counts the effects of key that are committed.
-	Effects func(key string) int
-
-	// Batches hands statements over all together, for a store that is a
-	// store.Batcher: see BatchesOf. Required then.
-	Batches *Batches[Tx]
 
 	// Lose arms the connection between Store and its database to lose one
 	// reply: that to the next request after which something of the records is
@@ -49,4 +36,33 @@ type Subject[Tx any] struct {
 	// and with -1 when one of them ends. The tests of this package set it, because a
 	// broken store can only tell so whether it still takes part in a race.
 	callers func(n int)
+}
+
+// Subject is a store with transactions under test, and what the suite cannot know
+// about it.
+type Subject[Tx any] struct {
+	// Store, Advance and Lose are as in [StoreSubject].
+	Store   store.TxStore[Tx]
+	Advance func(d time.Duration)
+	Lose    func() (lost func() bool)
+
+	// Effect writes, in tx, that key had its effect once more. It must not be
+	// unique or idempotent: two effects must count as two. It returns the
+	// error of a transaction that has ended, and is called from goroutines that
+	// a handler has left behind.
+	Effect func(ctx context.Context, tx Tx, key string) error
+
+	// Effects counts the effects of key that are committed.
+	Effects func(key string) int
+
+	// Batches hands statements over all together, for a store that is a
+	// store.Batcher: see BatchesOf. Required then.
+	Batches *Batches[Tx]
+
+	callers func(n int) // as in StoreSubject
+}
+
+// plain returns the part of the subject that needs no transactions.
+func (s *Subject[Tx]) plain() StoreSubject {
+	return StoreSubject{Store: s.Store, Advance: s.Advance, Lose: s.Lose, callers: s.callers}
 }

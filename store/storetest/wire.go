@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"context"
 	"time"
 
 	"github.com/semelgo/semel/store"
@@ -10,36 +9,32 @@ import (
 // wireChecks lose the reply to one call on the network, together with the driver's
 // own reaction. The call was applied: a retry confirms it, and it has no second
 // effect.
-func wireChecks[Tx any]() []check[Tx] {
-	return []check[Tx]{
-		{"Claim", wireClaim[Tx]},
-		{"ClaimIfDue", wireClaimIfDue[Tx]},
-		{"Heartbeat", wireHeartbeat[Tx]},
-		{"Complete", wireComplete[Tx]},
-		{"Release", wireRelease[Tx]},
-		{"Batch", wireBatch[Tx]},
-		{"Note", wireNote[Tx]},
-		{"Purge", wirePurge[Tx]},
-		{"Dequeue", wireDequeue[Tx]},
-		{"Commit", wireCommit[Tx]},
-		{"CommitFinish", wireCommitFinish[Tx]},
-		{"CommitKept", wireCommitKept[Tx]},
-		{"AtomicBatch", wireAtomicBatch[Tx]},
+func wireChecks() []storeCheck {
+	return []storeCheck{
+		{"Claim", wireClaim},
+		{"ClaimIfDue", wireClaimIfDue},
+		{"Heartbeat", wireHeartbeat},
+		{"Complete", wireComplete},
+		{"Release", wireRelease},
+		{"Batch", wireBatch},
+		{"Note", wireNote},
+		{"Purge", wirePurge},
+		{"Dequeue", wireDequeue},
 	}
 }
 
-// lacksConnection returns why no reply of the subject's connection can be lost.
-func lacksConnection[Tx any](s Subject[Tx]) string {
-	if s.Lose == nil {
+// lacksConnection returns why no reply of the store's connection can be lost.
+func (r *harness) lacksConnection() string {
+	if r.lose == nil {
 		return "Subject.Lose is nil: there is no connection whose replies can be lost"
 	}
 	return ""
 }
 
 // withLostReply requires that a reply is lost during do.
-func (r *txHarness[Tx]) withLostReply(do func()) {
+func (r *harness) withLostReply(do func()) {
 	r.Helper()
-	lost := r.subject.Lose()
+	lost := r.lose()
 	do()
 	if !lost() {
 		r.Error("no reply was lost: Subject.Lose does not do what it says")
@@ -62,7 +57,7 @@ func (r *harness) retryUntilAnswered(call func() error) {
 
 // mustApplyWithLostReply makes the changes, loses the reply, and requires that the
 // retry finds them applied.
-func (r *txHarness[Tx]) mustApplyWithLostReply(changes ...store.Change) {
+func (r *harness) mustApplyWithLostReply(changes ...store.Change) {
 	r.Helper()
 	var answers []store.SwapResult
 	r.withLostReply(func() {
@@ -79,7 +74,7 @@ func (r *txHarness[Tx]) mustApplyWithLostReply(changes ...store.Change) {
 }
 
 // The winner of a claim whose reply was lost is still its only winner.
-func wireClaim[Tx any](r *txHarness[Tx]) {
+func wireClaim(r *harness) {
 	rec := r.fresh()
 	rec.Due = farAhead
 	claim := create(rec, store.InProgress)
@@ -89,7 +84,7 @@ func wireClaim[Tx any](r *txHarness[Tx]) {
 }
 
 // The claim itself has made the record not due when the claim is repeated.
-func wireClaimIfDue[Tx any](r *txHarness[Tx]) {
+func wireClaimIfDue(r *harness) {
 	for _, state := range []store.State{store.Pending, store.InProgress} {
 		due := create(r.fresh(), state)
 		r.mustApply(due)
@@ -102,7 +97,7 @@ func wireClaimIfDue[Tx any](r *txHarness[Tx]) {
 	}
 }
 
-func wireHeartbeat[Tx any](r *txHarness[Tx]) {
+func wireHeartbeat(r *harness) {
 	rec := r.mustCreateIn(store.InProgress)
 	beat := move(rec, rec.Token)
 	beat.To.Due = 2 * farAhead
@@ -113,7 +108,7 @@ func wireHeartbeat[Tx any](r *txHarness[Tx]) {
 	r.mustHoldRecord(rec)
 }
 
-func wireComplete[Tx any](r *txHarness[Tx]) {
+func wireComplete(r *harness) {
 	for _, state := range []store.State{store.Succeeded, store.Failed} {
 		rec := r.mustCreateIn(store.InProgress)
 		finish := move(rec, store.Token{State: state, Attempt: 1, Owner: rec.Owner})
@@ -127,7 +122,7 @@ func wireComplete[Tx any](r *txHarness[Tx]) {
 
 // A release whose reply was lost is current until the next claim, and does not come
 // back afterwards.
-func wireRelease[Tx any](r *txHarness[Tx]) {
+func wireRelease(r *harness) {
 	rec := r.mustCreateIn(store.InProgress)
 	release := move(rec, store.Token{State: store.Pending, Attempt: 1, Owner: rec.Owner})
 	r.mustApplyWithLostReply(release)
@@ -136,7 +131,7 @@ func wireRelease[Tx any](r *txHarness[Tx]) {
 	r.mustReject(release, claim.To.Token)
 }
 
-func wireBatch[Tx any](r *txHarness[Tx]) {
+func wireBatch(r *harness) {
 	taken := r.mustCreateIn(store.Succeeded)
 	changes := make([]store.Change, 0, 40)
 	for range cap(changes) / 2 {
@@ -152,7 +147,7 @@ func wireBatch[Tx any](r *txHarness[Tx]) {
 	r.mustHoldRecord(taken)
 }
 
-func wireNote[Tx any](r *txHarness[Tx]) {
+func wireNote(r *harness) {
 	a, ok := r.store.(store.Auditor)
 	if !ok {
 		r.Skip("the store is no store.Auditor")
@@ -174,7 +169,7 @@ func wireNote[Tx any](r *txHarness[Tx]) {
 }
 
 // Purged records are gone, even if the reply was lost; the others stay.
-func wirePurge[Tx any](r *txHarness[Tx]) {
+func wirePurge(r *harness) {
 	for range 5 {
 		r.expiring(store.Succeeded, -time.Second)
 	}
@@ -191,8 +186,8 @@ func wirePurge[Tx any](r *txHarness[Tx]) {
 
 // The records that a Dequeue has claimed are returned by its retry, and are claimed
 // once.
-func wireDequeue[Tx any](r *txHarness[Tx]) {
-	if why := lacksDequeue(r.subject); why != "" {
+func wireDequeue(r *harness) {
+	if why := r.lacksDequeue(); why != "" {
 		r.Skip(why)
 	}
 	for range 6 {
@@ -216,52 +211,4 @@ func wireDequeue[Tx any](r *txHarness[Tx]) {
 	if len(got) < d.Limit {
 		r.Errorf("after a lost reply %d records are given, want %d", len(got), d.Limit)
 	}
-}
-
-// mustCommitWithLostReply runs a transaction and loses the reply to its commit. The
-// verdict may be Committed or Unknown, never NotCommitted.
-func (r *txHarness[Tx]) mustCommitWithLostReply(id store.ID, hold bool, run runFunc[Tx]) {
-	r.Helper()
-	r.withLostReply(func() {
-		verdict, err := r.tx.Atomic(r.ctx, id, hold, run)
-		told := verdict == store.Committed && err == nil || verdict == store.Unknown && err != nil
-		if !told {
-			r.Errorf("Atomic whose commit lost its reply = %v, %v, want Unknown and an error, or Committed", verdict, err)
-		}
-	})
-}
-
-func wireCommit[Tx any](r *txHarness[Tx]) {
-	c := create(r.fresh(), store.Succeeded)
-	c.To.Outcome = []byte("the end")
-	r.mustCommitWithLostReply(c.To.ID, true, r.effectThen("effect", &c, nil))
-	r.mustHoldRecord(c.To)
-	r.mustHaveEffects("effect", 1)
-	r.mustApply(c)
-	r.mustSupersede(c.To.ID, true, r.effectThen("effect", &c, nil))
-	r.mustHaveEffects("effect", 1)
-}
-
-// There is no certificate that nothing was committed: the leader finds its own
-// outcome instead.
-func wireCommitFinish[Tx any](r *txHarness[Tx]) {
-	rec := r.mustCreateIn(store.InProgress)
-	finish := move(rec, store.Token{State: store.Succeeded, Attempt: 1, Owner: rec.Owner})
-	r.mustCommitWithLostReply(rec.ID, false, r.effectThen("effect", &finish, nil))
-	r.mustHaveEffects("effect", 1)
-	r.mustReject(move(rec, store.Token{State: store.Failed, Attempt: 1, Owner: rec.Owner}), finish.To.Token)
-	r.mustApply(finish)
-}
-
-// A stored failure stays stored, without the effect that it undid.
-func wireCommitKept[Tx any](r *txHarness[Tx]) {
-	c := create(r.fresh(), store.Failed)
-	c.To.Outcome = []byte("why")
-	r.mustCommitWithLostReply(c.To.ID, true, func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
-		r.addEffect(ctx, tx, "effect")
-		return &c, errRun
-	})
-	r.mustHoldRecord(c.To)
-	r.mustHaveEffects("effect", 0)
-	r.mustApply(c)
 }

@@ -102,7 +102,7 @@ func doTxCall(verdict store.Verdict, broken error, fn function) func(*testing.T,
 func unanswered(call func(ctx context.Context, e *engine) error) func(*testing.T, *fixture) func(context.Context) error {
 	return func(t *testing.T, w *fixture) func(context.Context) error {
 		t.Helper()
-		s := storetest.NewFaulty[*memory.Tx](memory.New(memory.Options{}), func(storetest.Call) storetest.Fault { return storetest.Refuse() })
+		s := storetest.NewFaultyTx[*memory.Tx](memory.New(memory.Options{}), func(storetest.Call) storetest.Fault { return storetest.Refuse() })
 		other := w.process(t, s)
 		return func(ctx context.Context) error { return call(ctx, other) }
 	}

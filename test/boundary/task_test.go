@@ -15,7 +15,7 @@ import (
 // taskMode is one way to run a task.
 type taskMode struct {
 	policy semel.Policy
-	handle func(t *testing.T, w *fixture, worker *task.Worker[*memory.Tx], op *semel.Operation[string], body body) error
+	handle func(t *testing.T, w *fixture, worker *task.Worker, op *semel.Operation[string], body body) error
 	// state and effects are expected after the task has failed twice, which is the
 	// limit of its Retry.
 	state   store.State
@@ -24,17 +24,17 @@ type taskMode struct {
 	succeeds store.State
 }
 
-func handle(_ *testing.T, w *fixture, worker *task.Worker[*memory.Tx], op *semel.Operation[string], body body) error {
+func handle(_ *testing.T, w *fixture, worker *task.Worker, op *semel.Operation[string], body body) error {
 	return task.Handle(worker, op, func(ctx context.Context, _ string) (string, error) { return "", body(ctx, w.effect) }, task.HandlerOptions{})
 }
 
-func handleTx(_ *testing.T, w *fixture, worker *task.Worker[*memory.Tx], op *semel.Operation[string], body body) error {
-	return task.HandleTx(worker, op, func(ctx context.Context, tx *memory.Tx, _ string) (string, error) {
+func handleTx(_ *testing.T, w *fixture, worker *task.Worker, op *semel.Operation[string], body body) error {
+	return task.HandleTx(worker, w.engine, op, func(ctx context.Context, tx *memory.Tx, _ string) (string, error) {
 		return "", body(ctx, w.effectIn(tx))
 	}, task.HandlerOptions{})
 }
 
-func handleInTx(_ *testing.T, w *fixture, worker *task.Worker[*memory.Tx], op *semel.Operation[string], body body) error {
+func handleInTx(_ *testing.T, w *fixture, worker *task.Worker, op *semel.Operation[string], body body) error {
 	return task.Handle(worker, op, func(ctx context.Context, _ string) (string, error) {
 		return semel.InTx(ctx, w.engine, func(ctx context.Context, tx *memory.Tx) (string, error) { return "", body(ctx, w.effectIn(tx)) })
 	}, task.HandlerOptions{})

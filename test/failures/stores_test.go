@@ -39,6 +39,13 @@ func TestPostgres(t *testing.T) {
 	failureClasses(t, inPostgres(t, url, url))
 }
 
+func TestPostgresSQL(t *testing.T) {
+	t.Parallel()
+	t.Attr("engine", "postgres")
+	url := realtest.Postgres(t).Database(t)
+	failureClasses(t, onSubject(ledger.PostgresSQL(t, url, url, postgres.Options{}), 2*time.Second))
+}
+
 // inPostgres returns a new database at url, which the engine reaches by another
 // address; effects are counted directly.
 func inPostgres(t testing.TB, url, by string) database[pgx.Tx] {

@@ -146,9 +146,13 @@ func (c *consumer) route(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open the router: %w", err)
 	}
-	once, err := semelwatermill.Middleware(c.orders, c.engine, semelwatermill.Options{
-		Name: semelwatermill.FromMetadata("producer", "id"),
-	})
+	o := semelwatermill.Options{Name: semelwatermill.FromMetadata("producer", "id")}
+	var once message.HandlerMiddleware
+	if c.orders.Transactional() {
+		once, err = semelwatermill.MiddlewareTx(c.orders, c.engine, o)
+	} else {
+		once, err = semelwatermill.Middleware(c.orders, c.engine, o)
+	}
 	if err != nil {
 		return fmt.Errorf("open the middleware: %w", err)
 	}

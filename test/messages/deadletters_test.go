@@ -80,7 +80,7 @@ func TestPoisonMessageIsAcknowledgedWithItsDeadLetter(t *testing.T) {
 		t.Fatal(err)
 	}
 	queue := broker.Queue(t) + ".dead"
-	once, err := semelwatermill.Middleware(orders, engine, semelwatermill.Options{
+	once, err := semelwatermill.MiddlewareTx(orders, engine, semelwatermill.Options{
 		Name: semelwatermill.FromUUID(producer), Poison: routedPublisher{broker.URL()}, PoisonTopic: queue, MaxWait: 1,
 	})
 	if err != nil {

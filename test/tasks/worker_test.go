@@ -23,7 +23,7 @@ func runWorker[Tx any](ctx context.Context, c child, s *database[Tx], m *counter
 	if err != nil {
 		return err
 	}
-	functions := functionsOf(w, s, c.Name)
+	functions := functionsOf(w, e, s, c.Name)
 	for _, op := range c.operations() {
 		if err := functions[op](); err != nil {
 			return err
@@ -59,12 +59,12 @@ func (c child) operations() []semel.Declared {
 }
 
 // functionsOf give a worker its function for each operation.
-func functionsOf[Tx any](w *task.Worker[Tx], s *database[Tx], name string) map[semel.Declared]func() error {
+func functionsOf[Tx any](w *task.Worker, e *semel.Engine[Tx], s *database[Tx], name string) map[semel.Declared]func() error {
 	within := func(ctx context.Context, tx Tx, j job) (string, error) {
 		return j.do(ctx, name, func(ctx context.Context, of effect) error { return s.effect(ctx, tx, of) })
 	}
 	jobs := func(op *semel.Operation[job], fn func(context.Context, Tx, job) (string, error)) func() error {
-		return func() error { return task.HandleTx(w, op, fn, task.HandlerOptions{}) }
+		return func() error { return task.HandleTx(w, e, op, fn, task.HandlerOptions{}) }
 	}
 	return map[semel.Declared]func() error{
 		inTx:        jobs(inTx, within),
@@ -78,7 +78,7 @@ func functionsOf[Tx any](w *task.Worker[Tx], s *database[Tx], name string) map[s
 			return within(ctx, tx, j)
 		}),
 		ticked: func() error {
-			return task.HandleTx(w, ticked, func(ctx context.Context, tx Tx, tick time.Time) (string, error) {
+			return task.HandleTx(w, e, ticked, func(ctx context.Context, tx Tx, tick time.Time) (string, error) {
 				a, _ := semel.AttemptOf(ctx)
 				return "", s.effect(ctx, tx, effect{fmt.Sprint(tick.Unix()), a.Number(), a.Token().Owner, name})
 			}, task.HandlerOptions{})

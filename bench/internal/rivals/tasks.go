@@ -32,7 +32,7 @@ type tasks struct {
 	server *lab.Server
 	pool   *pgxpool.Pool
 	engine *semel.Engine[pgx.Tx]
-	worker *task.Worker[pgx.Tx]
+	worker *task.Worker
 	seen   counting
 
 	end     context.CancelFunc

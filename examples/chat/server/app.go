@@ -28,7 +28,7 @@ type app struct {
 	operations operations
 	inbox      *inbox.Inbox[imported]
 	importer   *importer // nil: there is no broker
-	worker     *task.Worker[chatdb.Tx]
+	worker     *task.Worker
 	sweepers   []*admin.Sweeper
 	counts     counts
 	handler    http.Handler

@@ -62,7 +62,7 @@ func keyTime(key string) (time.Time, bool) {
 // are in the chat's database, record and effect commit together, so another
 // attempt is safe. If they are in another database, only evidence settles the
 // record.
-func policy(c config, probe semel.Probe) semel.Policy {
+func policy(c config, probe func(context.Context, semel.Scope, string) (any, bool, error)) semel.Policy {
 	if c.mode == modeApart {
 		return semel.Heal(probe)
 	}

@@ -37,12 +37,12 @@ func welcomeMember(ctx context.Context, tx chatdb.Tx, in welcome) (chatdb.Messag
 }
 
 // newWorker returns the worker that runs the tasks. Every server has one.
-func newWorker(s *app, to hooks) (*task.Worker[chatdb.Tx], error) {
+func newWorker(s *app, to hooks) (*task.Worker, error) {
 	w, err := task.New(s.queue, task.Options{Slots: lanesOf(s), Drain: drain, NoSweeper: true})
 	if err != nil {
 		return nil, err
 	}
-	return w, task.HandleTx(w, s.operations.welcome, wrapped(to.Welcome, welcomeMember), task.HandlerOptions{})
+	return w, task.HandleTx(w, s.queue, s.operations.welcome, wrapped(to.Welcome, welcomeMember), task.HandlerOptions{})
 }
 
 // lanesOf is how many tasks and imports run at a time. SQLite has one write lock.

@@ -48,7 +48,7 @@ type shop struct {
 	pool       *pgxpool.Pool
 	engine     *semel.Engine[pgx.Tx]
 	operations operations
-	worker     *task.Worker[pgx.Tx]
+	worker     *task.Worker
 	inbox      *inbox.Inbox[payment]
 	payments   payments
 	mail       mailer

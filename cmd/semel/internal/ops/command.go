@@ -22,8 +22,8 @@ const (
 	envDB      = "SEMEL_DB"
 )
 
-// address names a database and the tables in it.
-type address struct{ db, schema, prefix string }
+// dbName names a database and the tables in it.
+type dbName struct{ db, schema, prefix string }
 
 // addDB adds the flags that name the database and its tables to c. The environment variable is
 // read when the command runs, so that help does not print its value.
@@ -35,8 +35,8 @@ func addDB(c *cobra.Command) {
 }
 
 // dbOf returns the names of the database and of its tables.
-func dbOf(c *cobra.Command) (address, error) {
-	var a address
+func dbOf(c *cobra.Command) (dbName, error) {
+	var a dbName
 	for _, f := range []struct {
 		name string
 		to   *string

@@ -38,7 +38,7 @@ const (
 )
 
 // open opens the database that --db names. It creates no tables.
-func open(ctx context.Context, at address, e openMode) (*database, error) {
+func open(ctx context.Context, at dbName, e openMode) (*database, error) {
 	scheme, rest, _ := strings.Cut(at.db, ":")
 	switch {
 	case scheme == "sqlite" && rest != "":
@@ -54,14 +54,10 @@ func open(ctx context.Context, at address, e openMode) (*database, error) {
 // engineOver returns a function that makes engines over s. The engines accept a
 // store that may lose records: operators must be able to see and resolve the
 // remaining records of such a store.
-func engineOver[Tx any](s store.TxStore[Tx]) func(semel.Options) (semel.Runner, error) {
+func engineOver(s store.Store) func(semel.Options) (semel.Runner, error) {
 	return func(o semel.Options) (semel.Runner, error) {
 		o.Survive = store.NoFailure
-		e, err := semel.New(s, o)
-		if err != nil {
-			return nil, err
-		}
-		return e.Core, nil
+		return semel.NewRunner(s, o)
 	}
 }
 

@@ -19,24 +19,24 @@ type pendingNote struct {
 
 // notingStore is a store that writes a note in the same transaction as the
 // engine's change.
-type notingStore[Tx any] struct {
-	store.TxStore[Tx]
+type notingStore struct {
+	store.Store
 
 	auditor store.Auditor // nil: the store keeps no notes
 	noted   *pendingNote
 }
 
 // Swap writes the note with a single change, as operators' changes are.
-func (n *notingStore[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
+func (n *notingStore) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	if len(changes) != 1 || !n.noted.has(&changes[0].To) {
-		return n.TxStore.Swap(ctx, changes)
+		return n.Store.Swap(ctx, changes)
 	}
 	answers := make([]store.SwapResult, 1)
 	var err error
 	if n.auditor != nil {
 		answers[0], err = n.auditor.SwapNoted(ctx, changes[0], n.noted.Note)
 	} else {
-		answers, err = n.TxStore.Swap(ctx, changes)
+		answers, err = n.Store.Swap(ctx, changes)
 	}
 	if err != nil {
 		return nil, err
@@ -56,9 +56,9 @@ func (n *pendingNote) has(r *store.Record) bool {
 
 // notingEngine returns a function that makes engines over s whose changes get a
 // note.
-func notingEngine[Tx any](s store.TxStore[Tx]) func(semel.Options, *pendingNote) (semel.Runner, error) {
+func notingEngine(s store.Store) func(semel.Options, *pendingNote) (semel.Runner, error) {
 	return func(o semel.Options, n *pendingNote) (semel.Runner, error) {
 		auditor, _ := s.(store.Auditor)
-		return engineOver(store.TxStore[Tx](&notingStore[Tx]{s, auditor, n}))(o)
+		return engineOver(&notingStore{s, auditor, n})(o)
 	}
 }

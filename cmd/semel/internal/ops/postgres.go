@@ -17,7 +17,7 @@ import (
 const connectTimeout = 10 * time.Second
 
 // openPostgres connects to a server.
-func openPostgres(ctx context.Context, at address) (*database, error) {
+func openPostgres(ctx context.Context, at dbName) (*database, error) {
 	config, err := pgxpool.ParseConfig(at.db)
 	if err != nil {
 		return nil, exit.Usagef("--%s: %w", flagDB, singleLineError{err}) // the error contains no password

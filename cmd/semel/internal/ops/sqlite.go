@@ -19,7 +19,7 @@ import (
 // openSQLite opens the file at path. Unless the file may be new, it is first
 // checked without any change, because sqlite.Open creates a missing file and
 // prepares the file of another program.
-func openSQLite(ctx context.Context, path string, at address, e openMode) (*database, error) {
+func openSQLite(ctx context.Context, path string, at dbName, e openMode) (*database, error) {
 	if at.schema != "" {
 		return nil, exit.Usagef("--%s: SQLite has no schemas", flagSchema)
 	}

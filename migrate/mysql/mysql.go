@@ -1,0 +1,62 @@
+// Package mysql creates and updates the tables of a store/mysql.
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/semelgo/semel/internal/sqlname"
+	"github.com/semelgo/semel/migrate"
+	"github.com/semelgo/semel/store/mysql"
+)
+
+// Options name the tables. They must be those of the store.
+type Options struct {
+	// Prefix begins the names of tables and views. Empty means semel_. With another
+	// prefix, semel_records is PREFIXrecords, for instance.
+	Prefix string
+}
+
+// Up creates or updates the tables in db's database. The server commits each statement
+// that creates a table by itself, so an interrupted Up continues when it is called
+// again. Processes that call Up at the same time wait for each other, as long as ctx
+// lasts, and each migration runs once; on different nodes of a Galera cluster they do
+// not wait, and a migration can run twice, which is harmless. If all migrations have
+// run, it only reads.
+func Up(ctx context.Context, db *sql.DB, o Options) error {
+	prefix, err := sqlname.Prefix("Options.Prefix", o.Prefix)
+	if err != nil {
+		return fmt.Errorf("migrate mysql: %w", err)
+	}
+	table := prefix + "migrations"
+	return migrate.Up(ctx, db, migrate.Database{
+		Name: "mysql", Files: mysql.Schema(), Prefix: prefix, Table: table,
+		Exists: `SELECT count(*) > 0 FROM information_schema.tables WHERE table_schema = database() AND table_name = '` + table + `'`,
+		Create: `CREATE TABLE IF NOT EXISTS ` + table + ` (
+  id         BIGINT    NOT NULL PRIMARY KEY AUTO_INCREMENT,
+  version_id BIGINT    NOT NULL,
+  is_applied BOOLEAN   NOT NULL,
+  tstamp     TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP
+) ENGINE=InnoDB`,
+		Begin: begin, Commit: `DO RELEASE_LOCK(` + lock + `)`, Rollback: `DO RELEASE_LOCK(` + lock + `)`,
+	})
+}
+
+// lock is the name of the lock of a migration. A lock's name has at most 64 characters
+// and belongs to the server, so the database is part of it.
+const lock = `concat('semel migration ', md5(database()))`
+
+// begin takes the lock, which ends with its connection.
+func begin(ctx context.Context, conn *sql.Conn) error {
+	for {
+		var got sql.NullBool
+		err := conn.QueryRowContext(ctx, `SELECT GET_LOCK(`+lock+`, 1)`).Scan(&got)
+		switch {
+		case err != nil:
+			return err
+		case got.Bool:
+			return nil
+		}
+	}
+}

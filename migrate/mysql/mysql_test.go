@@ -1,0 +1,86 @@
+package mysql_test
+
+import (
+	"database/sql"
+	"sync"
+	"testing"
+
+	"github.com/semelgo/semel/internal/realtest"
+	migrate "github.com/semelgo/semel/migrate/mysql"
+	"github.com/semelgo/semel/store/mysql"
+)
+
+func TestMain(m *testing.M) { realtest.Main(m) }
+
+func open(t *testing.T, name string) *sql.DB {
+	t.Helper()
+	db, err := mysql.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func mustHaveTables(t *testing.T, db *sql.DB, want string) {
+	t.Helper()
+	var tables string
+	err := db.QueryRowContext(t.Context(), `SELECT group_concat(table_name ORDER BY table_name SEPARATOR ' ')
+FROM information_schema.tables WHERE table_schema = database()`).Scan(&tables)
+	if err != nil || tables != want {
+		t.Errorf("the tables are %q, %v, want %q", tables, err, want)
+	}
+}
+
+// Processes that migrate at the same time run each migration once.
+func TestUpConcurrently(t *testing.T) {
+	name := realtest.MariaDB(t).Database(t)
+	var all sync.WaitGroup
+	for range 4 {
+		db := open(t, name)
+		all.Go(func() {
+			if err := migrate.Up(t.Context(), db, migrate.Options{}); err != nil {
+				t.Errorf("Up: %v", err)
+			}
+		})
+	}
+	all.Wait()
+	db := open(t, name)
+	mustHaveTables(t, db, "semel_guard semel_migrations semel_notes semel_records")
+	var runs, versions int
+	err := db.QueryRowContext(t.Context(), `SELECT count(*), count(DISTINCT version_id) FROM semel_migrations`).Scan(&runs, &versions)
+	if err != nil || runs != versions || runs == 0 {
+		t.Errorf("%d migrations of %d versions are recorded, %v, want each once", runs, versions, err)
+	}
+}
+
+// A prefix names all tables, and tables with different prefixes are independent.
+func TestUpWithPrefix(t *testing.T) {
+	db := open(t, realtest.MariaDB(t).Database(t))
+	if err := migrate.Up(t.Context(), db, migrate.Options{Prefix: "app_"}); err != nil {
+		t.Fatal(err)
+	}
+	mustHaveTables(t, db, "app_guard app_migrations app_notes app_records")
+	if err := migrate.Up(t.Context(), db, migrate.Options{Prefix: "App-"}); err == nil {
+		t.Error("Up with the prefix App- = nil, want an error")
+	}
+}
+
+// A migration that was interrupted continues.
+func TestUpAfterInterruption(t *testing.T) {
+	db := open(t, realtest.MariaDB(t).Database(t))
+	for range 2 {
+		if err := migrate.Up(t.Context(), db, migrate.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{`DELETE FROM semel_migrations`, `DROP TABLE semel_guard`} {
+			if _, err := db.ExecContext(t.Context(), text); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := migrate.Up(t.Context(), db, migrate.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	mustHaveTables(t, db, "semel_guard semel_migrations semel_notes semel_records")
+}

@@ -1,0 +1,142 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/plainstore"
+	"github.com/semelgo/semel/store"
+)
+
+// newRunner returns an engine over a store without transactions. It is closed when
+// the test ends.
+func newRunner(t *testing.T, s store.Store, o semel.Options) semel.Runner {
+	t.Helper()
+	o.Survive = store.NoFailure
+	e, err := semel.NewRunner(s, o)
+	if err != nil {
+		t.Fatalf("NewRunner: %v", err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := e.Close(ctx); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return e
+}
+
+// onPlainStores runs a test over a store without transactions, with and without the
+// optional interfaces.
+func onPlainStores(t *testing.T, test func(t *testing.T, s store.Store)) {
+	t.Helper()
+	t.Run("with every optional interface", func(t *testing.T) { test(t, plainstore.New(nil)) })
+	t.Run("bare", func(t *testing.T) { test(t, plainstore.New(nil).Bare()) })
+}
+
+// Callers in two processes share one run and its result.
+func TestDoWithoutTransactions(t *testing.T) {
+	t.Parallel()
+	found := func(context.Context, semel.Scope, string) (any, bool, error) { return "", false, nil }
+	raise := func(context.Context, semel.Scope, string, uint32) error { return nil }
+	for name, policy := range map[string]semel.Policy{
+		"unset": {}, "Hold": semel.Hold(), "Heal": semel.Heal(found), "Fenced": semel.Fenced(raise, found),
+		"Keyed": semel.Keyed(), "AtLeastOnce": semel.AtLeastOnce(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onPlainStores(t, func(t *testing.T, s store.Store) {
+				engines := []semel.Runner{newRunner(t, s, semel.Options{Wait: time.Minute}), newRunner(t, s, semel.Options{Wait: time.Minute})}
+				op := semel.Define("op", semel.OperationOptions[string]{Policy: policy})
+				var runs atomic.Int32
+				var callers sync.WaitGroup
+				for i := range 20 {
+					callers.Go(func() {
+						v, _, err := semel.Do(t.Context(), engines[i%2], op.Call(me, "k", "in"), func(context.Context) (string, error) {
+							return fmt.Sprint("run ", runs.Add(1)), nil
+						})
+						if v != "run 1" || err != nil {
+							t.Errorf("Do = %q, %v, want the result of run 1", v, err)
+						}
+					})
+				}
+				callers.Wait()
+			})
+		})
+	}
+}
+
+func TestAtomicNeedsTransactions(t *testing.T) {
+	t.Parallel()
+	atomically := semel.Define("atomically", semel.OperationOptions[string]{Policy: semel.Atomic()})
+	_, err := semel.NewRunner(plainstore.New(nil), semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{atomically}})
+	wantPolicyError(t, err)
+	e := newRunner(t, plainstore.New(nil), semel.Options{})
+	_, _, err = semel.Do(t.Context(), e, atomically.Call(me, "k", "in"), func(context.Context) (string, error) {
+		t.Error("the function runs")
+		return "", nil
+	})
+	wantPolicyError(t, err)
+}
+
+func wantPolicyError(t *testing.T, err error) {
+	t.Helper()
+	if f, ok := errors.AsType[*semel.FieldError](err); !ok || f.Field != "Policy" {
+		t.Errorf("got %v, want a FieldError about Policy", err)
+	}
+}
+
+// Operators see and resolve records of a store without transactions.
+func TestAdminWithoutTransactions(t *testing.T) {
+	t.Parallel()
+	onPlainStores(t, func(t *testing.T, s store.Store) {
+		e := newRunner(t, s, semel.Options{})
+		call := semel.Define("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		_, _, err := semel.Do(t.Context(), e, call, func(context.Context) (string, error) { return "", errors.New("no reply") })
+		if !errors.Is(err, semel.ErrOutcomeUnknown) {
+			t.Fatalf("Do = %v, want ErrOutcomeUnknown", err)
+		}
+		if all, err := admin.List(t.Context(), e, store.Query{State: store.InDoubt}); err != nil || len(all) != 1 {
+			t.Errorf("List = %d records, %v, want the one in doubt", len(all), err)
+		}
+		r, err := admin.Resolve(t.Context(), e, admin.Resolution{ID: call.ID(), To: store.Succeeded, Result: "found", Actor: "ann", Reason: "seen"})
+		if err != nil || r.State != store.Succeeded {
+			t.Errorf("Resolve = %v, %v, want Succeeded", r.State, err)
+		}
+		v, replayed, err := semel.Do(t.Context(), e, call, func(context.Context) (string, error) { return "", errors.New("runs again") })
+		if v != "found" || !replayed || err != nil {
+			t.Errorf("Do = %q, %v, %v, want the resolution", v, replayed, err)
+		}
+	})
+}
+
+// The compiler rejects each use of a transaction with an engine that has none.
+func TestTransactionsWithoutTransactionsDoNotCompile(t *testing.T) {
+	t.Parallel()
+	const file = "testdata/without_transactions/calls.go"
+	source, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-gcflags=-e", "./testdata/without_transactions").CombinedOutput()
+	if err == nil {
+		t.Fatal("the package compiles")
+	}
+	for i, line := range strings.Split(string(source), "\n") {
+		fails := strings.Contains(string(out), fmt.Sprintf("%s:%d:", file, i+1))
+		if want := strings.HasSuffix(line, "// no"); fails != want {
+			t.Errorf("line %d does not compile: %v, want %v: %s\n%s", i+1, fails, want, line, out)
+		}
+	}
+}

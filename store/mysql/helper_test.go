@@ -1,0 +1,75 @@
+package mysql_test
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+
+	"github.com/semelgo/semel/internal/realtest"
+	migrate "github.com/semelgo/semel/migrate/mysql"
+	"github.com/semelgo/semel/store/mysql"
+)
+
+func TestMain(m *testing.M) { realtest.Main(m) }
+
+// database returns the data source name of a new database with the schema and a table
+// of effects.
+func database(t testing.TB) string {
+	t.Helper()
+	name := realtest.MariaDB(t).Database(t)
+	db := connect(t, name)
+	if err := migrate.Up(t.Context(), db, migrate.Options{}); err != nil {
+		t.Fatalf("migrate: %v", err)
+	}
+	mustExec(t, db, `CREATE TABLE effects (k VARCHAR(200) NOT NULL)`)
+	return name
+}
+
+// newStore returns a store of the tables in db.
+func newStore(t testing.TB, db *sql.DB) *mysql.Store {
+	t.Helper()
+	s, err := mysql.New(db, mysql.Options{})
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	return s
+}
+
+// connect opens a database, which is closed in the end.
+func connect(t testing.TB, name string) *sql.DB {
+	t.Helper()
+	db, err := mysql.Open(name)
+	if err != nil {
+		t.Fatalf("open %q: %v", name, err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// execer is a database, a connection or a transaction.
+type execer interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+func mustExec(t testing.TB, e execer, query string, args ...any) {
+	t.Helper()
+	if _, err := e.ExecContext(t.Context(), query, args...); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+}
+
+// effect writes one more effect of key.
+func effect(ctx context.Context, e execer, key string) error {
+	_, err := e.ExecContext(ctx, `INSERT INTO effects (k) VALUES (?)`, key)
+	return err
+}
+
+// effects counts the committed effects of key.
+func effects(t testing.TB, db *sql.DB, key string) int {
+	t.Helper()
+	var n int
+	if err := db.QueryRowContext(context.WithoutCancel(t.Context()), `SELECT count(*) FROM effects WHERE k = ?`, key).Scan(&n); err != nil {
+		t.Fatalf("count effects: %v", err)
+	}
+	return n
+}

@@ -1,0 +1,153 @@
+package postgres_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/semelgo/semel/internal/realtest"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/postgres"
+)
+
+// A *sql.DB without a limit of connections, or with one connection, is refused.
+func TestNewSQLChecks(t *testing.T) {
+	t.Parallel()
+	config, err := pgx.ParseConfig("postgres://localhost/unused")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited := func(n int) *sql.DB {
+		db := stdlib.OpenDB(*config)
+		db.SetMaxOpenConns(n)
+		t.Cleanup(func() { db.Close() })
+		return db
+	}
+	for _, row := range []struct {
+		db   *sql.DB
+		o    postgres.Options
+		want string
+	}{
+		{nil, postgres.Options{}, "the database is nil"},
+		{limited(0), postgres.Options{}, "SetMaxOpenConns"},
+		{limited(1), postgres.Options{}, "SetMaxOpenConns"},
+		{limited(2), postgres.Options{Isolation: "none"}, "Options.Isolation"},
+		{limited(2), postgres.Options{}, ""},
+	} {
+		_, err := postgres.NewSQL(row.db, row.o)
+		if (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
+			t.Errorf("NewSQL = %v, want an error with %q", err, row.want)
+		}
+	}
+}
+
+// wrappedDriver hides the connections of pgx, as drivers for tracing do.
+type wrappedDriver struct{ driver.Connector }
+
+type wrappedConn struct{ driver.Conn }
+
+// Connect wraps a connection.
+func (d wrappedDriver) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := d.Connector.Connect(ctx)
+	return wrappedConn{conn}, err
+}
+
+// A driver that wraps pgx is refused with an error that names the right one.
+func TestWrappedDriver(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrapped := sql.OpenDB(wrappedDriver{stdlib.GetConnector(*config)})
+	wrapped.SetMaxOpenConns(2)
+	defer wrapped.Close()
+	c := create("key", store.Pending, 1)
+	s := newSQLStore(t, wrapped, postgres.Options{})
+	tx, err := wrapped.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, inTx := newSQLStore(t, openSQL(t, url, pgx.QueryExecModeCacheStatement), postgres.Options{}).SwapTx(t.Context(), tx, []store.Change{c})
+	_, outside := s.Swap(t.Context(), []store.Change{c})
+	for name, err := range map[string]error{"Swap": outside, "SwapTx": inTx} {
+		if err == nil || !strings.Contains(err.Error(), "github.com/jackc/pgx/v5/stdlib") {
+			t.Errorf("%s with a wrapped driver = %v, want an error that names the driver", name, err)
+		}
+	}
+	if err := tx.Rollback(); err != nil || wrapped.Stats().InUse != 0 {
+		t.Errorf("Rollback: %v, and %d connections in use", err, wrapped.Stats().InUse)
+	}
+}
+
+// The store works in every query mode, and behind PgBouncer in those that need no session
+// from one round trip to the next. A store of the pool and a store of a *sql.DB that takes
+// its connections from the same pool use the same records.
+func TestSQLQueryModes(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	bouncer := realtest.PgBouncer(t, url)
+	for _, m := range []pgx.QueryExecMode{
+		pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec,
+		pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol,
+	} {
+		for _, address := range []string{url, bouncer} {
+			if address == bouncer && (m == pgx.QueryExecModeCacheStatement || m == pgx.QueryExecModeDescribeExec) {
+				continue
+			}
+			pool := connect(t, address, mode(m))
+			fromPool := stdlib.OpenDBFromPool(pool)
+			fromPool.SetMaxOpenConns(10)
+			t.Cleanup(func() { fromPool.Close() })
+			byPgx := newStore(t, pool, postgres.Options{})
+			for where, db := range map[string]*sql.DB{"own": openSQL(t, address, m), "pool": fromPool} {
+				s := newSQLStore(t, db, postgres.Options{})
+				var all sync.WaitGroup
+				for i := range 4 {
+					name := fmt.Sprintf("%v, %s, behind PgBouncer %v, %d", m, where, address == bouncer, i)
+					all.Go(func() { tellSQLStory(t, s, byPgx, name) })
+				}
+				all.Wait()
+			}
+		}
+	}
+}
+
+// tellSQLStory uses what a SQLStore does in its own way, and reads it by another store.
+func tellSQLStory(t *testing.T, s *postgres.SQLStore, other *postgres.Store, name string) {
+	t.Helper()
+	created := batch(name, 17)
+	mustAll(t, other, created)
+	finished := make([]store.Change, len(created))
+	for i, c := range created {
+		finished[i] = move(c, store.Succeeded)
+	}
+	if answers, err := s.Swap(t.Context(), finished); err != nil || !answers[16].Applied(finished[16]) {
+		t.Errorf("%s: Swap = %v, want applied", name, err)
+	}
+	inline, queued := create(name+" inline", store.Succeeded, 1), create(name+" queued", store.Pending, 1)
+	for _, want := range []store.Verdict{store.Committed, store.NotCommitted} {
+		verdict, err := atomicSQL(t, s, inline.To.ID, func(ctx context.Context, tx *sql.Tx) (*store.Change, error) {
+			_, err := s.SwapTx(ctx, tx, []store.Change{queued})
+			return &inline, errors.Join(err, sqlEffect(ctx, tx, name))
+		})
+		if verdict != want || (err == nil) != (want == store.Committed) {
+			t.Errorf("%s: Atomic = %v, %v, want %v", name, verdict, err, want)
+		}
+	}
+	if stands(t, other, inline) != inline.To.Token || stands(t, other, queued) != queued.To.Token {
+		t.Errorf("%s: the other store reads other records", name)
+	}
+	if n := effects(t, other.Pool(), name); n != 1 {
+		t.Errorf("%s: %d effects, want 1", name, n)
+	}
+}
