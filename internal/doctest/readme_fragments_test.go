@@ -43,11 +43,12 @@ func TestReadmeFragmentsRun(t *testing.T) {
 			t.Errorf("no test compiles the README's fragment:\n%s", b.text)
 		}
 	}
-	if found != 2 {
-		t.Errorf("the README has %d fragments, want the two that are run here", found)
+	if found != 3 {
+		t.Errorf("the README has %d fragments, want the three that are run here", found)
 	}
 	t.Run("a call", runFragment)
 	t.Run("PostgreSQL", runPostgresFragment)
+	t.Run("database/sql", runPostgresSQLFragment)
 	t.Run("a batch", runBatchFragment)
 	t.Run("a client", runClientFragment)
 	t.Run("tasks", runTaskFragment)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	_ "github.com/jackc/pgx/v5/stdlib"
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 
 	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
@@ -97,6 +97,7 @@ func Postgres(tb testing.TB, url, by string, o postgres.Options) storetest.Subje
 const insertEffect = `INSERT INTO effects (key) VALUES ($1)`
 
 func countEffects(tb testing.TB, direct *pgxpool.Pool) func(key string) int {
+	tb.Helper()
 	return func(key string) (n int) {
 		row := direct.QueryRow(context.Background(), `SELECT count(*) FROM effects WHERE key = $1`, key)
 		if err := row.Scan(&n); err != nil {

@@ -64,7 +64,7 @@ func StartRabbitMQAt(ctx context.Context, addr string) (inUse bool, err error) {
 
 // StartMariaDBAt makes a new server and starts it at addr.
 func StartMariaDBAt(ctx context.Context, addr string) (inUse bool, err error) {
-	return startAt(ctx, mariadb(), newMariaDB, addr)
+	return startAt(ctx, mariadb(), launchMariaDB, addr)
 }
 
 func startAt(ctx context.Context, e engine, with launcherFunc, addr string) (inUse bool, err error) {

@@ -55,9 +55,10 @@ const (
 // done, and the client cannot know.
 func (p *Proxy) EatReply(match Match) *Fault { return p.arm(eatReply, match) }
 
-// EatReady is EatReply that swallows no more than the end of the reply, the server's
-// word that it is ready for the next request: the client has the answer to each of its
-// statements, but where that word is what a transaction ends with, it cannot know.
+// EatReady is EatReply that swallows no more than the last message of the reply. From
+// PostgreSQL that is the server's word that it is ready for the next request: the client
+// has the answer to each of its statements, but where that word is what a transaction
+// ends with, it cannot know. From MariaDB it is the end of the last statement's answer.
 func (p *Proxy) EatReady(match Match) *Fault { return p.arm(eatReady, match) }
 
 // CutAfter lets the request that matches reach the server and resets the

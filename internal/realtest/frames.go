@@ -44,10 +44,31 @@ type request struct {
 	cancels  string // the key of the connection whose request it would cancel
 }
 
-// requestReader reads a client's requests.
-type requestReader struct {
+// replyFrame is one message of a server's reply.
+type replyFrame struct {
+	bytes []byte
+	last  bool   // the reply ends with it
+	more  bool   // the server has sent more with it
+	key   string // with which the client can cancel a request
+}
+
+// session follows what a client and a server say to each other on one
+// connection. One goroutine reads the requests, and another the replies.
+type session interface {
+	// request reads up to the point where the client waits for a reply.
+	request() (request, error)
+	reply() (replyFrame, error)
+}
+
+// follow starts to follow a connection. Requests that need no server are answered to
+// answer.
+type follow func(client, server io.Reader, answer io.Writer) session
+
+// postgresSession follows a connection of PostgreSQL's protocol.
+type postgresSession struct {
 	in     *bufio.Reader
-	client io.Writer
+	server *bufio.Reader
+	answer io.Writer
 	began  bool // the first message has been read
 
 	text     []byte
@@ -55,17 +76,27 @@ type requestReader struct {
 	portals  map[string][]byte // SQL by the name of a portal
 }
 
-// newRequestReader reads from a client, and answers requests that need no server
-// itself.
-func newRequestReader(from io.Reader, to io.Writer) *requestReader {
-	return &requestReader{
-		in: bufio.NewReader(from), client: to,
+func followPostgres(client, server io.Reader, answer io.Writer) session {
+	return &postgresSession{
+		in: bufio.NewReader(client), server: bufio.NewReader(server), answer: answer,
 		prepared: make(map[string][]byte), portals: make(map[string][]byte),
 	}
 }
 
-// next reads up to the point where the client waits for a reply.
-func (r *requestReader) next() (request, error) {
+// reply reads the next message of the server.
+func (r *postgresSession) reply() (replyFrame, error) {
+	frame, err := readFrame(r.server)
+	if err != nil {
+		return replyFrame{}, err
+	}
+	f := replyFrame{bytes: frame, last: frame[0] == msgReady, more: r.server.Buffered() > 0}
+	if frame[0] == msgKey {
+		f.key = string(frame[5:])
+	}
+	return f, nil
+}
+
+func (r *postgresSession) request() (request, error) {
 	if !r.began {
 		return r.first()
 	}
@@ -91,7 +122,7 @@ func (r *requestReader) next() (request, error) {
 }
 
 // first reads the message that opens a connection. Encryption is declined here.
-func (r *requestReader) first() (request, error) {
+func (r *postgresSession) first() (request, error) {
 	for {
 		raw, err := readBody(r.in, nil)
 		if err != nil {
@@ -102,7 +133,7 @@ func (r *requestReader) first() (request, error) {
 			code = binary.BigEndian.Uint32(raw[4:])
 		}
 		if code == codeTLS || code == codeGSS {
-			if _, err := r.client.Write([]byte{'N'}); err != nil {
+			if _, err := r.answer.Write([]byte{'N'}); err != nil {
 				return request{}, fmt.Errorf("decline encryption: %w", err)
 			}
 			continue
@@ -116,7 +147,7 @@ func (r *requestReader) first() (request, error) {
 }
 
 // note records what a message prepares, and what it executes.
-func (r *requestReader) note(letter byte, body []byte) {
+func (r *postgresSession) note(letter byte, body []byte) {
 	name, rest := cstring(body)
 	switch letter {
 	case msgQuery:
@@ -136,7 +167,7 @@ func (r *requestReader) note(letter byte, body []byte) {
 	}
 }
 
-func (r *requestReader) execute(sql []byte) {
+func (r *postgresSession) execute(sql []byte) {
 	r.text = append(append(r.text, sql...), ";\n"...)
 }
 

@@ -15,6 +15,8 @@ type link struct {
 	done   chan struct{} // closed when the link is
 	once   sync.Once
 
+	session session
+
 	mu       sync.Mutex
 	answered int    // number of requests that the server answers with "ready"
 	fault    *Fault // happens to the request whose number is broken
@@ -24,7 +26,9 @@ type link struct {
 }
 
 func newLink(p *Proxy, client, server net.Conn) *link {
-	return &link{proxy: p, client: client, server: server, done: make(chan struct{})}
+	l := &link{proxy: p, client: client, server: server, done: make(chan struct{})}
+	l.session = p.follow(client, server, delayedWriter{l, client})
+	return l
 }
 
 // run moves bytes both ways until both sides have ended.
@@ -58,9 +62,8 @@ func (g delayedWriter) Write(b []byte) (int, error) {
 // requests forwards the client's requests. When the client disconnects, so does the
 // server's side, unless the server is to finish.
 func (l *link) requests() {
-	in := newRequestReader(l.client, delayedWriter{l, l.client})
 	for {
-		r, err := in.next()
+		r, err := l.session.request()
 		if err != nil || !l.ask(r) {
 			break
 		}
@@ -122,24 +125,23 @@ func (l *link) expect(r request, f *Fault) bool {
 // replies forwards the server's replies, up to the reply that a fault is for. That
 // reply is read completely.
 func (l *link) replies() {
-	in, out := bufio.NewReader(l.server), bufio.NewWriterSize(delayedWriter{l, l.client}, 1<<16)
+	out := bufio.NewWriterSize(delayedWriter{l, l.client}, 1<<16)
 	ready := 0 // replies that have ended
 	for {
-		frame, err := readFrame(in)
+		frame, err := l.session.reply()
 		if err != nil {
 			break
 		}
-		if frame[0] == msgKey {
-			l.keep(string(frame[5:]))
+		if frame.key != "" {
+			l.keep(frame.key)
 		}
-		last := frame[0] == msgReady
-		eaten := l.dropsReply(ready+1, last)
+		eaten := l.dropsReply(ready+1, frame.last)
 		if !eaten {
-			if err := reply(in, out, frame); err != nil && !l.isBroken() {
+			if err := forward(out, frame); err != nil && !l.isBroken() {
 				break
 			}
 		}
-		if last {
+		if frame.last {
 			if eaten {
 				break
 			}
@@ -150,13 +152,13 @@ func (l *link) replies() {
 	l.finish()
 }
 
-// reply forwards one frame. Frames that the server sent together are forwarded
+// forward forwards one frame. Frames that the server sent together are forwarded
 // together.
-func reply(in *bufio.Reader, out *bufio.Writer, frame []byte) error {
-	if _, err := out.Write(frame); err != nil {
+func forward(out *bufio.Writer, frame replyFrame) error {
+	if _, err := out.Write(frame.bytes); err != nil {
 		return fmt.Errorf("write reply: %w", err)
 	}
-	if in.Buffered() > 0 {
+	if frame.more {
 		return nil
 	}
 	if err := out.Flush(); err != nil {

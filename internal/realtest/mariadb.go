@@ -34,7 +34,7 @@ var sharedMariaDB shared //nolint:gochecknoglobals // one server for all tests o
 // [MariaDBServer.Database] of its own.
 func MariaDB(tb testing.TB) *MariaDBServer {
 	tb.Helper()
-	return &MariaDBServer{sharedMariaDB.handle(tb, mariadb(), newMariaDB)}
+	return &MariaDBServer{sharedMariaDB.handle(tb, mariadb(), launchMariaDB)}
 }
 
 // OwnMariaDB starts a server for this test alone, which the test may kill, stop and
@@ -43,7 +43,7 @@ func MariaDB(tb testing.TB) *MariaDBServer {
 // this test's own, so OwnMariaDB needs a program on this machine.
 func OwnMariaDB(tb testing.TB, settings ...string) *MariaDBServer {
 	tb.Helper()
-	return &MariaDBServer{ownHandle(tb, mariadb(), newMariaDB, settings)}
+	return &MariaDBServer{ownHandle(tb, mariadb(), launchMariaDB, settings)}
 }
 
 // MariaDBServer is a MariaDB that answers on its address. What ends or pauses it is

@@ -16,13 +16,15 @@ type mariadbServer struct {
 
 // newMariaDB takes settings that override the defaults. The server waits for the disk
 // at each COMMIT, because the store reads that setting.
-func newMariaDB(program string, settings []string) launcher {
+func newMariaDB(program string, settings []string) *mariadbServer {
 	return &mariadbServer{program: program, options: append([]string{
 		"bind-address=127.0.0.1", "skip-name-resolve=ON", "max-connections=400", "performance-schema=OFF",
 		"innodb-buffer-pool-size=64M", "innodb-log-file-size=32M", "innodb-flush-log-at-trx-commit=1",
 		"character-set-server=utf8mb4",
 	}, settings...)}
 }
+
+func launchMariaDB(program string, settings []string) launcher { return newMariaDB(program, settings) }
 
 func (m *mariadbServer) data(h *serverDir) string { return h.file("data") }
 
@@ -47,6 +49,12 @@ func (m *mariadbServer) prepare(ctx context.Context, h *serverDir) error {
 }
 
 func (m *mariadbServer) launch(ctx context.Context, p *instance) (*process, error) {
+	cmd := exec.Command(m.program, m.args(p)...) //nolint:noctx // it outlives the context that bounds its start
+	cmd.Dir = p.serverDir.dir
+	return startUntil(ctx, cmd, p.serverDir.as, p.log(), speaksMySQL(p.url(), m.data(p.serverDir)+"/"))
+}
+
+func (m *mariadbServer) args(p *instance) []string {
 	h := p.serverDir
 	args := []string{
 		"--no-defaults", "--datadir=" + m.data(h), "--tmpdir=" + h.dir, "--socket=" + h.file("mariadb.sock"),
@@ -55,9 +63,7 @@ func (m *mariadbServer) launch(ctx context.Context, p *instance) (*process, erro
 	for _, o := range m.options {
 		args = append(args, "--"+o)
 	}
-	cmd := exec.Command(m.program, args...) //nolint:noctx // it outlives the context that bounds its start
-	cmd.Dir = h.dir
-	return startUntil(ctx, cmd, h.as, p.log(), speaksMySQL(p.url(), m.data(h)+"/"))
+	return args
 }
 
 func (m *mariadbServer) url(addr string) string { return "mysql://root@" + addr + "/" }

@@ -8,16 +8,20 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/go-sql-driver/mysql"
 )
 
-// Proxy stands between PostgreSQL's clients and a server, or PgBouncer, and
-// breaks what they say to each other when told to. Until then it changes
-// nothing. It speaks no TLS; a client that asks for it is told to go without.
+// Proxy stands between the clients of a database and a server, and breaks what they
+// say to each other when told to. Until then it changes nothing. It speaks no TLS: a
+// client of PostgreSQL that asks for it is told to go without, and a client of MariaDB
+// must not ask for it, nor for compression.
 // Its methods may be called from any goroutine.
 type Proxy struct {
 	t        testing.TB
 	listener net.Listener
 	target   string
+	follow   follow
 	running  sync.WaitGroup
 
 	mu     sync.Mutex
@@ -28,16 +32,28 @@ type Proxy struct {
 	open   chan struct{} // closed while bytes may pass
 }
 
-// NewProxy starts a proxy in front of the address target, host and port. It
-// ends with the test.
+// NewProxy starts a proxy in front of the PostgreSQL or PgBouncer at the address
+// target, host and port. It ends with the test.
 func NewProxy(tb testing.TB, target string) *Proxy {
+	tb.Helper()
+	return newProxy(tb, target, followPostgres)
+}
+
+// NewMySQLProxy starts a proxy in front of the MariaDB at the address target, host and
+// port. It ends with the test.
+func NewMySQLProxy(tb testing.TB, target string) *Proxy {
+	tb.Helper()
+	return newProxy(tb, target, followMySQL)
+}
+
+func newProxy(tb testing.TB, target string, follow follow) *Proxy {
 	tb.Helper()
 	var listen net.ListenConfig
 	l, err := listen.Listen(tb.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatalf("start proxy: %v", err)
 	}
-	p := &Proxy{t: tb, listener: l, target: target, links: make(map[*link]struct{}), open: make(chan struct{})}
+	p := &Proxy{t: tb, listener: l, target: target, follow: follow, links: make(map[*link]struct{}), open: make(chan struct{})}
 	close(p.open)
 	p.running.Go(p.accept)
 	tb.Cleanup(p.close)
@@ -56,6 +72,18 @@ func (p *Proxy) URL(server string) string {
 	}
 	u.Host = p.Addr()
 	return u.String()
+}
+
+// DSN is the data source name of a MariaDB's database with the proxy in place of its
+// address.
+func (p *Proxy) DSN(database string) string {
+	c, err := mysql.ParseDSN(database)
+	if err != nil {
+		p.t.Errorf("parse %q: %v", database, err)
+		return ""
+	}
+	c.Addr = p.Addr()
+	return c.FormatDSN()
 }
 
 // Reset breaks all connections that stand: both sides see them reset. New ones

@@ -67,15 +67,11 @@ type transaction struct {
 
 // begin begins a transaction on a connection of the application's pool.
 func (s *Store) begin(ctx context.Context, id store.ID, hold bool) (*transaction, store.SwapResult, error) {
-	f, err := s.dialect(ctx)
+	t, err := s.take(ctx, id)
 	if err != nil {
 		return nil, store.SwapResult{}, err
 	}
-	conn, err := s.db.Conn(ctx)
-	if err != nil {
-		return nil, store.SwapResult{}, err
-	}
-	t := &transaction{dialect: f, store: s, conn: conn, id: id, guards: []any{newMark()}}
+	t.guards = []any{newMark()}
 	if hold {
 		t.guards = append(t.guards, id[:])
 	}
@@ -100,13 +96,7 @@ func newMark() []byte {
 
 // open sends the beginning of the transaction, and reads the current record.
 func (t *transaction) open(ctx context.Context, hold bool) (store.SwapResult, error) {
-	err := t.conn.Raw(func(c any) error {
-		t.session = c.(*session)
-		return nil
-	})
-	if err != nil {
-		return store.SwapResult{}, err
-	}
+	var err error
 	if t.tx, err = t.conn.BeginTx(ctx, nil); err != nil {
 		return store.SwapResult{}, err
 	}
@@ -153,9 +143,6 @@ func (t *transaction) leaveTx() {
 		_ = t.tx.Rollback() // it may have ended
 	}
 	_ = t.conn.Raw(func(any) error {
-		if t.session == nil {
-			return nil
-		}
 		t.session.tx = nil
 		if !t.session.IsValid() {
 			return driver.ErrBadConn // database/sql closes the connection
@@ -210,14 +197,10 @@ func (t *transaction) finish(ctx context.Context, state txState, last *store.Cha
 		steps[0].text = sqlUndo
 	}
 	if last != nil {
-		text, args := statement(last)
-		if (last.If == store.Token{}) {
-			text += orNothing
-		}
-		steps = append(steps, step{text: text, args: args, wait: brief, must: 1, err: store.ErrSuperseded})
+		steps = append(steps, lastStep(last))
 	}
 	steps = append(steps, step{text: sqlUnmark + list(len(t.guards)), args: t.guards, must: int64(len(t.guards)), err: ErrEnded})
-	sent, err := t.commit(ctx, t.store.in(t.tx), steps...)
+	reached, err := t.commit(ctx, t.store.in(t.tx), steps...)
 	switch {
 	case err == nil:
 		t.over()
@@ -226,11 +209,29 @@ func (t *transaction) finish(ctx context.Context, state txState, last *store.Cha
 		return t.gone(ctx, state, failed)
 	case errors.Is(err, store.ErrSuperseded):
 		return store.NotCommitted, fmt.Errorf("record %s: %w", t.id, err)
-	case !sent, isConflict(err), codeOf(err) == codeNotReady:
+	case reached == 0, codeOf(err) == 0 && !t.isLost(), isConflict(err), codeOf(err) == codeNotReady:
 		return store.NotCommitted, fault("commit", withMark(err))
 	default:
 		return store.Unknown, fault("commit", err)
 	}
+}
+
+// lastStep is a transaction's last change, which fails if the record has changed.
+func lastStep(c *store.Change) step {
+	text, args := statement(c)
+	if (c.If == store.Token{}) {
+		text += orNothing
+	}
+	return step{text: text, args: args, wait: brief, must: 1, err: store.ErrSuperseded}
+}
+
+// isLost reports whether the transaction's connection is lost.
+func (t *transaction) isLost() (lost bool) {
+	err := t.conn.Raw(func(any) error {
+		lost = t.session.tx != nil && t.session.tx.lost
+		return nil
+	})
+	return lost || err != nil
 }
 
 // over keeps that the transaction has ended.

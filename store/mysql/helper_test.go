@@ -7,6 +7,7 @@ import (
 
 	"github.com/semelgo/semel/internal/realtest"
 	migrate "github.com/semelgo/semel/migrate/mysql"
+	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/mysql"
 )
 
@@ -16,7 +17,13 @@ func TestMain(m *testing.M) { realtest.Main(m) }
 // of effects.
 func database(t testing.TB) string {
 	t.Helper()
-	name := realtest.MariaDB(t).Database(t)
+	return migrated(t, realtest.MariaDB(t))
+}
+
+// migrated returns the data source name of a new database of the server, likewise.
+func migrated(t testing.TB, server *realtest.MariaDBServer) string {
+	t.Helper()
+	name := server.Database(t)
 	db := connect(t, name)
 	if err := migrate.Up(t.Context(), db, migrate.Options{}); err != nil {
 		t.Fatalf("migrate: %v", err)
@@ -72,4 +79,39 @@ func effects(t testing.TB, db *sql.DB, key string) int {
 		t.Fatalf("count effects: %v", err)
 	}
 	return n
+}
+
+// create creates the record of key in the state.
+func create(key string, state store.State, owner uint64) store.Change {
+	return store.Change{To: store.Record{
+		ID:        store.NewID("test", "scope", key),
+		Token:     store.Token{State: state, Attempt: 1, Owner: owner},
+		Operation: "test", Scope: "scope", Key: key, Fingerprint: []byte("fingerprint"),
+	}}
+}
+
+// move changes the record of c to another state.
+func move(c store.Change, state store.State) store.Change {
+	to := c.To
+	to.State = state
+	return store.Change{If: c.To.Token, To: to}
+}
+
+// current returns the record's current token.
+func current(t testing.TB, s store.Store, c store.Change) store.Token {
+	t.Helper()
+	results, err := s.Get(context.WithoutCancel(t.Context()), []store.ID{c.To.ID})
+	if err != nil {
+		t.Fatalf("Get: %v", err)
+	}
+	return results[0].Token
+}
+
+// mustApply makes c and requires that it is applied.
+func mustApply(t testing.TB, s store.Store, c store.Change) {
+	t.Helper()
+	results, err := s.Swap(t.Context(), []store.Change{c})
+	if err != nil || !results[0].Applied(c) {
+		t.Fatalf("Swap = %+v, %v, want applied", results, err)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"testing"
 
+	"github.com/semelgo/semel/store/mysql"
 	"github.com/semelgo/semel/store/storetest"
 )
 
@@ -41,9 +42,24 @@ func subject(t testing.TB, db *sql.DB) storetest.Subject[*sql.Tx] {
 	if err := tx.Commit(); err != nil {
 		t.Fatal(err)
 	}
+	s := newStore(t, db)
 	return storetest.Subject[*sql.Tx]{
-		Store:   newStore(t, db),
+		Store:   s,
 		Effect:  func(ctx context.Context, tx *sql.Tx, key string) error { return effect(ctx, tx, key) },
 		Effects: func(key string) int { return effects(t, db, key) },
+		Batches: storetest.BatchesOf(s, batchOf),
 	}
+}
+
+// batchOf has an effect in each statement, or fails.
+func batchOf(all []storetest.Statement) *mysql.Batch {
+	b := &mysql.Batch{}
+	for _, s := range all {
+		if s.Fails {
+			b.Queue(`INSERT INTO effects (k) VALUES (NULL)`)
+		} else {
+			b.Queue(`INSERT INTO effects (k) VALUES (?)`, s.Effect)
+		}
+	}
+	return b
 }

@@ -18,6 +18,10 @@ const (
 	// statements and batches only, never during a handler.
 	maxOwnConns = 16
 	ownIdleTime = time.Minute
+
+	// syncWait lets all statements of a Galera node wait until it has what was committed
+	// on other nodes before.
+	syncWait = "7"
 )
 
 // Open opens a database by the driver's data source name, such as
@@ -109,7 +113,7 @@ func (c *connector) setUp(ctx context.Context, s *session) error {
 	var set []string
 	if f.galera {
 		// Otherwise a node does not see yet what another node has committed.
-		set = append(set, `SET SESSION wsrep_sync_wait = 7`)
+		set = append(set, `SET SESSION wsrep_sync_wait = `+syncWait)
 	}
 	if c.own {
 		set = append(set, `SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`,

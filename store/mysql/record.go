@@ -62,10 +62,10 @@ func micros(n int64) time.Duration {
 // with orNothing, if the record exists.
 func statement(c *store.Change) (text string, args []any) {
 	to := &c.To
-	switch {
-	case c.If == store.Token{}:
+	switch c.If {
+	case store.Token{}:
 		return into + row, createArgs(to)
-	case c.If == to.Token:
+	case to.Token:
 		return sqlBeat, append([]any{due(to), expires(to)}, currentArgs(c)...)
 	default:
 		return sqlMove, moveArgs(c)

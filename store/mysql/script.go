@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/semelgo/semel/store"
 )
 
 // How long a statement waits for a lock.
@@ -26,16 +28,20 @@ type step struct {
 	wait lockWait
 	must int64 // the number of changed rows that the statement must have; zero: any
 	err  error // the error of another number
+	mark bool  // no statement: how far the script came
 }
+
+// markColumn is the column of the result that a mark gives.
+const markColumn = "semel_mark"
 
 // note takes one of the server's variables.
 func (f *dialect) note(name, value string) {
-	switch {
-	case name == "version":
+	switch name {
+	case "version":
 		f.mariadb = strings.Contains(value, "MariaDB")
-	case name == "wsrep_on":
+	case "wsrep_on":
 		f.galera = value == "ON"
-	case name == "max_allowed_packet":
+	case "max_allowed_packet":
 		// A byte can need two in a statement. The other fields of a full batch have at
 		// most 4 MiB.
 		n, _ := strconv.Atoi(value)
@@ -87,29 +93,46 @@ func (f *dialect) exec(ctx context.Context, db runner, steps ...step) error {
 		return err
 	}
 	defer rows.Close()
-	for rows.NextResultSet() { //nolint:revive // only the error counts
+	for rows.NextResultSet() { // only the error counts
 	}
 	return rows.Err()
 }
 
-// commit sends the steps and COMMIT. sent reports whether COMMIT was sent and has no
-// certain answer: after an error without it, the transaction is not committed.
-func (f *dialect) commit(ctx context.Context, db runner, steps ...step) (sent bool, err error) {
+// commit sends the steps and COMMIT. It returns how many marks were reached, including
+// one before COMMIT: if that was not, nothing is committed. If the connection is lost,
+// all count as reached.
+func (f *dialect) commit(ctx context.Context, db runner, steps ...step) (reached int, err error) {
+	steps = append(steps, step{mark: true}, step{text: `COMMIT`})
 	if !f.mariadb {
-		if _, err := f.oneByOne(ctx, db, steps); err != nil {
-			return false, err
+		return f.commitOneByOne(ctx, db, steps)
+	}
+	rows, err := f.query(ctx, db, steps...)
+	if err == nil {
+		defer rows.Close()
+		for more := true; more; more = rows.NextResultSet() {
+			if columns, err := rows.Columns(); err == nil && len(columns) == 1 && columns[0] == markColumn {
+				reached++
+			}
+			for rows.Next() { // a mark has no other content
+			}
 		}
-		_, err := db.ExecContext(ctx, `COMMIT`)
-		return true, err
+		err = rows.Err()
 	}
-	rows, err := f.query(ctx, db, append(steps, step{text: `SELECT 1`}, step{text: `COMMIT`})...)
-	if err != nil {
-		return codeOf(err) == 0, err // the reply to SELECT may be lost with the connection
+	if codeOf(err) == 0 && !errors.Is(err, store.ErrSuperseded) && !errors.Is(err, ErrEnded) {
+		reached = len(steps)
 	}
-	defer rows.Close()
-	for rows.Next() || rows.NextResultSet() { //nolint:revive // only the error counts
+	return reached, err
+}
+
+func (f *dialect) commitOneByOne(ctx context.Context, db runner, steps []step) (reached int, err error) {
+	for _, st := range steps {
+		if st.mark {
+			reached++
+		} else if _, err := f.oneByOne(ctx, db, []step{st}); err != nil {
+			return reached, err
+		}
 	}
-	return true, rows.Err()
+	return reached, nil
 }
 
 // counts sends the steps as one transaction, and returns how many rows each has
@@ -154,11 +177,14 @@ func compound(f *dialect, steps []step) (string, []any) {
 	var args []any
 	b.WriteString("BEGIN NOT ATOMIC\n")
 	for i, st := range steps {
+		if st.mark {
+			st.text = `SELECT 1 AS ` + markColumn
+		}
 		if st.wait != usual {
 			b.WriteString(f.limit(st.wait))
 		}
 		b.WriteString(st.text)
-		b.WriteString(";\n")
+		b.WriteString("\n;\n") // a statement can end with a comment
 		if st.must > 0 {
 			fmt.Fprintf(&b, "IF ROW_COUNT() <> %d THEN SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = %d, MESSAGE_TEXT = 'semel: step %d'; END IF;\n",
 				st.must, codeWrongCount, i)
@@ -182,7 +208,7 @@ func wrongCount(err error, steps []step) error {
 // oneByOne sends the steps one by one. Only the rows of the last one are kept.
 func (f *dialect) oneByOne(ctx context.Context, db runner, steps []step) (*sql.Rows, error) {
 	for i, st := range steps {
-		if i == len(steps)-1 && (strings.HasPrefix(st.text, `SELECT`) || strings.HasPrefix(st.text, `(SELECT`)) {
+		if len(steps) > 1 && i == len(steps)-1 && (strings.HasPrefix(st.text, `SELECT`) || strings.HasPrefix(st.text, `(SELECT`)) {
 			return db.QueryContext(ctx, st.text, st.args...)
 		}
 		result, err := f.one(ctx, db, st)

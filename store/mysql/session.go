@@ -16,6 +16,11 @@ type driverConn interface {
 	driver.ConnPrepareContext
 	driver.ExecerContext
 	driver.QueryerContext
+	connState
+}
+
+// connState has what package database/sql asks a connection besides its statements.
+type connState interface {
 	driver.Pinger
 	driver.NamedValueChecker
 	driver.SessionResetter

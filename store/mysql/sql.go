@@ -10,7 +10,7 @@ const (
 	columns = `id, state, attempt, owner, due - ` + now + `, expires - ` + now + `, ` + now + ` - created, ` + now + ` - changed,
 operation, scope, k, fingerprint, priority, tainted, input, outcome`
 
-	sqlGet = `SELECT ` + columns + ` FROM semel_records WHERE id IN `
+	sqlGet = `SELECT ` + columns + ` FROM semel_records FORCE INDEX (PRIMARY) WHERE id IN `
 
 	into = `INSERT INTO semel_records
 (id, state, attempt, owner, due, expires, created, changed, tainted, operation, scope, k, fingerprint, priority, input, outcome) VALUES `
@@ -19,23 +19,27 @@ operation, scope, k, fingerprint, priority, tainted, input, outcome`
 	// values, and would take a shared lock, which leads to deadlocks.
 	orNothing = ` ON DUPLICATE KEY UPDATE owner = semel_records.owner`
 
-	sqlMove = `UPDATE semel_records SET state = ?, attempt = ?, owner = ?, due = ` + now + ` + ?, expires = ` + now + ` + ?, changed = ` + now + `,
+	// byID names the index, because while the table is small the server would choose
+	// another one, and lock records that it only reads.
+	byID = `UPDATE semel_records FORCE INDEX (PRIMARY) `
+
+	sqlMove = byID + `SET state = ?, attempt = ?, owner = ?, due = ` + now + ` + ?, expires = ` + now + ` + ?, changed = ` + now + `,
 tainted = ?, input = coalesce(?, input), outcome = coalesce(?, outcome)` + current
-	sqlBeat = `UPDATE semel_records SET due = ` + now + ` + ?, expires = ` + now + ` + ?` + current
+	sqlBeat = byID + `SET due = ` + now + ` + ?, expires = ` + now + ` + ?` + current
 	current = ` WHERE id = ? AND state = ? AND attempt = ? AND owner = ? AND (NOT ? OR coalesce(due, 0) <= ` + now + `)`
 
 	// moveRow begins a batch that sqlMoveAll joins to the table, row by row by ID.
-	moveRow    = `SELECT ? AS s, ? AS a, ? AS o, ? AS d, ? AS e, ? AS t, ? AS ip, ? AS oc, ? AS i, ? AS fs, ? AS fa, ? AS fo, ? AS w`
+	moveRow    = `UPDATE (SELECT ? AS s, ? AS a, ? AS o, ? AS d, ? AS e, ? AS t, ? AS ip, ? AS oc, ? AS i, ? AS fs, ? AS fa, ? AS fo, ? AS w`
 	moveNext   = ` UNION ALL SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?`
-	sqlMoveAll = `) x ON ` + joined + `
+	sqlMoveAll = joined + `
 SET r.state = x.s, r.attempt = x.a, r.owner = x.o, r.due = ` + now + ` + x.d, r.expires = ` + now + ` + x.e, r.changed = ` + now + `,
 r.tainted = x.t, r.input = coalesce(x.ip, r.input), r.outcome = coalesce(x.oc, r.outcome)`
 
-	beatRow    = `SELECT ? AS d, ? AS e, ? AS i, ? AS fs, ? AS fa, ? AS fo, ? AS w`
+	beatRow    = `UPDATE (SELECT ? AS d, ? AS e, ? AS i, ? AS fs, ? AS fa, ? AS fo, ? AS w`
 	beatNext   = ` UNION ALL SELECT ?, ?, ?, ?, ?, ?, ?`
-	sqlBeatAll = `) x ON ` + joined + `
+	sqlBeatAll = joined + `
 SET r.due = ` + now + ` + x.d, r.expires = ` + now + ` + x.e`
-	joined = `r.id = x.i AND r.state = x.fs AND r.attempt = x.fa AND r.owner = x.fo AND (NOT x.w OR coalesce(r.due, 0) <= ` + now + `)`
+	joined = `) x STRAIGHT_JOIN semel_records r FORCE INDEX (PRIMARY) ON r.id = x.i AND r.state = x.fs AND r.attempt = x.fa AND r.owner = x.fo AND (NOT x.w OR coalesce(r.due, 0) <= ` + now + `)`
 )
 
 const (
@@ -57,13 +61,13 @@ const (
 const (
 	purgeable    = `expires <= ` + now + ` AND state IN (1, 4, 5)`
 	sqlPurgeable = `SELECT id FROM semel_records FORCE INDEX (semel_expires) WHERE ` + purgeable + ` ORDER BY expires LIMIT ? FOR UPDATE SKIP LOCKED`
-	sqlPurge     = `DELETE FROM semel_records WHERE ` + purgeable + ` AND id IN `
+	sqlPurge     = `DELETE r FROM semel_records r FORCE INDEX (PRIMARY) WHERE ` + purgeable + ` AND id IN `
 
 	// sqlWaiting finds records of one priority. One statement for all of them, sorted by
 	// priority, would lock every record that it sorts.
 	sqlWaiting = `(SELECT id, priority, due FROM semel_records FORCE INDEX (semel_queue)
 WHERE operation = ? AND state = 1 AND priority = ? AND due <= ` + now + ` ORDER BY due LIMIT ? FOR UPDATE SKIP LOCKED)`
-	sqlClaim = `UPDATE semel_records SET state = 2, attempt = attempt + 1, owner = ?, due = ` + now + ` + ?, expires = NULL, changed = ` + now + `
+	sqlClaim = byID + `SET state = 2, attempt = attempt + 1, owner = ?, due = ` + now + ` + ?, expires = NULL, changed = ` + now + `
 WHERE state = 1 AND due <= ` + now + ` AND id IN `
 	sqlClaimed = `SELECT ` + columns + ` FROM semel_records FORCE INDEX (semel_due)
 WHERE state = 2 AND owner = ? AND operation = ? ORDER BY priority DESC, due, id`
@@ -72,7 +76,7 @@ WHERE state = 2 AND owner = ? AND operation = ? ORDER BY priority DESC, due, id`
 (id, from_state, from_attempt, from_owner, to_state, to_attempt, to_owner, actor, reason, created)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ` + now + `) ON DUPLICATE KEY UPDATE note = semel_notes.note`
 	sqlNotes = `SELECT from_state, from_attempt, from_owner, to_state, to_attempt, to_owner, actor, reason, ` + now + ` - created
-FROM semel_notes WHERE id = ? ORDER BY note`
+FROM semel_notes FORCE INDEX (semel_once) WHERE id = ? ORDER BY note`
 
 	sqlCounts = `SELECT operation, state, count(*), coalesce(sum(state IN (1, 2) AND due <= ` + now + `), 0),
 coalesce(sum(` + purgeable + `), 0), ` + now + ` - min(changed)

@@ -194,7 +194,7 @@ func (w *swapper) creates(group []int) step {
 }
 
 func (w *swapper) moves(group []int) step {
-	st := step{text: `UPDATE semel_records r JOIN (` + moveRow + strings.Repeat(moveNext, len(group)-1) + sqlMoveAll}
+	st := step{text: moveRow + strings.Repeat(moveNext, len(group)-1) + sqlMoveAll}
 	for _, i := range group {
 		st.args = append(st.args, moveArgs(&w.changes[i])...)
 	}
@@ -202,7 +202,7 @@ func (w *swapper) moves(group []int) step {
 }
 
 func (w *swapper) beats(group []int) step {
-	st := step{text: `UPDATE semel_records r JOIN (` + beatRow + strings.Repeat(beatNext, len(group)-1) + sqlBeatAll}
+	st := step{text: beatRow + strings.Repeat(beatNext, len(group)-1) + sqlBeatAll}
 	for _, i := range group {
 		_, args := statement(&w.changes[i])
 		st.args = append(st.args, args...)
