@@ -151,10 +151,10 @@ type Capabilities struct {
 	// Survives is the worst failure after which no change is lost that was reported
 	// as applied, with the settings at the time of the call.
 	Survives Failure
-	// SurvivesBecause is why Survives is less than PowerLoss. It names the setting,
-	// its value and where it is set ("synchronous_commit is off (set with ALTER
-	// ROLE for this role)"), and becomes part of errors. It is empty with
-	// PowerLoss.
+	// SurvivesBecause is why Survives is less than the store can guarantee. It names
+	// the setting, its value and where it is set ("synchronous_commit is off (set
+	// with ALTER ROLE for this role)"), and becomes part of errors. It is empty if no
+	// setting makes the store survive more.
 	SurvivesBecause string
 	// Connections identifies the pool of the transactions' connections, such as a
 	// *pgxpool.Pool. It must be comparable with ==, and is equal for all stores

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Durable is a PostgreSQL to measure with: unlike the others here it waits for
@@ -37,6 +38,22 @@ func StartDurable(ctx context.Context, o DurableOptions) (*Durable, error) {
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", e.name, err)
+	}
+	return &Durable{p}, nil
+}
+
+// StartDurableStandby starts a standby of the primary, with its name as its
+// application_name.
+func StartDurableStandby(ctx context.Context, primary *Durable, name string, o DurableOptions) (*Durable, error) {
+	of, ok := primary.own.launcher.(*cluster)
+	if !ok {
+		return nil, errors.New("the primary is a standby itself")
+	}
+	copied := *of
+	copied.options = append(slices.Clone(of.options), o.Settings...)
+	p, err := run(ctx, &replica{cluster: copied, primary: primary.own, title: name})
+	if err != nil {
+		return nil, fmt.Errorf("start a standby: %w", err)
 	}
 	return &Durable{p}, nil
 }

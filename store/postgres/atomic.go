@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -61,8 +62,14 @@ func atomically[Tx any](ctx context.Context, s *Store, id store.ID, hold bool, h
 		t.leave(ctx)
 		return store.NotCommitted, s.fault("begin", err)
 	}
-	last, err := run(ctx, tx, t.current)
-	return t.end(ctx, last, err)
+	last, failed := run(ctx, tx, t.current)
+	verdict, err := t.end(ctx, last, failed)
+	if unconfirmed := t.confirmCurrent(ctx); unconfirmed != nil && failed != nil {
+		return verdict, unconfirmed
+	} else if unconfirmed != nil {
+		return verdict, errors.Join(err, unconfirmed)
+	}
+	return verdict, err
 }
 
 func tellBusy[Tx any](ctx context.Context,
@@ -74,4 +81,35 @@ func tellBusy[Tx any](ctx context.Context,
 		err = ErrBusy
 	}
 	return store.NotCommitted, err
+}
+
+// confirm waits until a standby has what the connection has read. Its server must be the
+// one that was read, so it is no other connection.
+func (s *Store) confirm(ctx context.Context, conn *pgx.Conn) error {
+	ctx, cancel := context.WithTimeout(ctx, s.commitBound)
+	defer cancel()
+	if _, err := conn.Exec(ctx, sqlConfirm); err != nil {
+		return err
+	}
+	return cancelledWait(conn)
+}
+
+// confirmCurrent confirms a final record that a transaction has shown to its run, if
+// standbys must have it. What run returned for the record does not count without it.
+func (t *transaction) confirmCurrent(ctx context.Context) error {
+	if !t.store.replicated.Load() || !t.current.Token.State.Final() {
+		return nil
+	}
+	if t.left || t.session.IsClosed() {
+		return t.store.fault("confirm the record", errConnLost)
+	}
+	if t.status() != outside { // the end of the transaction has failed
+		if err := t.say(ctx, `ROLLBACK`); err != nil {
+			return t.store.fault("confirm the record", err)
+		}
+	}
+	if err := t.store.confirm(ctx, t.session); err != nil {
+		return t.store.fault("confirm the record", err)
+	}
+	return nil
 }

@@ -97,6 +97,9 @@ func (b *batchTx) run(ctx context.Context) (store.SwapResult, store.Verdict, err
 	bounded, done := context.WithTimeout(context.WithoutCancel(ctx), b.bound())
 	defer done()
 	err := b.conn.SendBatch(bounded, b.build()).Close()
+	if cancelled := cancelledWait(b.conn.Conn); cancelled != nil {
+		return store.SwapResult{}, store.Unknown, b.store.fault("commit", cancelled)
+	}
 	if b.over || err == nil && b.plain && b.ours && b.hasRun == len(b.queries) {
 		return store.SwapResult{Token: b.change.To.Token}, store.Committed, nil
 	}

@@ -18,7 +18,10 @@ func (b *batchTx) commit(ctx context.Context) (store.SwapResult, store.Verdict, 
 		return b.rollBack(ctx, errors.New("semel/postgres: a callback of the batch passed over an error that aborted the transaction"))
 	}
 	tag, err := b.conn.Exec(ctx, `COMMIT`) // the reply counts even if the connection is lost afterwards
+	cancelled := cancelledWait(b.conn.Conn)
 	switch {
+	case cancelled != nil:
+		return store.SwapResult{}, store.Unknown, b.store.fault("commit", cancelled)
 	case tag.String() == `COMMIT`:
 		return store.SwapResult{Token: b.change.To.Token}, store.Committed, nil
 	case err == nil:
@@ -127,7 +130,8 @@ func (b *batchTx) rollBack(ctx context.Context, cause error) (store.SwapResult, 
 
 // current reads the current record. If that fails, nothing has begun.
 func (b *batchTx) current(ctx context.Context) (store.SwapResult, store.Verdict, error) {
-	answers, err := get(ctx, txSender{b.conn}, b.tables, frame{before: []string{b.store.texts.byKey}}, []store.ID{b.change.To.ID})
+	answers, err := get(ctx, connSender{b.conn.Conn}, b.tables, frame{before: []string{b.store.texts.byKey}},
+		lookup{ids: []store.ID{b.change.To.ID}, confirmed: b.store.replicated.Load()})
 	if err != nil {
 		return store.SwapResult{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotStarted, err)
 	}

@@ -40,7 +40,7 @@ func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (st
 			return nil
 		})
 	})
-	w := swapper{in: poolSender{s}, on: t, frames: &s.texts.swap}
+	w := swapper{in: poolSender{s}, on: t, frames: &s.texts.swap, confirmed: s.replicated.Load()}
 	missed := []swapItem{it}
 	switch {
 	case err != nil:

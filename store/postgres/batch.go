@@ -29,11 +29,25 @@ func trip(ctx context.Context, in sender, f frame, queue func(b *pgx.Batch)) err
 	return in.send(ctx, b)
 }
 
-// get reads the current records, in the order of ids.
-func get(ctx context.Context, in sender, t *tables, f frame, ids []store.ID) ([]store.SwapResult, error) {
+// lookup selects the records to read.
+type lookup struct {
+	ids []store.ID
+	// confirmed: a standby must have the records that are final, or whose token has one
+	// of the owners, before they are shown.
+	confirmed bool
+	owners    []int64
+}
+
+// get reads the current records, in the order of the lookup.
+func get(ctx context.Context, in sender, t *tables, f frame, of lookup) ([]store.SwapResult, error) {
+	ids := of.ids
+	text, args := t.getMany, []any{uuids(ids)}
+	if of.confirmed {
+		text, args = t.getConfirmed, append(args, of.owners)
+	}
 	found := make(map[store.ID]*store.Record, len(ids))
 	err := trip(ctx, in, f, func(b *pgx.Batch) {
-		b.Queue(t.getMany, uuids(ids)).Query(eachRecord(func(r *store.Record) { found[r.ID] = r }))
+		b.Queue(text, args...).Query(eachRecord(func(r *store.Record) { found[r.ID] = r }))
 	})
 	if err != nil {
 		return nil, err

@@ -10,7 +10,11 @@ import (
 // Capabilities reads what the server says, over one of the pool's connections. It is
 // not linearizable when the server is a standby.
 //
-// Its records survive a power loss, or less: only the end of a process when fsync or
+// Its records survive a failover if commits wait for the disk of a standby, that is if
+// synchronous_standby_names is not empty and synchronous_commit is on or remote_apply,
+// and if [WatchReplication] was called for the pool. The operator must then promote a
+// standby that has all confirmed commits: of several, the one that has received most.
+// Otherwise they survive a power loss, or less: only the end of a process when fsync or
 // full_page_writes is off; no failure when synchronous_commit is off, on the
 // connection or for new connections of its role and database, or when one of the
 // tables or partitions is unlogged or temporary.
@@ -44,6 +48,7 @@ func (s *Store) Capabilities(ctx context.Context) (store.Capabilities, error) {
 	if caps.Survives, caps.SurvivesBecause, err = survives(ctx, conn.Conn, records, notes); err != nil {
 		return store.Capabilities{}, s.fault("read capabilities", err)
 	}
+	s.replicated.Store(caps.Survives == store.Failover)
 	return caps, nil
 }
 

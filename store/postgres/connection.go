@@ -29,8 +29,7 @@ func (s *Store) acquire(ctx context.Context) (lease, error) {
 	return conn, nil
 }
 
-// txSender sends statements in a transaction, or over a connection that a caller has
-// taken.
+// txSender sends statements in a transaction of the caller.
 type txSender struct{ by batchSender }
 
 type batchSender interface {
@@ -50,7 +49,7 @@ func (p poolSender) send(ctx context.Context, b *pgx.Batch) error {
 		return err
 	}
 	defer conn.Release()
-	return conn.SendBatch(ctx, b).Close()
+	return connSender{conn.Conn}.send(ctx, b)
 }
 
 // query calls each with the rows of a statement, over a connection of the pool.
@@ -75,5 +74,8 @@ func (s *Store) queryRow(ctx context.Context, into []any, text string, args ...a
 		return err
 	}
 	defer conn.Release()
-	return conn.QueryRow(ctx, text, args...).Scan(into...)
+	if err := conn.QueryRow(ctx, text, args...).Scan(into...); err != nil {
+		return err
+	}
+	return cancelledWait(conn.Conn)
 }

@@ -42,7 +42,7 @@ func (s *Store) dequeue(ctx context.Context, t *tables, d store.Dequeue) (all []
 	}
 	if own := s.sessions.take(ctx); own.Conn != nil {
 		defer own.Release()
-		return dequeueIn(ctx, txSender{own}, frame{}, t.dequeue, dequeueArgs(d)...)
+		return dequeueIn(ctx, connSender{own.Conn}, frame{}, t.dequeue, dequeueArgs(d)...)
 	}
 	f := frame{before: []string{beginQueue, s.texts.queue}, after: []string{`COMMIT`}}
 	return dequeueIn(ctx, poolSender{s}, f, t.dequeue, dequeueArgs(d)...)
@@ -55,7 +55,11 @@ func dequeueArgs(d store.Dequeue) []any {
 
 // claimed returns the claims of earlier calls.
 func (s *Store) claimed(ctx context.Context, t *tables, d store.Dequeue) ([]rankedRecord, error) {
-	return dequeueIn(ctx, poolSender{s}, frame{before: []string{s.texts.listed}}, t.claimed, int64(d.Owner), []byte(d.Operation))
+	f := frame{before: []string{s.texts.listed}}
+	if s.replicated.Load() {
+		f.after = []string{sqlConfirm}
+	}
+	return dequeueIn(ctx, poolSender{s}, f, t.claimed, int64(d.Owner), []byte(d.Operation))
 }
 
 // dequeueIn claims with the driver's batches.

@@ -104,14 +104,31 @@
 // change of the same record. A connection in an unknown state is closed. A round trip that
 // is a transaction by itself commits at its end, so no earlier reply proves its commit.
 //
-// With synchronous replication, COMMIT waits for a standby after it is done on the
-// primary. After the limit of ten seconds the store stops waiting and reads the record.
-// The primary then answers that it is committed, as PostgreSQL answers every other client.
-// Committed then means on the primary: a failover to a standby that never received it
-// loses record and effect together. If that matters, monitor standbys that lag by more
-// than a few seconds, and fail over only to one that has everything. With
-// synchronous_commit off, records do not even survive a crash of the primary: Capabilities
-// reports that, and the engine rejects the store unless its options accept the loss.
+// With synchronous_commit off, records do not even survive a crash of the primary:
+// Capabilities reports that, and the engine rejects the store unless its options accept
+// the loss.
+//
+// # Failover
+//
+// With synchronous replication, COMMIT waits until a standby has the transaction on its
+// disk. The records then survive a failover: no change that was reported as applied, no
+// Committed and no final record that was shown is lost, if the operator promotes a standby
+// that has all confirmed commits. The standby's disk must be safe too. Configure
+//
+//	synchronous_standby_names = 'ANY 1 (s1, s2)'
+//	synchronous_commit = on
+//
+// and make the pool from a configuration that was passed to [WatchReplication]. Give it all
+// servers and target_session_attrs=read-write, so that it follows the primary.
+// Capabilities then reports store.Failover.
+//
+// While no standby confirms, nothing is reported: after the store's time limits a change
+// is an error and a transaction is Unknown. The driver's cancellation ends the server's
+// wait, which makes the change visible although no standby has it. So a call that finds a
+// change applied, or that shows a final record, writes an empty message to the log in its
+// own transaction, and answers only after its commit, for which the server waits in the
+// same way. Other calls, and servers without standbys, do not pay for that. The handler's
+// own rows are visible during such a time, as those of every program are.
 //
 // # Isolation
 //

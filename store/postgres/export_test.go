@@ -16,6 +16,10 @@ import (
 // SetCommitBound changes how long s waits for the end of a transaction.
 func (s *Store) SetCommitBound(d time.Duration) { s.commitBound = d }
 
+// SetStatementBound changes how long s waits for the statements of a batch, besides
+// its commit.
+func (s *Store) SetStatementBound(d time.Duration) { s.statementBound = d }
+
 // LongestWait is how long a Swap waits for transactions that hold its records: once for the
 // batch, and then for each record alone.
 const LongestWait = busyAfter + someBusy*busyAfterAlone + (manyBusy-someBusy)*busyAtOnce
@@ -36,6 +40,7 @@ func Queries(s *Store) []Query {
 	all := []Query{
 		{"look", s.texts.lent.made, t.look, []any{id}},
 		{"get many", s.texts.byKey, t.getMany, []any{uuids(make([]store.ID, 1000))}},
+		{"get confirmed", s.texts.byKey, t.getConfirmed, []any{uuids(make([]store.ID, 1000)), make([]int64, 1000)}},
 		{"scan", s.texts.inOrder, t.scan, []any{id, int16(1), []byte("test"), int64(100), int64(0)}},
 		{"scan rare", s.texts.inOrder, t.scanRare, []any{id, int16(3), []byte("test"), int64(100), int64(0)}},
 		{"scan due", s.texts.listed, t.scanDue, []any{[]byte("test"), int64(100), int64(0)}},
@@ -181,3 +186,6 @@ func (s *Store) IsOpeningSession() bool {
 	defer s.sessions.mu.Unlock()
 	return s.sessions.opening
 }
+
+// ErrNotReplicated is errNotReplicated.
+var ErrNotReplicated = errNotReplicated

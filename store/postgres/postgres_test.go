@@ -71,13 +71,19 @@ func run(t *testing.T, url, address string, o postgres.Options, change ...func(*
 // quicker than new databases.
 func subject(t testing.TB, direct, through *pgxpool.Pool, o postgres.Options) storetest.Subject[pgx.Tx] {
 	t.Helper()
-	mustExec(t, direct, fmt.Sprintf(`TRUNCATE %[1]srecords, %[1]snotes, effects`, prefixOf(o)))
 	s := newStore(t, through, o)
 	if o.MaxSessions > postgres.DefaultMaxSessions {
 		if err := s.OpenSessions(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return subjectOf(t, direct, s, o)
+}
+
+// subjectOf is the subject of a store whose database direct leads to.
+func subjectOf(t testing.TB, direct *pgxpool.Pool, s *postgres.Store, o postgres.Options) storetest.Subject[pgx.Tx] {
+	t.Helper()
+	mustExec(t, direct, fmt.Sprintf(`TRUNCATE %[1]srecords, %[1]snotes, effects`, prefixOf(o)))
 	return storetest.Subject[pgx.Tx]{
 		Store:   s,
 		Effect:  func(ctx context.Context, tx pgx.Tx, key string) error { return effect(ctx, tx, key) },

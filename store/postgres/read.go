@@ -9,7 +9,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Get reads the last commit. It never waits for a writer, and no record is Busy.
+// Get reads the last commit. It never waits for a writer, and no record is Busy. If
+// commits wait for a standby, Get waits until one has the final records that it shows.
 func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, error) {
 	if len(ids) == 0 {
 		return nil, ctx.Err()
@@ -28,14 +29,15 @@ func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, er
 // get reads over a connection of the sessions if one is free, and over the pool if
 // that is lost.
 func (s *Store) get(ctx context.Context, t *tables, ids []store.ID) ([]store.SwapResult, error) {
+	of := lookup{ids: ids, confirmed: s.replicated.Load()}
 	if own := s.sessions.take(ctx); own.Conn != nil {
 		defer own.Release()
-		answers, err := get(ctx, txSender{own}, t, frame{}, ids)
+		answers, err := get(ctx, connSender{own.Conn}, t, frame{}, of)
 		if err == nil || !own.IsClosed() || ctx.Err() != nil {
 			return answers, err
 		}
 	}
-	return get(ctx, poolSender{s}, t, frame{before: []string{s.texts.byKey}}, ids)
+	return get(ctx, poolSender{s}, t, frame{before: []string{s.texts.byKey}}, of)
 }
 
 // Scan reads from one snapshot. An index finds InDoubt and Failed records, and due
@@ -54,8 +56,12 @@ func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error)
 	if q.Due {
 		settings = s.texts.listed
 	}
+	f := frame{before: []string{settings}}
+	if s.replicated.Load() && !q.Due && (q.State == store.Absent || q.State.Final()) {
+		f.after = []string{sqlConfirm}
+	}
 	var records []store.Record
-	err = trip(ctx, poolSender{s}, frame{before: []string{settings}}, func(b *pgx.Batch) {
+	err = trip(ctx, poolSender{s}, f, func(b *pgx.Batch) {
 		b.Queue(text, args...).Query(eachRecord(func(r *store.Record) { records = append(records, *r) }))
 	})
 	if err != nil {

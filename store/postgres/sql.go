@@ -27,6 +27,11 @@ FROM (VALUES (1)) AS always LEFT JOIN semel_records ON id = $1::uuid`
 
 	sqlGetMany = `SELECT ` + columns + ` FROM semel_records WHERE id = ANY ($1::uuid[])`
 
+	// sqlGetConfirmed makes the commit of its transaction wait for a standby if it shows
+	// a final record, or one whose token has an owner of $2.
+	sqlGetConfirmed = sqlGetMany + `
+AND CASE WHEN state IN (4, 5) OR owner = ANY ($2::bigint[]) THEN ` + emit + ` IS NOT NULL ELSE true END`
+
 	// What waits and what runs is found by an index each, so that neither is in
 	// the other's way.
 	sqlScanWaits  = `SELECT ` + columns + ` FROM semel_records WHERE ` + dueWaits + dueOf

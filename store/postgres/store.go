@@ -45,6 +45,9 @@ type Store struct {
 	gate   *admission
 	schema string // empty: found by the search_path
 	prefix string
+	// replicated means that commits wait for a standby, so that reads must, too. It is
+	// as Capabilities has read it last.
+	replicated atomic.Bool
 
 	commitBound    time.Duration
 	statementBound time.Duration // zero: the server's own

@@ -11,13 +11,13 @@ import (
 )
 
 // survives returns the worst failure that loses no commit of conn to tables, and the
-// reasons if that is less than PowerLoss.
+// reasons if that is less than a failover.
 func survives(ctx context.Context, conn *pgx.Conn, tables ...string) (store.Failure, string, error) {
 	lossy, err := lossyTables(ctx, conn, tables)
 	if err != nil {
 		return 0, "", err
 	}
-	off, err := settingsOff(ctx, conn)
+	off, err := weakSettings(ctx, conn)
 	if err != nil {
 		return 0, "", err
 	}
@@ -30,7 +30,10 @@ func survives(ctx context.Context, conn *pgx.Conn, tables ...string) (store.Fail
 		worst = min(worst, s.survives())
 		reasons = append(reasons, s.String())
 	}
-	return worst, strings.Join(reasons, "; "), nil
+	if len(reasons) > 0 {
+		return worst, strings.Join(reasons, "; "), nil
+	}
+	return replication(ctx, conn)
 }
 
 // lossyTable is a table that loses its rows when the server crashes.
@@ -67,14 +70,14 @@ ORDER BY c.oid LIMIT $2`
 	return pgx.CollectRows(rows, pgx.RowToStructByName[lossyTable])
 }
 
-// settingOff is a setting that is off and thereby loses commits in a crash. Source is
+// weakSetting is a setting whose value loses commits in a crash or a failover. Source is
 // where it was set, as in pg_settings.
-type settingOff struct{ Name, Source string }
+type weakSetting struct{ Name, Value, Source string }
 
-// settingsOff returns the settings that are off for conn, or that ALTER ROLE or ALTER
+// weakSettings returns the settings that are off for conn, or that ALTER ROLE or ALTER
 // DATABASE turned off for new connections after conn was opened. A value that the
 // client or a SET gave conn goes before the latter, on other connections too.
-func settingsOff(ctx context.Context, conn *pgx.Conn) ([]settingOff, error) {
+func weakSettings(ctx context.Context, conn *pgx.Conn) ([]weakSetting, error) {
 	const read = `WITH present AS (
 SELECT name, setting, source FROM pg_catalog.pg_settings WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit')
 ), stored AS (
@@ -88,19 +91,24 @@ SELECT DISTINCT ON (name) name, setting, source FROM (
 		AND s.setdatabase IN (0, (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()))
 ) of_connection ORDER BY name, of_role DESC, of_database DESC
 )
-SELECT p.name, CASE WHEN p.setting = 'off' THEN p.source ELSE s.source END AS source
+SELECT p.name, CASE WHEN p.setting = 'off' OR s.setting IS NULL THEN p.setting WHEN s.setting IN ('local', 'remote_write') THEN s.setting ELSE 'off' END AS value,
+CASE WHEN p.setting = 'off' OR s.setting IS NULL THEN p.source ELSE s.source END AS source
 FROM present p LEFT JOIN stored s ON s.name = p.name AND p.source NOT IN ('client', 'session')
-WHERE p.setting = 'off' OR s.setting IN ('off', 'false', 'no', '0')
+	AND s.setting IN ('off', 'false', 'no', '0', 'local', 'remote_write')
+WHERE p.setting IN ('off', 'local', 'remote_write') OR s.setting IS NOT NULL
 ORDER BY p.name DESC`
 	rows, err := conn.Query(ctx, read)
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, pgx.RowToStructByName[settingOff])
+	return pgx.CollectRows(rows, pgx.RowToStructByName[weakSetting])
 }
 
-// survives is the worst failure that loses no commit while the setting is off.
-func (s settingOff) survives() store.Failure {
+// survives is the worst failure that loses no commit with the setting.
+func (s weakSetting) survives() store.Failure {
+	if s.Value != "off" {
+		return store.PowerLoss // a commit waits for the disk of the primary only
+	}
 	if s.Name == "synchronous_commit" {
 		return store.NoFailure // the log is in the server's memory when it confirms a commit
 	}
@@ -108,7 +116,7 @@ func (s settingOff) survives() store.Failure {
 }
 
 // String names the setting and the place where an operator finds it.
-func (s settingOff) String() string {
+func (s weakSetting) String() string {
 	places := map[string]string{
 		"configuration file": "in the server's configuration file, or with ALTER SYSTEM",
 		"command line":       "on the server's command line",
@@ -123,5 +131,5 @@ func (s settingOff) String() string {
 	if place == "" {
 		place = "by " + s.Source
 	}
-	return fmt.Sprintf("%s is off (set %s)", s.Name, place)
+	return fmt.Sprintf("%s is %s (set %s)", s.Name, s.Value, place)
 }

@@ -22,7 +22,7 @@ func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.SwapR
 	if err != nil {
 		return nil, s.fault("swap", err)
 	}
-	w := swapper{in: poolSender{s}, on: t, frames: &s.texts.swap}
+	w := swapper{in: poolSender{s}, on: t, frames: &s.texts.swap, confirmed: s.replicated.Load()}
 	if own := s.sessions.take(ctx); own.Conn != nil {
 		defer own.Release()
 		w.own = own
@@ -47,16 +47,17 @@ func (s *Store) swapIn(ctx context.Context, tx batchExecer, changes []store.Chan
 	if err != nil {
 		return nil, s.fault("swap", err)
 	}
-	w := swapper{in: txSender{tx}, on: t, frames: &s.texts.swapTx, undo: tx}
+	w := swapper{in: txSender{tx}, on: t, frames: &s.texts.swapTx, undo: tx, confirmed: s.replicated.Load()}
 	return w.answers(ctx, s, changes)
 }
 
 // swapper makes changes, in a transaction or each batch in its own.
 type swapper struct {
-	in   sender
-	own  lease // of the sessions, for the first try; none if none is free
-	on   *tables
-	undo execer // the transaction in which a failure is undone; nil: it is undone by itself
+	in        sender
+	own       lease // of the sessions, for the first try; none if none is free
+	on        *tables
+	confirmed bool   // a standby must have what was applied before
+	undo      execer // the transaction in which a failure is undone; nil: it is undone by itself
 	*frames
 }
 
@@ -119,7 +120,7 @@ func (w *swapper) batch(ctx context.Context, items []swapItem) ([]swapItem, erro
 func (w *swapper) first(ctx context.Context, items []swapItem) (missed []swapItem, err error) {
 	switch {
 	case w.own.Conn != nil:
-		return w.send(ctx, txSender{w.own}, frame{}, items)
+		return w.send(ctx, connSender{w.own.Conn}, frame{}, items)
 	case len(items) > most:
 		return w.send(ctx, w.in, w.many, items)
 	default:
@@ -220,15 +221,15 @@ func (w *swapper) answerFromCurrent(ctx context.Context, missed []swapItem) erro
 	if len(missed) == 0 {
 		return nil
 	}
-	ids := make([]store.ID, len(missed))
+	of := lookup{ids: make([]store.ID, len(missed)), confirmed: w.confirmed, owners: make([]int64, len(missed))}
 	for i := range missed {
-		ids[i] = missed[i].To.ID
+		of.ids[i], of.owners[i] = missed[i].To.ID, stored(missed[i].To.Token).owner
 	}
 	in, f := w.in, w.look
 	if w.own.Conn != nil && !w.own.IsClosed() {
-		in, f = txSender{w.own}, frame{}
+		in, f = connSender{w.own.Conn}, frame{}
 	}
-	found, err := get(ctx, in, w.on, f, ids)
+	found, err := get(ctx, in, w.on, f, of)
 	if err != nil {
 		return err
 	}

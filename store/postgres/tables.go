@@ -17,7 +17,7 @@ type tables struct {
 	prefix string
 	name   *strings.Replacer
 
-	look, getMany, scan, scanRare, scanDue, scanWaits, scanLeases, counts, purge, notes, dequeue, claimed string
+	look, getMany, getConfirmed, scan, scanRare, scanDue, scanWaits, scanLeases, counts, purge, notes, dequeue, claimed string
 
 	one  [kinds]string // change one record, or none
 	last [kinds]string // change one record, or raise
@@ -45,6 +45,7 @@ func newTables(schema, prefix string, asTexts bool) *tables {
 	}{
 		{&t.look, sqlLook},
 		{&t.getMany, sqlGetMany},
+		{&t.getConfirmed, sqlGetConfirmed},
 		{&t.scan, sqlScan},
 		{&t.scanRare, sqlScanRare},
 		{&t.scanDue, sqlScanDue},

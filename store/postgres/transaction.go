@@ -185,7 +185,10 @@ func (t *transaction) send(ctx context.Context, b *pgx.Batch) error {
 // to COMMIT is proof, even if the connection is lost afterwards, because the server
 // commits before it replies.
 func (t *transaction) commitVerdict(last *store.Change, e *endReply, err error) (store.Verdict, error) {
+	cancelled := cancelledWait(t.session)
 	switch {
+	case cancelled != nil:
+		return store.Unknown, t.store.fault("commit", cancelled)
 	case e.tag == `COMMIT`:
 		return store.Committed, nil
 	case err == nil:

@@ -96,9 +96,15 @@ func (t *transaction) find(ctx context.Context, stayed bool) store.Verdict {
 func (t *transaction) look(ctx context.Context) (verdict store.Verdict, answered, again bool) {
 	const read = `SELECT pg_xact_status($1::text::xid8),
 EXISTS (SELECT FROM pg_prepared_xacts WHERE transaction = ($1::text::xid8)::xid)`
+	const confirmed = `SELECT status, prepared FROM (` + read + ` OFFSET 0) AS found (status, prepared)
+WHERE CASE WHEN status = 'committed' THEN ` + emit + ` IS NOT NULL ELSE true END`
+	text := read
+	if t.store.replicated.Load() {
+		text = confirmed
+	}
 	var status pgtype.Text
 	var prepared bool
-	err := t.store.queryRow(ctx, []any{&status, &prepared}, read, t.number)
+	err := t.store.queryRow(ctx, []any{&status, &prepared}, text, t.number)
 	switch {
 	case err != nil:
 		return store.Unknown, false, codeOf(err) == "" || isInterrupted(err)

@@ -61,7 +61,7 @@ func mustCoverParts(t *testing.T, checks []string) {
 		part, _, _ := strings.Cut(check, "/")
 		whole := slices.Contains([]string{
 			"Keys", "Clock", "ClockTx", "Zombie", "ZombieTx", "Sweep", "PurgeTx", "BatchTx", "LeakedGoroutine",
-			"Queue", "QueueTx", "QueueRace", "AtomicBatch", "Join",
+			"Queue", "QueueTx", "QueueRace", "AtomicBatch", "Join", "Again", "AgainTx",
 		}, part)
 		if whole && !slices.ContainsFunc(brokenStores(), func(c brokenStore) bool { return c.failedCheck == check }) {
 			t.Errorf("no broken store fails %s", check)
@@ -81,7 +81,7 @@ func runBroken(t *testing.T, name string) {
 			}
 		}
 		broken := storetest.WithCallers(subject(s, now.Advance), h.race.add)
-		broken.Store, broken.Lose = h, h.lose
+		broken.Store, broken.Lose, broken.Isolate = h, h.lose, h.Isolate
 		broken.Batches = storetest.BatchesOf(h, batchOf(broken.Effect))
 		if h.join != nil {
 			broken.Store = &joinableStore{h, h.join}
@@ -133,7 +133,7 @@ func TestEveryPartHasABrokenStore(t *testing.T) {
 	}
 	for _, part := range []string{
 		"Swap", "Heartbeat", "Fields", "Keys", "Batch", "Get", "Time", "Clock", "Scan", "Purge", "Zombie", "Sweep", "Join", "Queue", "QueueTx", "QueueRace", "Audit", "Counts",
-		"Atomic", "AtomicBatch", "Savepoint", "Lock", "SwapTx", "BatchTx", "ClockTx", "PurgeTx", "ZombieTx", "LeakedGoroutine", "Transition", "TransitionTx", "Model", "ModelTx", "Race", "RaceTx", "LostReply",
+		"Atomic", "AtomicBatch", "Savepoint", "Lock", "SwapTx", "BatchTx", "ClockTx", "PurgeTx", "ZombieTx", "LeakedGoroutine", "Transition", "TransitionTx", "Model", "ModelTx", "Race", "RaceTx", "LostReply", "Again", "AgainTx",
 		"Wire", "WireTx", "WireCall", "WireCallTx", "LateLeader", "LateLeaderTx", "FailingCall", "FailingCallTx", "Storm", "StormTx",
 	} {
 		if !tried[part] {

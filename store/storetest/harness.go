@@ -32,6 +32,7 @@ type harness struct {
 	keysMade   int                 // number of keys that fresh has returned
 	callers    func(n int)         // StoreSubject.callers, or a function without an effect
 	lose       func() func() bool  // StoreSubject.Lose
+	isolate    func() func()       // StoreSubject.Isolate
 }
 
 func newHarness(t *testing.T, s StoreSubject) *harness {
@@ -46,7 +47,7 @@ func newHarness(t *testing.T, s StoreSubject) *harness {
 		t.Fatalf("Capabilities: %v", err)
 	}
 	r := &harness{
-		T: t, ctx: ctx, store: s.Store, caps: caps, advance: s.Advance, shortLease: time.Second, lose: s.Lose,
+		T: t, ctx: ctx, store: s.Store, caps: caps, advance: s.Advance, shortLease: time.Second, lose: s.Lose, isolate: s.Isolate,
 		callers: func(int) {},
 	}
 	if s.callers != nil {

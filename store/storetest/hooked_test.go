@@ -24,6 +24,7 @@ type effectFunc = func(ctx context.Context, tx *memory.Tx, key string) error
 // correct.
 type hooked struct {
 	*memory.Store
+	isolation
 
 	swapOne        func(c store.Change) (store.SwapResult, error) // makes each change separately
 	alone          bool                                           // swapOne is for single changes only
@@ -60,6 +61,9 @@ type hooked struct {
 
 func (h *hooked) Swap(ctx context.Context, cs []store.Change) ([]store.SwapResult, error) {
 	defer h.race.notify()
+	if h.away.Load() {
+		return h.swapIsolated(ctx, cs)
+	}
 	as, err := h.plainSwap(ctx, cs)
 	if err != nil {
 		return nil, err
@@ -107,6 +111,9 @@ func (h *hooked) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, e
 	as, err := h.Store.Get(ctx, ids)
 	if err != nil {
 		return nil, err
+	}
+	if h.hides(as) {
+		return nil, errBroken
 	}
 	if h.get != nil {
 		as = h.get(ids, as)
@@ -223,6 +230,9 @@ func (h *hooked) Counts(ctx context.Context) ([]store.Count, error) {
 func (h *hooked) Atomic(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
 	defer h.race.notify()
 	atomically := h.Store.Atomic
+	if h.away.Load() {
+		return h.atomicIsolated(ctx, id, hold, run)
+	}
 	if h.atomic != nil {
 		atomically = h.atomic
 	}
@@ -249,6 +259,9 @@ func (h *hooked) Atomic(ctx context.Context, id store.ID, hold bool, run runFunc
 
 func (h *hooked) AtomicBatch(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.SwapResult, store.Verdict, error) {
 	send := h.Store.AtomicBatch
+	if h.away.Load() {
+		return h.batchIsolated(ctx, c, hold, b)
+	}
 	if h.batch != nil {
 		send = h.batch
 	}

@@ -15,6 +15,7 @@ const (
 	layerTransitions = "the protocol's transitions"
 	layerRandom      = "random histories and races"
 	layerDequeues    = "concurrent dequeues"
+	layerReplicas    = "replicas"
 	layerEngines     = "engines, lost replies and failing calls"
 )
 
@@ -23,7 +24,7 @@ func layers(partsOf ...map[string][]part) []layer {
 	var all []layer
 	for _, name := range []string{
 		layerCalls, layerClocks, layerJoin, layerQueues, layerTx, layerConcurrent, layerBatches, layerLeaked,
-		layerTransitions, layerRandom, layerDequeues, layerEngines,
+		layerTransitions, layerRandom, layerDequeues, layerReplicas, layerEngines,
 	} {
 		l := layer{name: name}
 		for _, parts := range partsOf {
@@ -64,6 +65,7 @@ func storeParts(h func(t *testing.T) *harness, e func(t *testing.T) *engineHarne
 			partOf("Race", h, raceChecks()),
 		},
 		layerDequeues: {partUnless((*harness).lacksDequeue, "QueueRace", h, queueRaceChecks())},
+		layerReplicas: {partUnless((*harness).lacksReplicas, "Again", h, againChecks())},
 		layerEngines: {
 			partOf("LostReply", h, lostReplyChecks()),
 			partUnless((*harness).lacksConnection, "Wire", h, wireChecks()),
@@ -99,6 +101,7 @@ func txParts[Tx any](tx func(t *testing.T) *txHarness[Tx]) map[string][]part {
 			partOf("ModelTx", tx, modelTxChecks[Tx]()),
 			partOf("RaceTx", tx, raceTxChecks[Tx]()),
 		},
+		layerReplicas: {partUnless(func(r *txHarness[Tx]) string { return r.lacksReplicas() }, "AgainTx", tx, againTxChecks[Tx]())},
 		layerEngines: {
 			partUnless(func(r *txHarness[Tx]) string { return r.lacksConnection() }, "WireTx", tx, wireTxChecks[Tx]()),
 			partUnless(func(r *engineHarness) string { return r.lacksConnection() }, "WireCallTx", e, wireCallChecks(modesInTx())),

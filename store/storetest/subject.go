@@ -32,6 +32,14 @@ type StoreSubject struct {
 	// process; the checks that need one are then skipped.
 	Lose func() (lost func() bool)
 
+	// Isolate disconnects the replicas that a change of Store needs for its
+	// confirmation, for a store that survives a failover. Until the function it
+	// returns is called, no change is confirmed; that function may be called twice.
+	//
+	// Nil says that the store has no replicas; the checks that need them are then
+	// skipped.
+	Isolate func() (restore func())
+
 	// callers is called with the number of concurrent callers that a check starts,
 	// and with -1 when one of them ends. The tests of this package set it, because a
 	// broken store can only tell so whether it still takes part in a race.
@@ -41,10 +49,11 @@ type StoreSubject struct {
 // Subject is a store with transactions under test, and what the suite cannot know
 // about it.
 type Subject[Tx any] struct {
-	// Store, Advance and Lose are as in [StoreSubject].
+	// Store, Advance, Lose and Isolate are as in [StoreSubject].
 	Store   store.TxStore[Tx]
 	Advance func(d time.Duration)
 	Lose    func() (lost func() bool)
+	Isolate func() (restore func())
 
 	// Effect writes, in tx, that key had its effect once more. It must not be
 	// unique or idempotent: two effects must count as two. It returns the
@@ -64,5 +73,5 @@ type Subject[Tx any] struct {
 
 // plain returns the part of the subject that needs no transactions.
 func (s *Subject[Tx]) plain() StoreSubject {
-	return StoreSubject{Store: s.Store, Advance: s.Advance, Lose: s.Lose, callers: s.callers}
+	return StoreSubject{Store: s.Store, Advance: s.Advance, Lose: s.Lose, Isolate: s.Isolate, callers: s.callers}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/semelgo/semel/bench/internal/usage"
 	"github.com/semelgo/semel/internal/realtest"
+	"github.com/semelgo/semel/store/postgres"
 )
 
 // Server is a PostgreSQL server of the lab, with fsync on.
@@ -107,6 +108,7 @@ func (s *Server) Pool(ctx context.Context, l *Lab, database string, conns int) (
 		return nil, fmt.Errorf("configure pool: %w", err)
 	}
 	config.MaxConns = int32(conns)
+	postgres.WatchReplication(config.ConnConfig)
 	if s.Dial != nil {
 		config.ConnConfig.DialFunc = s.Dial
 	}

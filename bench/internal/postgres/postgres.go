@@ -14,7 +14,7 @@ func Experiments() []lab.Experiment {
 		at256().experiment(), at64().experiment(), at8().experiment(), at1().experiment(),
 		// For the charts.
 		comparisonGroup{callers: 16, rounds: 3}.experiment(), comparisonGroup{callers: 128, rounds: 3}.experiment(),
-		inline(), replay(), overSQL(),
+		inline(), replay(), overSQL(), quorum(),
 	}
 }
 

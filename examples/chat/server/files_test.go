@@ -30,6 +30,7 @@ type files struct {
 	mode            string
 	domain, records string // files, unless
 	postgres        string // is the address of both
+	quorum          bool   // the PostgreSQL waits for its disk and for a standby
 	serveOnly       bool
 }
 
@@ -60,7 +61,9 @@ func (f files) args(lease time.Duration) []string {
 	args := []string{"-db", "sqlite:" + f.domain, "-lease", lease.String()}
 	if f.postgres != "" {
 		args[1] = f.postgres
-		args = append(args, "-may-lose") // the tests' server does not wait for the disk
+		if !f.quorum {
+			args = append(args, "-may-lose") // the tests' server does not wait for the disk
+		}
 	}
 	if f.serveOnly {
 		args = append(args, "-serve-only")

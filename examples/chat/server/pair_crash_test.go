@@ -22,11 +22,17 @@ func TestTwoProcessesKilledAtEveryPoint(t *testing.T) {
 	if testing.Short() {
 		t.Skip("make test-full runs it")
 	}
+	killPairsAtEveryPoint(t, newPostgres)
+}
+
+// killPairsAtEveryPoint runs the rounds of each mode and point on databases of its own.
+func killPairsAtEveryPoint(t *testing.T, newFiles func(t *testing.T, mode string) files) {
+	t.Helper()
 	for _, mode := range []string{inline, leased} {
 		for _, point := range []string{beforeClaim, afterClaim, inHandler, beforeCommit, afterCommit, beforeAnswer} {
 			t.Run(mode+"/"+point, func(t *testing.T) {
 				t.Parallel()
-				d := &pairCrash{pair: startPair(t, newPostgres(t, mode)), point: point}
+				d := &pairCrash{pair: startPair(t, newFiles(t, mode)), point: point}
 				d.owner, d.domain = d.at(0).signIn(t, "owner"), d.openDomain(t)
 				n := rounds(5)
 				for i := range n {

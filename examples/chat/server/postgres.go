@@ -24,6 +24,7 @@ func openPostgres(url string, c config) (*database, error) {
 	if !strings.Contains(url, "pool_max_conns") {
 		settings.MaxConns = maxConns
 	}
+	postgres.WatchReplication(settings.ConnConfig)
 	pool, err := pgxpool.NewWithConfig(context.Background(), settings)
 	if err != nil {
 		return nil, err

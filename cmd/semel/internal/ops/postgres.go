@@ -31,6 +31,7 @@ func openPostgres(ctx context.Context, at dbName) (*database, error) {
 		// earlier prepared statements do not exist.
 		to.DefaultQueryExecMode = pgx.QueryExecModeExec
 	}
+	postgres.WatchReplication(to)
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, withCode(err)

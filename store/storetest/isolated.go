@@ -1,0 +1,163 @@
+package storetest
+
+import (
+	"context"
+	"time"
+
+	"github.com/semelgo/semel/store"
+)
+
+// againChecks disconnect the replicas of a store that survives a failover, and repeat
+// changes that are not confirmed.
+func againChecks() []checkCase[*harness] {
+	return []checkCase[*harness]{{"NotYetSafe", againNotYetSafe}}
+}
+
+// againTxChecks do that with transactions.
+func againTxChecks[Tx any]() []checkCase[*txHarness[Tx]] {
+	return []checkCase[*txHarness[Tx]]{{"NotYetSafe", againTxNotYetSafe[Tx]}}
+}
+
+// lacksReplicas returns why a store has no replicas to disconnect.
+func (r *harness) lacksReplicas() string {
+	if r.isolate == nil {
+		return "Subject.Isolate is nil: the store has no replicas"
+	}
+	return ""
+}
+
+const (
+	// isolatedTimeout is how long a caller waits for a store without its replicas.
+	isolatedTimeout = time.Second
+	// isolatedTries is how often a change is repeated without replicas: the first
+	// retry may find the record still locked by the call that has timed out.
+	isolatedTries = 4
+)
+
+// replicaCall is a call that asks for changes while the replicas are away.
+type replicaCall struct {
+	name    string
+	changes []store.Change
+	call    func(ctx context.Context, changes []store.Change) (applied bool)
+}
+
+// A change that no replica has is not reported as applied, neither by the call that
+// makes it nor by one that finds it applied, and a final state without a replica is
+// not shown: a failover would take both back.
+func againNotYetSafe(r *harness) {
+	if r.caps.Survives < store.Failover {
+		r.Errorf("Capabilities.Survives is %v (%s), want Failover with replicas", r.caps.Survives, r.caps.SurvivesBecause)
+	}
+	running, pending := r.mustCreateIn(store.InProgress), r.mustCreateIn(store.Pending)
+	batch := make([]store.Change, 6)
+	for i := range batch {
+		batch[i] = create(r.freshDue(), store.InProgress)
+	}
+	swap := func(ctx context.Context, changes []store.Change) bool { return swapWithin(ctx, r.store, changes) }
+	r.mustConfirmLater([]replicaCall{
+		{"claim", []store.Change{create(r.freshDue(), store.InProgress)}, swap},
+		{"create that is final", []store.Change{create(r.fresh(), store.Succeeded)}, swap},
+		{"end", []store.Change{move(running, store.Token{State: store.Succeeded, Attempt: 1, Owner: running.Owner})}, swap},
+		{"cancel", []store.Change{move(pending, token(store.Failed, 1))}, swap},
+		{"batch", batch, swap},
+	}, isolatedTries)
+}
+
+// The same with the last change of a transaction, which is repeated by Swap too.
+func againTxNotYetSafe[Tx any](r *txHarness[Tx]) {
+	calls := []replicaCall{{"Atomic", []store.Change{create(r.fresh(), store.Succeeded)}, r.commitsWithin}}
+	if r.subject.Batches != nil {
+		calls = append(calls, replicaCall{"AtomicBatch", []store.Change{create(r.fresh(), store.Succeeded)}, r.batchCommitsWithin})
+	}
+	r.mustConfirmLater(calls, 0)
+}
+
+// mustConfirmLater makes the calls without replicas, and repeats their changes that often.
+// It requires that the changes are confirmed with replicas, and not before.
+func (r *harness) mustConfirmLater(calls []replicaCall, tries int) {
+	r.Helper()
+	restore := r.isolate()
+	r.Cleanup(restore)
+	r.concurrently(len(calls), func(i int) {
+		c := calls[i]
+		if c.call(r.ctx, c.changes) {
+			r.Errorf("%s: applied without replicas", c.name)
+		}
+		for range tries {
+			r.mustNotConfirm(c)
+		}
+	})
+	restore()
+	for _, c := range calls {
+		var answers []store.SwapResult
+		r.retryUntilAnswered(func() (err error) {
+			answers, err = swapAll(r.ctx, r.store, c.changes)
+			return err
+		})
+		for i, change := range c.changes {
+			if !answers[i].Applied(change) {
+				r.Errorf("%s: with replicas, %s = %s, want applied", c.name, show(change), showAnswer(answers[i]))
+			}
+		}
+	}
+}
+
+// mustNotConfirm repeats the changes, and reads the records, without replicas.
+func (r *harness) mustNotConfirm(c replicaCall) {
+	r.Helper()
+	if swapWithin(r.ctx, r.store, c.changes) {
+		r.Errorf("%s: the repeated change is applied without replicas", c.name)
+	}
+	ids := make([]store.ID, len(c.changes))
+	for i, change := range c.changes {
+		ids[i] = change.To.ID
+	}
+	ctx, cancel := context.WithTimeout(r.ctx, isolatedTimeout)
+	defer cancel()
+	answers, err := r.store.Get(ctx, ids)
+	for i, answer := range answers {
+		if err == nil && answer.Token.State.Final() && answer.Token == c.changes[i].To.Token {
+			r.Errorf("%s: Get shows %s without replicas", c.name, showToken(answer.Token))
+		}
+	}
+}
+
+// freshDue returns the identity of an absent record with a lease that lasts.
+func (r *harness) freshDue() store.Record {
+	rec := r.fresh()
+	rec.Due = farAhead
+	return rec
+}
+
+// swapWithin makes the changes with the time limit of an isolated store, and reports
+// whether one of them was applied.
+func swapWithin(ctx context.Context, s store.Store, changes []store.Change) bool {
+	ctx, cancel := context.WithTimeout(ctx, isolatedTimeout)
+	defer cancel()
+	answers, err := s.Swap(ctx, changes)
+	for i := range answers {
+		if err == nil && answers[i].Applied(changes[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// commitsWithin commits the change in a transaction.
+func (r *txHarness[Tx]) commitsWithin(ctx context.Context, changes []store.Change) bool {
+	ctx, cancel := context.WithTimeout(ctx, isolatedTimeout)
+	defer cancel()
+	verdict, err := r.tx.Atomic(ctx, changes[0].To.ID, true, func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
+		r.addEffect(ctx, tx, changes[0].To.Key)
+		return &changes[0], nil
+	})
+	return verdict == store.Committed || err == nil
+}
+
+// batchCommitsWithin commits the change with a batch of statements.
+func (r *txHarness[Tx]) batchCommitsWithin(ctx context.Context, changes []store.Change) bool {
+	ctx, cancel := context.WithTimeout(ctx, isolatedTimeout)
+	defer cancel()
+	answer, verdict, err := r.subject.Batches.send(ctx, changes[0], true, []Statement{{Effect: changes[0].To.Key}})
+	return verdict == store.Committed || err == nil && answer.Applied(changes[0])
+}
