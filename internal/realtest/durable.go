@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Durable is a PostgreSQL to measure with: unlike the others here it waits for
-// the disk, as one that people rely on does. It ends when it is closed, and with
-// the process that started it.
+// Durable is a PostgreSQL or a MariaDB to measure with: unlike the PostgreSQLs for tests
+// it waits for the disk, as one that people rely on does. It ends when it is closed, and
+// with the process that started it.
 type Durable struct{ own *instance }
 
 // DurableOptions say how a [Durable] is started. The zero value is good.
@@ -66,3 +66,20 @@ func (d *Durable) PID() int { return d.own.proc.cmd.Process.Pid }
 
 // Close ends the server and removes its files.
 func (d *Durable) Close() error { return d.own.close() }
+
+// StartDurableMariaDB starts a MariaDB with files of its own, as [StartDurable] does with
+// PostgreSQL. Settings are "name=value", as in an option file. Its URL is
+// mysql://root@host:port/.
+func StartDurableMariaDB(ctx context.Context, settings ...string) (*Durable, error) {
+	e := mariadb()
+	e.env = ""
+	at := thisMachine().find(e)
+	if at == nil {
+		return nil, errors.New("there is no " + e.program + " on this machine; on Debian: apt-get install " + e.packages)
+	}
+	p, err := run(ctx, newMariaDB(at.program, settings))
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", e.name, err)
+	}
+	return &Durable{p}, nil
+}

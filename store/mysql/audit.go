@@ -3,7 +3,6 @@ package mysql
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 
@@ -26,8 +25,7 @@ func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (st
 		if err == nil {
 			return result, nil
 		}
-		if _, failed := conn.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`); failed != nil {
-			_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+		if failed := rollBack(ctx, conn); failed != nil {
 			return store.SwapResult{}, fault("swap with a note", errors.Join(err, failed))
 		}
 		switch {

@@ -3,7 +3,6 @@ package mysql
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"strings"
@@ -20,7 +19,7 @@ func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, e
 		return s.claimed(ctx, d)
 	}
 	var records []store.Record
-	err := s.locked(ctx, waiting(d), func(db runner, ids []store.ID) error {
+	done, err := s.locked(ctx, waiting(d), func(db runner, ids []store.ID) error {
 		_, err := db.ExecContext(ctx, sqlClaim+list(len(ids)), append([]any{d.Owner, d.Lease.Microseconds()}, idArgs(ids)...)...)
 		if err != nil {
 			return err
@@ -39,6 +38,9 @@ func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, e
 	})
 	if err != nil {
 		return nil, fault("dequeue", err)
+	}
+	if !done {
+		return nil, nil
 	}
 	return records, nil
 }
@@ -69,32 +71,31 @@ func (s *Store) claimed(ctx context.Context, d store.Dequeue) ([]store.Record, e
 	return records, nil
 }
 
-// locked finds and locks records, and changes them in the same transaction. If that is
-// rolled back because of other transactions, nothing has happened.
-func (s *Store) locked(ctx context.Context, find step, change func(db runner, ids []store.ID) error) error {
+// locked finds and locks records, and changes them in the same transaction. It returns
+// false without an error if that was rolled back because of other transactions, even at
+// its COMMIT, as on Galera.
+func (s *Store) locked(ctx context.Context, find step, change func(db runner, ids []store.ID) error) (done bool, err error) {
 	f, err := s.dialect(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	conn, err := s.lanes.Conn(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer conn.Close()
 	if err = f.locked(ctx, s.in(conn), find, change); err == nil {
-		return nil
+		return true, nil
 	}
 	if codeOf(err) != 0 || ctx.Err() != nil {
-		_, failed := conn.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`)
-		if failed != nil {
-			_ = conn.Raw(func(any) error { return driver.ErrBadConn })
-			return errors.Join(err, failed)
+		if failed := rollBack(ctx, conn); failed != nil {
+			return false, errors.Join(err, failed)
 		}
 	}
 	if isBusy(err) {
-		return nil
+		return false, nil
 	}
-	return err
+	return false, err
 }
 
 func (f *dialect) locked(ctx context.Context, db runner, find step, change func(db runner, ids []store.ID) error) error {

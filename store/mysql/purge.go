@@ -17,7 +17,7 @@ func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 	for gone < limit {
 		batch := min(limit-gone, purgeBatch)
 		n := 0
-		err := s.locked(ctx, step{text: sqlPurgeable, args: []any{batch}, wait: skips}, func(db runner, ids []store.ID) error {
+		done, err := s.locked(ctx, step{text: sqlPurgeable, args: []any{batch}, wait: skips}, func(db runner, ids []store.ID) error {
 			result, err := db.ExecContext(ctx, sqlPurge+list(len(ids)), idArgs(ids)...)
 			if err != nil {
 				return err
@@ -28,6 +28,9 @@ func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 		})
 		if err != nil {
 			return gone, fault("purge", err)
+		}
+		if !done {
+			break
 		}
 		gone += n
 		if n < batch {

@@ -175,8 +175,7 @@ func (w *swapper) undo(ctx context.Context, err error) error {
 	if codeOf(err) == 0 {
 		return err
 	}
-	if _, failed := w.conn.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`); failed != nil {
-		_ = w.conn.Raw(func(any) error { return driver.ErrBadConn })
+	if failed := rollBack(ctx, w.conn); failed != nil {
 		return errors.Join(err, failed)
 	}
 	if isBusy(err) || isRefusal(err) {
@@ -312,4 +311,17 @@ func resultOf(c *store.Change, r *store.Record) store.SwapResult {
 	default:
 		return store.SwapResult{Token: r.Token, Record: r}
 	}
+}
+
+// rollBack ends the transaction of a connection, or closes the connection. A Galera node
+// reports a conflict if it has rolled the transaction back for one of another node.
+func rollBack(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`)
+	if isConflict(err) {
+		_, err = conn.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`)
+	}
+	if err != nil {
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+	}
+	return err
 }

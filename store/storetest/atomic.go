@@ -213,19 +213,29 @@ func atomicContextEnds[Tx any](r *txHarness[Tx]) {
 	r.mustHaveEffects("effect", 1)
 }
 
-// A heartbeat from outside does not disturb the leader's transaction.
+// A heartbeat from outside does not disturb the leader's transaction, or the
+// transaction fails with a conflict if it excludes no other writers.
 func atomicHeartbeatInside[Tx any](r *txHarness[Tx]) {
 	rec := r.mustCreateIn(store.InProgress)
 	finish := move(rec, token(store.Succeeded, 1))
-	r.mustCommit(rec.ID, false, func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
+	end := func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
 		r.addEffect(ctx, tx, "effect")
+		return &finish, nil
+	}
+	verdict, err := r.tx.Atomic(r.ctx, rec.ID, false, func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error) {
 		beat := move(rec, rec.Token)
 		beat.To.Due = 2 * farAhead
 		answers, err := r.store.Swap(r.ctx, []store.Change{beat})
 		if err != nil || !answers[0].Applied(beat) && r.caps.Exclusion != store.ExcludesAll {
 			r.Errorf("heartbeat while a transaction is open = %v, %v, want applied", answers, err)
 		}
-		return &finish, nil
+		return end(ctx, tx, stands)
 	})
+	switch {
+	case r.caps.Exclusion == store.ExcludesNothing && verdict == store.NotCommitted && errors.Is(err, store.ErrConflict):
+		r.mustCommit(rec.ID, false, end)
+	case verdict != store.Committed || err != nil:
+		r.Fatalf("Atomic = %v, %v, want Committed, nil", verdict, err)
+	}
 	r.mustHaveEffects("effect", 1)
 }

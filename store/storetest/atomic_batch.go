@@ -204,6 +204,7 @@ func batchFailureFreesRecord[Tx any](r *txHarness[Tx]) {
 // A record that another transaction has locked is Busy at once, and no statement
 // runs.
 func batchOfLockedRecord[Tx any](r *txHarness[Tx]) {
+	r.needExclusion()
 	rec := r.mustCreateIn(store.Pending)
 	for _, c := range []store.Change{create(r.fresh(), store.Succeeded), move(rec, token(store.Succeeded, 2))} {
 		r.mustRollBack(c.To.ID, true, func(context.Context, Tx, store.SwapResult) (*store.Change, error) {

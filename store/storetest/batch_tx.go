@@ -18,6 +18,7 @@ func batchTxChecks[Tx any]() []check[Tx] {
 // batch, and all other changes of the batch are applied while that transaction is
 // open.
 func oneBusy[Tx any](r *txHarness[Tx]) {
+	r.needExclusion()
 	if r.caps.Exclusion == store.ExcludesAll {
 		r.Skip("Capabilities say Exclusive")
 	}

@@ -88,6 +88,15 @@ func (r *txHarness[Tx]) mustRollBack(id store.ID, hold bool, run runFunc[Tx]) {
 	}
 }
 
+// needExclusion skips a check in which other writers learn of an open transaction, if
+// the store's transactions exclude none.
+func (r *txHarness[Tx]) needExclusion() {
+	r.Helper()
+	if r.caps.Exclusion == store.ExcludesNothing {
+		r.Skip("Capabilities say ExcludesNothing")
+	}
+}
+
 // isLocked reports whether another transaction holds the right to id.
 func (r *txHarness[Tx]) isLocked(id store.ID) bool {
 	r.Helper()

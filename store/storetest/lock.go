@@ -20,6 +20,7 @@ func lockChecks[Tx any]() []check[Tx] {
 // Only one transaction can have the right to a record, whether the record exists or
 // not. Another transaction gets Busy at once.
 func lockedIsBusy[Tx any](r *txHarness[Tx]) {
+	r.needExclusion()
 	rec := r.mustCreateIn(store.Pending)
 	for _, last := range []store.Change{
 		create(r.fresh(), store.Succeeded),

@@ -41,6 +41,7 @@ func (r *txHarness[Tx]) runMeanwhile() (over func()) {
 // An expired record that is claimed again, by a transaction that commits after
 // Purge has found it and before it removes it, stays.
 func purgeAgainstReclaim[Tx any](r *txHarness[Tx]) {
+	r.needExclusion()
 	released := r.expiring(store.Pending, -time.Second)
 	claim, last := move(released, token(store.InProgress, 2)), create(r.fresh(), store.Succeeded)
 	claim.To.Due = farAhead
@@ -59,6 +60,7 @@ func purgeAgainstReclaim[Tx any](r *txHarness[Tx]) {
 
 // A record whose claim was rolled back is purged in the end.
 func purgeAgainstRollback[Tx any](r *txHarness[Tx]) {
+	r.needExclusion()
 	released := r.expiring(store.Pending, -time.Second)
 	claim := move(released, token(store.InProgress, 2))
 	over := func() {}

@@ -51,6 +51,7 @@ func queueUncommitted[Tx any](r *txHarness[Tx]) {
 // A record that another transaction has locked is skipped without waiting, so that
 // no attempt runs in vain.
 func queueLocked[Tx any](r *txHarness[Tx]) {
+	r.needExclusion()
 	held, other := r.createPending(store.MaxPriority, 0), r.createPending(0, 0)
 	r.mustRollBack(held.ID, true, func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
 		r.addEffect(ctx, tx, "effect")
@@ -68,6 +69,7 @@ func queueLocked[Tx any](r *txHarness[Tx]) {
 
 // A record that an open transaction has written is skipped without waiting.
 func queueWritten[Tx any](r *txHarness[Tx]) {
+	r.needExclusion()
 	for _, state := range []store.State{store.Pending, store.InProgress, store.Failed} {
 		rec, other, last := r.createPending(store.MaxPriority, 0), r.createPending(0, 0), create(r.fresh(), store.Succeeded)
 		change := move(rec, token(state, 1))

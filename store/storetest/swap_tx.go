@@ -109,6 +109,7 @@ func swapTxIsolation[Tx any](r *txHarness[Tx]) {
 // A record that an open transaction has written is Busy for others at once, and
 // does not affect their other changes.
 func swapTxBusyOutside[Tx any](r *txHarness[Tx]) {
+	r.needExclusion()
 	rec := r.mustCreateIn(store.Pending)
 	last, queued := create(r.fresh(), store.Succeeded), create(r.fresh(), store.Pending)
 	claim := move(rec, token(store.InProgress, 2))

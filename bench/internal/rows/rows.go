@@ -7,6 +7,7 @@ import (
 	"github.com/semelgo/semel/bench/internal/cloud"
 	"github.com/semelgo/semel/bench/internal/growth"
 	"github.com/semelgo/semel/bench/internal/lab"
+	"github.com/semelgo/semel/bench/internal/mariadb"
 	"github.com/semelgo/semel/bench/internal/postgres"
 	"github.com/semelgo/semel/bench/internal/rivals"
 	"github.com/semelgo/semel/bench/internal/sqlite"
@@ -18,6 +19,7 @@ func All() []lab.Experiment {
 	return slices.Concat(
 		postgres.Experiments(),
 		sqlite.Experiments(),
+		mariadb.Experiments(),
 		web.Experiments(),
 		rivals.Experiments(),
 		growth.Experiments(),

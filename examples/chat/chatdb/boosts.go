@@ -22,9 +22,10 @@ const boostColumns = `select charge_id, group_id, user_id, amount, currency, cre
 // BoostGroupTx inserts a boost and returns the stored row. If the charge has a
 // boost already, it changes nothing and returns that one.
 func BoostGroupTx(ctx context.Context, tx Tx, b Boost) (Boost, error) {
-	err := tx.Exec(ctx, `
-insert into boosts (charge_id, group_id, user_id, amount, currency, created_at) values ($1, $2, $3, $4, $5, $6)
-on conflict do nothing`, b.ChargeID, b.GroupID, b.UserID, b.Amount, b.Currency, now().UnixMicro())
+	insert := tx.dialect().insertNew +
+		` boosts (charge_id, group_id, user_id, amount, currency, created_at) values ($1, $2, $3, $4, $5, $6)` +
+		tx.dialect().orNothing
+	err := tx.Exec(ctx, insert, b.ChargeID, b.GroupID, b.UserID, b.Amount, b.Currency, now().UnixMicro())
 	if err != nil {
 		return Boost{}, fmt.Errorf("insert boost: %w", err)
 	}

@@ -20,8 +20,10 @@ var ErrNotFound = errors.New("chatdb: not found")
 
 // MigrateTx creates the tables that are missing.
 func MigrateTx(ctx context.Context, tx Tx) error {
-	if err := tx.Exec(ctx, tx.dialect().schema); err != nil {
-		return fmt.Errorf("create tables: %w", err)
+	for _, statement := range tx.dialect().schema {
+		if err := tx.Exec(ctx, statement); err != nil {
+			return fmt.Errorf("create tables: %w", err)
+		}
 	}
 	return nil
 }

@@ -16,13 +16,16 @@ import (
 
 	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/internal/realtest"
+	"github.com/semelgo/semel/store/mysql"
 )
 
 // onEach runs a test on each database, with the chat's tables and users 1 to n.
 func onEach(t *testing.T, n int, test func(t *testing.T, db chatdb.DB)) {
 	t.Helper()
 	t.Parallel()
-	for name, open := range map[string]func(t *testing.T) chatdb.DB{"sqlite": openSQLite, "postgres": openPostgres} {
+	for name, open := range map[string]func(t *testing.T) chatdb.DB{
+		"sqlite": openSQLite, "postgres": openPostgres, "mariadb": openMySQL,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := open(t)
@@ -84,6 +87,15 @@ func openPostgres(t *testing.T) chatdb.DB {
 		t.Fatal(err)
 	}
 	return chatdb.Postgres(pool)
+}
+
+func openMySQL(t *testing.T) chatdb.DB {
+	t.Helper()
+	db, err := mysql.Open(realtest.MariaDB(t).Database(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return chatdb.MySQL(db)
 }
 
 // inTx runs fn in a transaction that commits.
@@ -274,23 +286,28 @@ func TestConcurrentNumbersHaveNoGaps(t *testing.T) {
 // servers do that start together.
 func TestTablesAreCreatedConcurrently(t *testing.T) {
 	t.Parallel()
-	db := openPostgres(t)
-	t.Cleanup(func() { _ = db.Close() })
-	var all sync.WaitGroup
-	for range 4 { // the size of the pool
-		all.Go(func() {
-			tx, err := db.Begin(t.Context())
-			if err != nil {
-				t.Error(err)
-				return
+	for name, open := range map[string]func(t *testing.T) chatdb.DB{"postgres": openPostgres, "mariadb": openMySQL} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := open(t)
+			t.Cleanup(func() { _ = db.Close() })
+			var all sync.WaitGroup
+			for range 4 { // the size of the pool
+				all.Go(func() {
+					tx, err := db.Begin(t.Context())
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					defer func() { _ = tx.Rollback(t.Context()) }()
+					if err := errors.Join(chatdb.MigrateTx(t.Context(), tx), tx.Commit(t.Context())); err != nil {
+						t.Error(err)
+					}
+				})
 			}
-			defer func() { _ = tx.Rollback(t.Context()) }()
-			if err := errors.Join(chatdb.MigrateTx(t.Context(), tx), tx.Commit(t.Context())); err != nil {
-				t.Error(err)
-			}
+			all.Wait()
 		})
 	}
-	all.Wait()
 }
 
 func TestTransactionIsOfItsOwnDatabase(t *testing.T) {

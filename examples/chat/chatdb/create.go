@@ -45,7 +45,7 @@ func CreateGroupTx(ctx context.Context, tx Tx, n NewGroup) (Group, error) {
 // constraint, so a duplicate execution would show.
 func LogCreationTx(ctx context.Context, tx Tx, owner int64, key string, attempt uint32) error {
 	err := tx.Exec(ctx,
-		`insert into creations (owner, key, attempt) values ($1, $2, $3)`, owner, key, int64(attempt))
+		`insert into creations (owner, "key", attempt) values ($1, $2, $3)`, owner, key, int64(attempt))
 	if err != nil {
 		return fmt.Errorf("insert creation: %w", err)
 	}
@@ -62,10 +62,10 @@ func AddMembersTx(ctx context.Context, tx Tx, group string, users []int64) (join
 // IDs, so that two transactions cannot deadlock.
 func join(ctx context.Context, tx Tx, group string, founding int, users []int64) (joined []int64, err error) {
 	users = slices.Compact(slices.Sorted(slices.Values(users)))
+	insert := tx.dialect().insertNew + ` memberships (group_id, user_id, founding) select $1, id, $2 from users where id = $3` +
+		tx.dialect().orNothing + ` returning user_id`
 	for _, user := range users {
-		err := tx.QueryRow(ctx, `
-insert into memberships (group_id, user_id, founding) select $1, id, $2 from users where id = $3
-on conflict do nothing returning user_id`, group, founding, user).Scan(&user)
+		err := tx.QueryRow(ctx, insert, group, founding, user).Scan(&user)
 		switch {
 		case err == nil:
 			joined = append(joined, user)

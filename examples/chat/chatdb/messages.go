@@ -43,7 +43,7 @@ func SendMessageTx(ctx context.Context, tx Tx, n NewMessage) (Message, error) {
 	id := newID("msg")
 	err := tx.Exec(ctx, `
 insert into messages (id, group_id, seq, author_id, text, created_at, sending_key)
-values ($1, $2, (select coalesce(max(seq), 0) + 1 from messages where group_id = $2), $3, $4, $5, $6)`,
+select $1, $2, coalesce(max(seq), 0) + 1, $3, $4, $5, $6 from messages where group_id = $2`,
 		id, n.GroupID, n.AuthorID, n.Text, now().UnixMicro(), keyColumn(n.Key))
 	if err != nil {
 		return Message{}, fmt.Errorf("insert message: %w", err)

@@ -70,7 +70,9 @@ func (t postgresTx) Rollback(ctx context.Context) error {
 func (t postgresTx) beneath() any { return t.tx }
 
 func (postgresTx) dialect() dialect {
-	return dialect{schema: schemaPostgres, lockRow: ` for no key update`}
+	d := standard(schemaPostgres)
+	d.lockRow = ` for no key update`
+	return d
 }
 
 // postgresQuerier implements Querier for a pool and for a transaction.

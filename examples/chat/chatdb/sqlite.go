@@ -75,7 +75,7 @@ func (t sqliteTx) Exec(ctx context.Context, statement string, args ...any) error
 
 func (t sqliteTx) beneath() any { return t.tx }
 
-func (sqliteTx) dialect() dialect { return dialect{schema: schemaSQLite} }
+func (sqliteTx) dialect() dialect { return standard(schemaSQLite) }
 
 type sqliteLocalTx struct {
 	sqliteTx
@@ -106,16 +106,16 @@ func (q sqliteQuerier) Query(ctx context.Context, statement string, args ...any)
 	if err != nil {
 		return nil, err
 	}
-	return sqliteRows{rows}, nil
+	return sqlRows{rows}, nil
 }
 
 func (q sqliteQuerier) QueryRow(ctx context.Context, statement string, args ...any) Row {
 	return existingRow{q.q.QueryRowContext(ctx, numbered(statement), args...)}
 }
 
-type sqliteRows struct{ *sql.Rows }
+type sqlRows struct{ *sql.Rows }
 
-func (r sqliteRows) Close() { _ = r.Rows.Close() }
+func (r sqlRows) Close() { _ = r.Rows.Close() }
 
 // numbered replaces $1, $2 … by SQLite's ?1, ?2 ….
 func numbered(statement string) string { return strings.ReplaceAll(statement, "$", "?") }

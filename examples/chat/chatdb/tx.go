@@ -3,7 +3,8 @@ package chatdb
 import "context"
 
 // Querier runs queries. A statement is the same for every database: its
-// parameters are $1, $2 …, and it contains no other dollar sign.
+// parameters are $1, $2 …, reserved words among its names are in double quotes, and it
+// contains no other dollar signs and double quotes.
 type Querier interface {
 	// Query returns rows that the caller must close.
 	Query(ctx context.Context, statement string, args ...any) (Rows, error)
@@ -25,7 +26,7 @@ type Rows interface {
 	Close()
 }
 
-// Tx is a transaction. OnSQLite and OnPostgres make one of a driver's.
+// Tx is a transaction. OnSQLite, OnPostgres and OnMySQL make one of a driver's.
 type Tx interface {
 	Querier
 	// Exec runs a statement that returns no rows.
@@ -62,7 +63,15 @@ type DB interface {
 
 // dialect is the SQL that differs between the databases.
 type dialect struct {
-	schema string
+	schema []string // statements
 	// lockRow is appended to a SELECT to lock its row against other writers.
 	lockRow string
+	// insertNew and orNothing begin and end an INSERT that skips existing rows.
+	insertNew, orNothing string
+}
+
+// standard is the dialect of SQLite and PostgreSQL, which run all statements of the
+// schema at once.
+func standard(schema string) dialect {
+	return dialect{schema: []string{schema}, insertNew: `insert into`, orNothing: ` on conflict do nothing`}
 }

@@ -27,7 +27,7 @@ const (
 // config holds the values of the flags and the environment.
 type config struct {
 	addr    string
-	db      string // the chat's own database: a file's path, or a PostgreSQL's URL
+	db      string // the chat's own database: a file's path, or a URL of PostgreSQL or MariaDB
 	records string // the records' database; equal to db unless mode is modeApart
 	mode    string
 	lease   time.Duration
@@ -85,9 +85,9 @@ func (c *config) flags(usage io.Writer) *flag.FlagSet {
 	flags := flag.NewFlagSet("chat", flag.ContinueOnError)
 	flags.SetOutput(usage)
 	flags.StringVar(&c.addr, "addr", "127.0.0.1:8080", "`host:port` to serve on")
-	flags.StringVar(&c.db, "db", "sqlite:chat.db", "the chat's `database`: sqlite:file or postgres://user@host/name")
+	flags.StringVar(&c.db, "db", "sqlite:chat.db", "the chat's `database`: sqlite:file, postgres://user@host/name or mysql://user@host:port/name")
 	flags.StringVar(&c.mode, "mode", modeInline, "inline: one transaction; leased: the claim is committed first")
-	flags.DurationVar(&c.lease, "lease", 2*time.Second, "how long a leader may be silent before others may take over; inline, PostgreSQL sees to it, and SQLite does not")
+	flags.DurationVar(&c.lease, "lease", 2*time.Second, "how long a leader may be silent before others may take over; inline, PostgreSQL and MariaDB see to it, and SQLite does not")
 	flags.DurationVar(&c.wait, "wait", 0, "how long a repeat waits for the answer before it is told to come back")
 	flags.Func("payments", "`URL` of a payment service, with the name of a merchant; without it nobody can boost a group", c.setPayments)
 	flags.StringVar(&c.amqp, "amqp", "", "`URL` of a RabbitMQ to import messages from: amqp://user:password@host/vhost")
@@ -188,8 +188,8 @@ func (c *config) checkImport() error {
 	return nil
 }
 
-// parseDatabase returns the absolute path of sqlite:path, and a PostgreSQL URL
-// unchanged.
+// parseDatabase returns the absolute path of sqlite:path, and a URL of PostgreSQL or
+// MariaDB unchanged.
 func parseDatabase(name, value string) (string, error) {
 	if isPostgres(value) {
 		if _, err := pgxpool.ParseConfig(value); err != nil {
@@ -197,9 +197,15 @@ func parseDatabase(name, value string) (string, error) {
 		}
 		return value, nil
 	}
+	if isMySQL(value) {
+		if _, err := parseMySQL(value); err != nil {
+			return "", fmt.Errorf("invalid value for %s: %w", name, err)
+		}
+		return value, nil
+	}
 	path, ok := strings.CutPrefix(value, "sqlite:")
 	if !ok || path == "" {
-		return "", fmt.Errorf("invalid value %q for %s: want sqlite:file or postgres://…", value, name)
+		return "", fmt.Errorf("invalid value %q for %s: want sqlite:file, postgres://… or mysql://…", value, name)
 	}
 	return filepath.Abs(path)
 }

@@ -22,8 +22,11 @@ type database struct {
 // openDatabase opens the database of a flag and checks that it responds.
 func openDatabase(ctx context.Context, named string, c config) (*database, error) {
 	open := openSQLite
-	if isPostgres(named) {
+	switch {
+	case isPostgres(named):
 		open = openPostgres
+	case isMySQL(named):
+		open = openMySQL
 	}
 	db, err := open(named, c)
 	if err != nil {
@@ -40,7 +43,7 @@ func openDatabase(ctx context.Context, named string, c config) (*database, error
 
 // shown returns a database's name without its password.
 func shown(named string) string {
-	if u, err := url.Parse(named); err == nil && isPostgres(named) {
+	if u, err := url.Parse(named); err == nil && (isPostgres(named) || isMySQL(named)) {
 		u.RawQuery = "" // parameters may hold a password, too
 		return u.Redacted()
 	}

@@ -139,7 +139,7 @@ func lateCommit(t *testing.T, domain *sql.DB, owner user, key string) {
 		`insert into groups (id, name, owner_id, created_at, creation_key) values ('grp_late', 'crew', ?1, 1, ?2)`,
 		`insert into conversations (id, group_id) values ('cnv_late', 'grp_late')`,
 		`insert into memberships (group_id, user_id, founding) values ('grp_late', ?1, 1)`,
-		`insert into creations (owner, key, attempt) values (?1, ?2, 1)`,
+		`insert into creations (owner, "key", attempt) values (?1, ?2, 1)`,
 	} {
 		if _, err := domain.ExecContext(t.Context(), statement, owner.ID, key); err != nil {
 			t.Fatal(err)

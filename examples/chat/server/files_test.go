@@ -28,9 +28,11 @@ func modes() []string { return []string{inline, leased, records} }
 // files are the databases of a server under test.
 type files struct {
 	mode            string
-	domain, records string // files, unless
-	postgres        string // is the address of both
-	quorum          bool   // the PostgreSQL waits for its disk and for a standby
+	domain, records string   // files, unless
+	postgres        string   // is the address of both, or
+	mysql           []string // are their URLs, one for each server
+	dsn             string   // of the first one
+	quorum          bool     // the PostgreSQL waits for its disk and for a standby
 	serveOnly       bool
 }
 
@@ -65,6 +67,9 @@ func (f files) args(lease time.Duration) []string {
 			args = append(args, "-may-lose") // the tests' server does not wait for the disk
 		}
 	}
+	if len(f.mysql) > 0 {
+		args[1] = f.mysql[0]
+	}
 	if f.serveOnly {
 		args = append(args, "-serve-only")
 	}
@@ -72,6 +77,14 @@ func (f files) args(lease time.Duration) []string {
 		return append(args, "-records", "sqlite:"+f.records)
 	}
 	return append(args, "-mode", f.mode)
+}
+
+// ofServer returns the databases as the server with that number uses them.
+func (f files) ofServer(i int) files {
+	if len(f.mysql) > 0 {
+		f.mysql = []string{f.mysql[i%len(f.mysql)]}
+	}
+	return f
 }
 
 // openFile opens an SQLite database that servers are using.
@@ -91,6 +104,10 @@ func (f files) openDomain(t *testing.T) chatdb.Querier {
 	if f.postgres != "" {
 		return chatdb.Postgres(ledger.Pool(t, f.postgres))
 	}
+	if f.dsn != "" {
+		db, _ := openMySQL(t, f.dsn)
+		return db
+	}
 	return chatdb.SQLite(openFile(t, f.domain))
 }
 
@@ -105,7 +122,7 @@ func creations(t *testing.T, domain chatdb.Querier, owner user, key string) int 
 func attempts(t *testing.T, domain chatdb.Querier, owner user, key string) []int64 {
 	t.Helper()
 	rows, err := domain.Query(t.Context(),
-		`select attempt from creations where owner = $1 and key = $2 order by attempt`, owner.ID, key)
+		`select attempt from creations where owner = $1 and "key" = $2 order by attempt`, owner.ID, key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,6 +157,10 @@ func (f files) engine(t *testing.T) semel.Runner {
 	if f.postgres != "" && f.mode != records {
 		s, err := postgres.New(ledger.Pool(t, f.postgres), postgres.Options{})
 		return person(t, s, err)
+	}
+	if f.dsn != "" && f.mode != records {
+		_, s := openMySQL(t, f.dsn)
+		return person(t, s, nil)
 	}
 	return person(t, sqlite.New(openFile(t, f.records), sqlite.Options{}), nil)
 }

@@ -28,6 +28,13 @@ func inEachMode(t *testing.T, test func(t *testing.T, f files)) {
 			t.Parallel()
 			test(t, newPostgres(t, mode))
 		})
+		t.Run("mariadb/"+mode, func(t *testing.T) {
+			t.Parallel()
+			if testing.Short() && mode != inline {
+				t.Skip("make test-full runs it")
+			}
+			test(t, newMariaDB(t, mode))
+		})
 	}
 }
 

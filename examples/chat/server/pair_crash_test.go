@@ -14,7 +14,7 @@ import (
 )
 
 // TestTwoProcessesKilledAtEveryPoint sends a hundred requests for one creation to
-// two servers on one PostgreSQL. At each point of the creation the test kills the
+// two servers on one PostgreSQL or MariaDB, or on two nodes of Galera. At each point of the creation the test kills the
 // leader, and then the other server, which has taken over. It starts both again,
 // and every request must have the same answer.
 func TestTwoProcessesKilledAtEveryPoint(t *testing.T) {
@@ -22,7 +22,14 @@ func TestTwoProcessesKilledAtEveryPoint(t *testing.T) {
 	if testing.Short() {
 		t.Skip("make test-full runs it")
 	}
-	killPairsAtEveryPoint(t, newPostgres)
+	for name, open := range map[string]func(t *testing.T, mode string) files{
+		"postgres": newPostgres, "mariadb": newMariaDB, "galera": newGalera,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			killPairsAtEveryPoint(t, open)
+		})
+	}
 }
 
 // killPairsAtEveryPoint runs the rounds of each mode and point on databases of its own.

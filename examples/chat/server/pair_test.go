@@ -30,7 +30,7 @@ func (p *pair) start(t *testing.T, which ...int) {
 	t.Helper()
 	var started [2]*process
 	for _, i := range which {
-		started[i] = launch(t, p.args(shortLease)...)
+		started[i] = launch(t, p.ofServer(i).args(shortLease)...)
 	}
 	for _, i := range which {
 		started[i].serving(t)

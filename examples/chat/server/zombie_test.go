@@ -26,8 +26,10 @@ func TestZombie(t *testing.T) {
 		// In the handler or in a task the leader would hold SQLite's only write lock.
 		"sqlite":          {newServeOnly, leased, afterClaim, 20},
 		"postgres leased": {newPostgres, leased, inHandler, 5},
-		// PostgreSQL ends the transaction of a leader that is idle for a lease.
+		// PostgreSQL and MariaDB end the transaction of a leader that is idle for a lease.
 		"postgres inline": {newPostgres, inline, inHandler, 5},
+		"mariadb leased":  {newMariaDB, leased, inHandler, 5},
+		"mariadb inline":  {newMariaDB, inline, inHandler, 5},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
