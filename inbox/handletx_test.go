@@ -23,6 +23,12 @@ func TestHandleTxInSQLite(t *testing.T) {
 	handleTx(t, inSQLite)
 }
 
+func TestHandleTxInMariaDB(t *testing.T) {
+	t.Parallel()
+	t.Attr("engine", "mysql")
+	handleTx(t, inMariaDB)
+}
+
 func TestHandleTxInPostgres(t *testing.T) {
 	t.Parallel()
 	t.Attr("engine", "postgres")

@@ -84,6 +84,13 @@ func inSQLite(t *testing.T) *rig[*sql.Tx] {
 	return newRig(ledger.SQLite(t), "")
 }
 
+// inMariaDB opens one database of a server.
+func inMariaDB(t *testing.T) *rig[*sql.Tx] {
+	t.Helper()
+	name := realtest.MariaDB(t).Database(t)
+	return newRig(ledger.MariaDB(t, name, name), "")
+}
+
 // inPostgres opens one database of a server for all tests that use it.
 func inPostgres(t *testing.T) func(*testing.T) *rig[pgx.Tx] {
 	t.Helper()

@@ -14,9 +14,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 
+	mysqlmigrate "github.com/semelgo/semel/migrate/mysql"
 	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/store/mysql"
 	"github.com/semelgo/semel/store/postgres"
 	"github.com/semelgo/semel/store/sqlite"
 	"github.com/semelgo/semel/store/storetest"
@@ -130,6 +132,49 @@ func PostgresSQL(tb testing.TB, url, by string, o postgres.Options) storetest.Su
 		},
 		Effects: countEffects(tb, direct),
 	}
+}
+
+// MariaDB returns a store in the new database with that data source name. The store
+// reaches it by the other one; the effects are counted directly.
+func MariaDB(tb testing.TB, name, by string) storetest.Subject[*sql.Tx] {
+	tb.Helper()
+	direct, db := openMariaDB(tb, name), openMariaDB(tb, by)
+	if err := mysqlmigrate.Up(tb.Context(), direct, mysqlmigrate.Options{}); err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := direct.ExecContext(tb.Context(), `CREATE TABLE effects (k VARCHAR(255) NOT NULL)`); err != nil {
+		tb.Fatal(err)
+	}
+	s, err := mysql.New(db, mysql.Options{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return storetest.Subject[*sql.Tx]{
+		Store: s,
+		Effect: func(ctx context.Context, tx *sql.Tx, key string) error {
+			_, err := tx.ExecContext(ctx, `INSERT INTO effects (k) VALUES (?)`, key)
+			return err
+		},
+		Effects: func(key string) (n int) {
+			row := direct.QueryRowContext(context.Background(), `SELECT count(*) FROM effects WHERE k = ?`, key)
+			if err := row.Scan(&n); err != nil {
+				tb.Errorf("count effects: %v", err)
+			}
+			return n
+		},
+	}
+}
+
+func openMariaDB(tb testing.TB, name string) *sql.DB {
+	tb.Helper()
+	db, err := mysql.Open(name)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	db.SetMaxOpenConns(maxConns)
+	db.SetMaxIdleConns(maxConns)
+	tb.Cleanup(func() { _ = db.Close() })
+	return db
 }
 
 // migrated returns a pool of the database at url, which has all tables then.

@@ -2,6 +2,7 @@ package mysql_test
 
 import (
 	"database/sql"
+	"os"
 	"sync"
 	"testing"
 
@@ -10,7 +11,7 @@ import (
 	"github.com/semelgo/semel/store/mysql"
 )
 
-func TestMain(m *testing.M) { realtest.Main(m) }
+func TestMain(m *testing.M) { os.Exit(realtest.Main(m)) }
 
 func open(t *testing.T, name string) *sql.DB {
 	t.Helper()
@@ -46,7 +47,7 @@ func TestUpConcurrently(t *testing.T) {
 	}
 	all.Wait()
 	db := open(t, name)
-	mustHaveTables(t, db, "semel_guard semel_migrations semel_notes semel_records")
+	mustHaveTables(t, db, "semel_guard semel_migrations semel_notes semel_records semel_record_view semel_salt")
 	var runs, versions int
 	err := db.QueryRowContext(t.Context(), `SELECT count(*), count(DISTINCT version_id) FROM semel_migrations`).Scan(&runs, &versions)
 	if err != nil || runs != versions || runs == 0 {
@@ -60,7 +61,7 @@ func TestUpWithPrefix(t *testing.T) {
 	if err := migrate.Up(t.Context(), db, migrate.Options{Prefix: "app_"}); err != nil {
 		t.Fatal(err)
 	}
-	mustHaveTables(t, db, "app_guard app_migrations app_notes app_records")
+	mustHaveTables(t, db, "app_guard app_migrations app_notes app_records app_record_view app_salt")
 	if err := migrate.Up(t.Context(), db, migrate.Options{Prefix: "App-"}); err == nil {
 		t.Error("Up with the prefix App- = nil, want an error")
 	}
@@ -82,5 +83,5 @@ func TestUpAfterInterruption(t *testing.T) {
 	if err := migrate.Up(t.Context(), db, migrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	mustHaveTables(t, db, "semel_guard semel_migrations semel_notes semel_records")
+	mustHaveTables(t, db, "semel_guard semel_migrations semel_notes semel_records semel_record_view semel_salt")
 }

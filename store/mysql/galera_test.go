@@ -31,7 +31,7 @@ func TestContractOnGalera(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := open(t, clusterDatabase(t, realtest.Galera(t)))
-			storetest.Run(t, func(t testing.TB) storetest.Subject[*sql.Tx] { return subject(t, db) })
+			storetest.Run(t, func(t testing.TB) storetest.Subject[*sql.Tx] { return subject(t, db, db) })
 		})
 	}
 }

@@ -3,7 +3,10 @@ package mysql_test
 import (
 	"context"
 	"database/sql"
+	"os"
 	"testing"
+
+	driver "github.com/go-sql-driver/mysql"
 
 	"github.com/semelgo/semel/internal/realtest"
 	migrate "github.com/semelgo/semel/migrate/mysql"
@@ -11,7 +14,7 @@ import (
 	"github.com/semelgo/semel/store/mysql"
 )
 
-func TestMain(m *testing.M) { realtest.Main(m) }
+func TestMain(m *testing.M) { os.Exit(realtest.Main(m)) }
 
 // database returns the data source name of a new database with the schema and a table
 // of effects.
@@ -45,7 +48,12 @@ func newStore(t testing.TB, db *sql.DB) *mysql.Store {
 // connect opens a database, which is closed in the end.
 func connect(t testing.TB, name string) *sql.DB {
 	t.Helper()
-	db, err := mysql.Open(name)
+	config, err := driver.ParseDSN(name)
+	if err != nil {
+		t.Fatalf("parse %q: %v", name, err)
+	}
+	config.Logger = &driver.NopLogger{} // tests break connections
+	db, err := mysql.OpenConfig(config)
 	if err != nil {
 		t.Fatalf("open %q: %v", name, err)
 	}

@@ -1,10 +1,12 @@
 package mysql_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"testing"
 
+	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store/mysql"
 	"github.com/semelgo/semel/store/storetest"
 )
@@ -12,8 +14,43 @@ import (
 func TestContract(t *testing.T) {
 	t.Parallel()
 	t.Attr("engine", "mysql")
-	db := connect(t, database(t))
-	storetest.Run(t, func(t testing.TB) storetest.Subject[*sql.Tx] { return subject(t, db) })
+	runContract(t, func(*mysql.Store) {})
+}
+
+// runContract runs the suite on stores of a new database, by connections through a proxy
+// that loses replies.
+func runContract(t *testing.T, change func(*mysql.Store)) {
+	t.Helper()
+	name := database(t)
+	proxy := realtest.NewMySQLProxy(t, realtest.MariaDB(t).Addr())
+	direct, through := connect(t, name), connect(t, proxy.DSN(name))
+	change(newStore(t, through))
+	storetest.Run(t, func(t testing.TB) storetest.Subject[*sql.Tx] {
+		s := subject(t, direct, through)
+		s.Lose = func() func() bool {
+			fault := proxy.EatReply(durable())
+			return func() bool { return !fault.Disarm() }
+		}
+		return s
+	})
+}
+
+// durable returns a match of the request that, when it is answered, has made something
+// of the records durable: a commit, or a statement that commits by itself.
+func durable() realtest.Match {
+	commits, inTx := realtest.Commit(), false
+	return func(request []byte) bool {
+		switch {
+		case commits(request):
+			inTx = false
+			return true
+		case bytes.Contains(request, []byte("START TRANSACTION")):
+			inTx = true
+		case bytes.Equal(request, []byte("ROLLBACK")):
+			inTx = false
+		}
+		return !inTx && (bytes.HasPrefix(request, []byte("INSERT INTO semel_records")) || bytes.HasPrefix(request, []byte("UPDATE semel_records")))
+	}
 }
 
 // MySQL gets the statements of a script one by one.
@@ -23,16 +60,14 @@ func TestContractOneByOne(t *testing.T) {
 		t.Skip("make test-full runs it")
 	}
 	t.Attr("engine", "mysql")
-	db := connect(t, database(t))
-	newStore(t, db).SendOneByOne()
-	storetest.Run(t, func(t testing.TB) storetest.Subject[*sql.Tx] { return subject(t, db) })
+	runContract(t, (*mysql.Store).SendOneByOne)
 }
 
 // subject empties the tables: the suite needs hundreds of stores, and that is quicker
 // than new databases.
-func subject(t testing.TB, db *sql.DB) storetest.Subject[*sql.Tx] {
+func subject(t testing.TB, direct, through *sql.DB) storetest.Subject[*sql.Tx] {
 	t.Helper()
-	tx, err := db.BeginTx(t.Context(), nil)
+	tx, err := direct.BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,11 +77,11 @@ func subject(t testing.TB, db *sql.DB) storetest.Subject[*sql.Tx] {
 	if err := tx.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	s := newStore(t, db)
+	s := newStore(t, through)
 	return storetest.Subject[*sql.Tx]{
 		Store:   s,
 		Effect:  func(ctx context.Context, tx *sql.Tx, key string) error { return effect(ctx, tx, key) },
-		Effects: func(key string) int { return effects(t, db, key) },
+		Effects: func(key string) int { return effects(t, direct, key) },
 		Batches: storetest.BatchesOf(s, batchOf),
 	}
 }

@@ -167,7 +167,7 @@ func (s *session) PrepareContext(ctx context.Context, query string) (driver.Stmt
 	if err != nil {
 		return nil, s.note(ctx, err)
 	}
-	return &sessionStatement{prepared.(driverStatement), s}, nil
+	return &sessionStatement{prepared.(driverStatement), s, query}, nil
 }
 
 // BeginTx begins a transaction.
@@ -233,7 +233,8 @@ type driverStatement interface {
 type sessionStatement struct {
 	driverStatement
 
-	s *session
+	s     *session
+	query string
 }
 
 // ExecContext runs the statement.
@@ -241,6 +242,7 @@ func (p *sessionStatement) ExecContext(ctx context.Context, args []driver.NamedV
 	if err := p.s.mayRun(ctx); err != nil {
 		return nil, err
 	}
+	p.s.touch(ctx, p.query)
 	result, err := p.driverStatement.ExecContext(ctx, args)
 	return result, p.s.note(ctx, err)
 }
@@ -250,6 +252,7 @@ func (p *sessionStatement) QueryContext(ctx context.Context, args []driver.Named
 	if err := p.s.mayRun(ctx); err != nil {
 		return nil, err
 	}
+	p.s.touch(ctx, p.query)
 	return p.s.opened(ctx)(p.driverStatement.QueryContext(ctx, args))
 }
 

@@ -46,6 +46,13 @@ func TestPostgresSQL(t *testing.T) {
 	failureClasses(t, onSubject(ledger.PostgresSQL(t, url, url, postgres.Options{}), 2*time.Second))
 }
 
+func TestMariaDB(t *testing.T) {
+	t.Parallel()
+	t.Attr("engine", "mysql")
+	name := realtest.MariaDB(t).Database(t)
+	failureClasses(t, onSubject(ledger.MariaDB(t, name, name), 2*time.Second))
+}
+
 // inPostgres returns a new database at url, which the engine reaches by another
 // address; effects are counted directly.
 func inPostgres(t testing.TB, url, by string) database[pgx.Tx] {

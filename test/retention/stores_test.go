@@ -22,6 +22,13 @@ func TestSQLite(t *testing.T) {
 	rotations(t, ledger.SQLite(t), true)
 }
 
+func TestMariaDB(t *testing.T) {
+	t.Parallel()
+	t.Attr("engine", "mysql")
+	name := realtest.MariaDB(t).Database(t)
+	rotations(t, ledger.MariaDB(t, name, name), true)
+}
+
 func TestPostgres(t *testing.T) {
 	t.Parallel()
 	t.Attr("engine", "postgres")

@@ -11,6 +11,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 	"github.com/semelgo/semel/internal/sqlname"
+	"github.com/semelgo/semel/store/mysql"
 	"github.com/semelgo/semel/store/postgres"
 	"github.com/semelgo/semel/store/sqlite"
 )
@@ -28,10 +29,10 @@ type dbName struct{ db, schema, prefix string }
 // addDB adds the flags that name the database and its tables to c. The environment variable is
 // read when the command runs, so that help does not print its value.
 func addDB(c *cobra.Command) {
-	c.Flags().String(flagDB, "", "the database: sqlite:PATH or postgres://… (default $"+envDB+")")
+	c.Flags().String(flagDB, "", "the database: sqlite:PATH, postgres://… or mysql://… (default $"+envDB+")")
 	c.Flags().String(flagSchema, "", "the schema of the tables in PostgreSQL (default: found by the search_path)")
 	c.Flags().String(flagPrefix, "", "the beginning of the tables' names (default semel_)")
-	complete(c, flagDB, []cobra.Completion{"sqlite:", "postgres://"}, cobra.ShellCompDirectiveNoSpace)
+	complete(c, flagDB, []cobra.Completion{"sqlite:", "postgres://", "mysql://"}, cobra.ShellCompDirectiveNoSpace)
 }
 
 // dbOf returns the names of the database and of its tables.
@@ -92,7 +93,7 @@ func withCode(err error) error {
 	if errors.Is(err, postgres.ErrNotDivided) {
 		return errNotDivided()
 	}
-	if errors.Is(err, sqlite.ErrNoSchema) || errors.Is(err, postgres.ErrNoSchema) {
+	if errors.Is(err, sqlite.ErrNoSchema) || errors.Is(err, postgres.ErrNoSchema) || errors.Is(err, mysql.ErrNoSchema) {
 		return errNoTables()
 	}
 	return &exit.Error{Code: code, Err: singleLineError{err}}

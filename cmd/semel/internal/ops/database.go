@@ -45,9 +45,11 @@ func open(ctx context.Context, at dbName, e openMode) (*database, error) {
 		return openSQLite(ctx, rest, at, e)
 	case scheme == "postgres", scheme == "postgresql":
 		return openPostgres(ctx, at)
+	case scheme == "mysql":
+		return openMySQL(ctx, at)
 	default:
 		// The rest of the name may contain a password.
-		return nil, exit.Usagef("--%s must be sqlite:PATH or postgres://…", flagDB)
+		return nil, exit.Usagef("--%s must be sqlite:PATH, postgres://… or mysql://…", flagDB)
 	}
 }
 

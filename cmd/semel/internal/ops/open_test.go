@@ -55,7 +55,7 @@ func TestNoDatabaseIsCreatedByMistake(t *testing.T) {
 		on("sqlite:"+text).want(t, exit.Usage, "not a SQLite database")
 		on("sqlite:"+t.TempDir()).want(t, exit.Usage, "directory")
 		on("sqlite:").want(t, exit.Usage, "--db must be")
-		on("mysql://u:s3cret@h/d").want(t, exit.Usage, "--db must be")
+		on("oracle://u:s3cret@h/d").want(t, exit.Usage, "--db must be")
 	}
 	if _, err := os.Stat(none); err == nil {
 		t.Error("a database was created")
@@ -88,6 +88,9 @@ func TestMigrateUnreachableDatabase(t *testing.T) {
 		"sqlite::memory:":                    "--db",
 		"sqlite:" + writeFile(t, "a letter"): "not a SQLite database",
 		"postgres://u:s3cret@h:99999999/d":   "--db",
+		"mysql://u:s3cret@127.0.0.1:1/":      "--db",
+		"mysql:u:s3cret":                     "--db",
+		"mysql://u:s3cret@h:x/d":             "--db",
 	} {
 		got := run(t, "migrate", "--db", name)
 		got.want(t, exit.Usage, want)
@@ -113,6 +116,24 @@ func TestUnreachablePostgres(t *testing.T) {
 		}
 	}
 	if out := must(t, "migrate", "--db", bare); !strings.HasPrefix(out, "postgres://") || strings.Contains(out, "@") {
+		t.Errorf("migrate wrote %q, want the database's name without user and password", out)
+	}
+	must(t, "stats", "--db", bare)
+}
+
+// TestUnreachableMariaDB: the same for MariaDB.
+func TestUnreachableMariaDB(t *testing.T) {
+	t.Parallel()
+	bare := urlOf(t, realtest.MariaDB(t).Database(t))
+	for _, args := range append(databaseCommands(), []string{"migrate"}) {
+		got := run(t, append(args, "--db", "mysql://u:s3cret@127.0.0.1:1/d")...)
+		got.want(t, exit.Unavailable, "connect")
+		if strings.Contains(got.errs, "s3cret") {
+			t.Errorf("semel %v prints the password: %q", args, got.errs)
+		}
+	}
+	run(t, "ls", "--db", bare).want(t, exit.Failed, "semel migrate")
+	if out := must(t, "migrate", "--db", bare); !strings.HasPrefix(out, "mysql://") || strings.Contains(out, "@") {
 		t.Errorf("migrate wrote %q, want the database's name without user and password", out)
 	}
 	must(t, "stats", "--db", bare)

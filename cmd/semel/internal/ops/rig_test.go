@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	driver "github.com/go-sql-driver/mysql"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/cmd/semel/internal/command"
@@ -15,6 +18,7 @@ import (
 	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/mysql"
 	"github.com/semelgo/semel/store/postgres"
 	"github.com/semelgo/semel/store/sqlite"
 )
@@ -110,11 +114,41 @@ func newPostgres(t *testing.T) *testDB {
 	return s
 }
 
-// everyDatabase runs test on both kinds of database.
+// newMariaDB creates a MariaDB database and an engine over it.
+func newMariaDB(t *testing.T) *testDB {
+	t.Helper()
+	dsn := realtest.MariaDB(t).Database(t)
+	s := &testDB{db: urlOf(t, dsn)}
+	must(t, "migrate", "--db", s.db)
+	db, err := mysql.Open(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	records, err := mysql.New(db, mysql.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(t, s, records)
+	return s
+}
+
+// urlOf returns the value of --db for a data source name of the driver.
+func urlOf(t *testing.T, dsn string) string {
+	t.Helper()
+	config, err := driver.ParseDSN(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("mysql://%s@%s/%s", config.User, config.Addr, config.DBName)
+}
+
+// everyDatabase runs test on each kind of database.
 func everyDatabase(t *testing.T, test func(t *testing.T, s *testDB)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { t.Parallel(); test(t, newSQLite(t)) })
 	t.Run("postgres", func(t *testing.T) { t.Parallel(); test(t, newPostgres(t)) })
+	t.Run("mariadb", func(t *testing.T) { t.Parallel(); test(t, newMariaDB(t)) })
 }
 
 // fill makes the engines of s.
