@@ -197,7 +197,7 @@ func startGalera(ctx context.Context, program, library string, settings []string
 	nodes := make([]*instance, 0, len(group.ports))
 	abandon := func(err error) ([]*instance, error) {
 		for _, p := range nodes {
-			err = errors.Join(err, p.close())
+			err = errors.Join(err, p.close()) //nolint:contextcheck // what was started ends, also after ctx
 		}
 		return nil, err
 	}
@@ -252,7 +252,7 @@ func startTogether(ctx context.Context, group *galeraGroup, nodes []*instance) e
 		return nil
 	}
 	for _, p := range nodes {
-		err = errors.Join(err, p.kill())
+		err = errors.Join(err, p.kill()) //nolint:contextcheck // as above
 	}
 	return fmt.Errorf("start three nodes: %w", err)
 }

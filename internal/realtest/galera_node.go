@@ -66,7 +66,7 @@ func (g *galeraNode) seed(ctx context.Context, p *instance) error {
 	if err != nil {
 		return err
 	}
-	if err := p.stop(syscall.SIGTERM); err != nil {
+	if err := p.stop(syscall.SIGTERM); err != nil { //nolint:contextcheck // its end has a limit of its own
 		return err
 	}
 	if err := os.Remove(g.mariadb.data(p.serverDir) + "/galera.cache"); err != nil {

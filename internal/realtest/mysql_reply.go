@@ -49,12 +49,13 @@ func (p *replyParser) end(payload []byte) (bool, error) {
 		}
 		p.state = atRow
 		return p.prepares, nil
-	default:
+	case atRow:
 		if kind != packetEOF || len(payload) >= maxPacket {
 			return false, nil // a row
 		}
 		return p.result(p.status(payload)), nil
 	}
+	return false, fmt.Errorf("there is no state %d", p.state)
 }
 
 func (p *replyParser) first(kind byte, payload []byte) (bool, error) {

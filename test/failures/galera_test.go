@@ -1,0 +1,144 @@
+package failures_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	driver "github.com/go-sql-driver/mysql"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/realtest"
+	migrate "github.com/semelgo/semel/migrate/mysql"
+	"github.com/semelgo/semel/store/mysql"
+	"github.com/semelgo/semel/store/storetest"
+)
+
+// TestGalera: each new connection of the store leads to another node.
+func TestGalera(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
+	t.Attr("engine", "mysql")
+	failureClasses(t, onSubject(onGalera(t, realtest.Galera(t)), 2*time.Second))
+}
+
+// onGalera returns a store in a new database of a cluster. Its connections lead to the
+// nodes in turn, and to the next one if a node does not accept connections.
+func onGalera(t *testing.T, c *realtest.GaleraCluster) storetest.Subject[*sql.Tx] {
+	t.Helper()
+	nodes := c.Database(t)
+	config, err := driver.ParseDSN(nodes[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Logger = &driver.NopLogger{}
+	var next atomic.Int64
+	config.DialFunc = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		var conn net.Conn
+		err := context.Cause(ctx)
+		for range c.Nodes() {
+			n := c.Nodes()[int(next.Add(1))%len(c.Nodes())]
+			if conn, err = new(net.Dialer).DialContext(ctx, network, n.Addr()); err == nil {
+				break
+			}
+		}
+		return conn, err
+	}
+	db, err := mysql.OpenConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	db.SetMaxIdleConns(16)
+	if err := migrate.Up(t.Context(), db, migrate.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ExecContext(t.Context(), `CREATE TABLE effects (id BIGINT AUTO_INCREMENT PRIMARY KEY, k VARCHAR(255) NOT NULL)`); err != nil {
+		t.Fatal(err)
+	}
+	s, err := mysql.New(db, mysql.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return storetest.Subject[*sql.Tx]{
+		Store: s,
+		Effect: func(ctx context.Context, tx *sql.Tx, key string) error {
+			_, err := tx.ExecContext(ctx, `INSERT INTO effects (k) VALUES (?)`, key)
+			return err
+		},
+		Effects: func(key string) (n int) {
+			row := db.QueryRowContext(context.WithoutCancel(t.Context()), `SELECT count(*) FROM effects WHERE k = ?`, key)
+			if err := row.Scan(&n); err != nil {
+				t.Errorf("count effects: %v", err)
+			}
+			return n
+		},
+	}
+}
+
+// TestGaleraNodeKilledUnderLoad kills each node in turn while callers run operations, each
+// key from two goroutines. Every key succeeds in the end, with one effect and one result.
+func TestGaleraNodeKilledUnderLoad(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
+	t.Attr("engine", "mysql")
+	cluster := realtest.OwnGalera(t)
+	subject := onGalera(t, cluster)
+	w := newFixture(t, onSubject(subject, 2*time.Second), "galera")
+	op := semel.Define(w.op("inline"), semel.OperationOptions[string]{})
+	do := func(key, caller string) (string, error) {
+		result, _, err := semel.DoTx(t.Context(), w.engine, op.Call(semel.ScopeOf("ann"), key, "in"),
+			func(ctx context.Context, tx *sql.Tx) (string, error) {
+				return "by " + caller, subject.Effect(ctx, tx, key)
+			})
+		return result, err
+	}
+	for i, node := range cluster.Nodes() {
+		var stop atomic.Bool
+		var callers sync.WaitGroup
+		results := make([]sync.Map, 2)
+		for caller := range 8 {
+			callers.Go(func() {
+				for n := 0; !stop.Load() || n == 0; n++ {
+					key := fmt.Sprintf("node %d, pair %d, %d", i, caller/2, n)
+					var result string
+					realtest.Poll(t, key+" succeeds", func() bool {
+						var err error
+						result, err = do(key, fmt.Sprint(caller))
+						return err == nil
+					})
+					results[caller%2].Store(key, result)
+				}
+			})
+		}
+		ran := func() (n int) {
+			results[0].Range(func(any, any) bool { n++; return true })
+			return n
+		}
+		realtest.Poll(t, "some operations before the kill", func() bool { return ran() >= 20 })
+		node.Kill()
+		killed := ran()
+		realtest.Poll(t, "some operations without the node", func() bool { return ran() >= killed+20 })
+		node.Start(t)
+		stop.Store(true)
+		callers.Wait()
+		results[0].Range(func(key, result any) bool {
+			if other, ok := results[1].Load(key); ok && other != result {
+				t.Errorf("%s: %q and %q", key, result, other)
+			}
+			if n := subject.Effects(key.(string)); n != 1 {
+				t.Errorf("%s: %d effects, want 1", key, n)
+			}
+			return true
+		})
+	}
+}
