@@ -43,8 +43,10 @@ func openMySQL(ctx context.Context, at dbName) (*database, error) {
 	return &database{
 		name:    fmt.Sprintf("mysql://%s/%s", config.Addr, config.DBName),
 		records: s, engine: engineOver(s), noting: notingEngine(s), readSalt: s.Salt,
-		migrate: func(ctx context.Context) error { return mysqlmigrate.Up(ctx, db, mysqlmigrate.Options{Prefix: at.prefix}) },
-		close:   func() { _ = db.Close() }, // every result was committed or reported before
+		migrate: func(ctx context.Context) error {
+			return mysqlmigrate.Up(ctx, db, mysqlmigrate.Options{Prefix: at.prefix})
+		},
+		close: func() { _ = db.Close() }, // every result was committed or reported before
 	}, nil
 }
 
