@@ -244,6 +244,30 @@ func TestTableOfAnEarlierVersion(t *testing.T) {
 	}
 }
 
+// TestFilesRunByAnotherTool: another tool can run each file as one command.
+func TestFilesRunByAnotherTool(t *testing.T) {
+	t.Parallel()
+	pool, db := connect(t, realtest.Postgres(t).Database(t))
+	names, err := fs.Glob(postgres.Schema(), "*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		text, err := fs.ReadFile(postgres.Schema(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustExec(t, db, string(text))
+	}
+	s, err := postgres.New(pool, postgres.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Capabilities(t.Context()); err != nil {
+		t.Errorf("the store returns %v", err)
+	}
+}
+
 // TestNames: the tables can be in another schema and have another prefix, beside those
 // with the default names.
 func TestNames(t *testing.T) {

@@ -58,7 +58,7 @@ ORDER BY id LIMIT $4::bigint OFFSET $5::bigint`
 	sqlCounts = `SELECT operation, state, count(*),
 count(*) FILTER (WHERE state IN (1, 2) AND due <= statement_timestamp()),
 count(*) FILTER (WHERE ` + purgeable + ` AND tableoid <> ALL (ARRAY(
-SELECT oid FROM pg_class JOIN pg_inherits ON inhrelid = oid WHERE inhparent = $1::text::regclass AND relname ` + dropped + `))),
+SELECT oid FROM pg_class JOIN pg_inherits ON inhrelid = oid WHERE inhparent = $1::text::regclass AND ` + dropped + `))),
 (extract(epoch FROM max(statement_timestamp() - changed)) * 1000000)::bigint
 FROM semel_records GROUP BY operation, state ORDER BY operation, state`
 )
@@ -189,9 +189,9 @@ const (
 )
 
 const (
-	// dropped selects, by name, the partitions that are dropped when they are old.
-	// Purge leaves their records to the drop.
-	dropped = `LIKE 'semel\_records\_p%'`
+	// dropped selects, by the beginning of their names in $2, the partitions that are
+	// dropped when they are old. Purge leaves their records to the drop.
+	dropped = `starts_with(relname::text, $2::text)`
 
 	purgeable = `expires <= statement_timestamp() AND state IN (1, 4, 5)`
 
