@@ -34,8 +34,8 @@ const (
 	isolatedTries = 4
 )
 
-// isolatedCall is a call that asks for changes while the store is isolated.
-type isolatedCall struct {
+// replicaCall is a call that asks for changes while the replicas, or the disk, are away.
+type replicaCall struct {
 	name    string
 	changes []store.Change
 	call    func(ctx context.Context, changes []store.Change) (applied bool)
@@ -51,7 +51,7 @@ func againNotYetSafe(r *harness) {
 		batch[i] = create(r.freshDue(), store.InProgress)
 	}
 	swap := func(ctx context.Context, changes []store.Change) bool { return swapWithin(ctx, r.store, changes) }
-	r.mustConfirmLater([]isolatedCall{
+	r.mustConfirmLater([]replicaCall{
 		{"claim", []store.Change{create(r.freshDue(), store.InProgress)}, swap},
 		{"create that is final", []store.Change{create(r.fresh(), store.Succeeded)}, swap},
 		{"end", []store.Change{move(running, store.Token{State: store.Succeeded, Attempt: 1, Owner: running.Owner})}, swap},
@@ -62,16 +62,16 @@ func againNotYetSafe(r *harness) {
 
 // The same with the last change of a transaction, which is repeated by Swap too.
 func againTxNotYetSafe[Tx any](r *txHarness[Tx]) {
-	calls := []isolatedCall{{"Atomic", []store.Change{create(r.fresh(), store.Succeeded)}, r.commitsWithin}}
+	calls := []replicaCall{{"Atomic", []store.Change{create(r.fresh(), store.Succeeded)}, r.commitsWithin}}
 	if r.subject.Batches != nil {
-		calls = append(calls, isolatedCall{"AtomicBatch", []store.Change{create(r.fresh(), store.Succeeded)}, r.batchCommitsWithin})
+		calls = append(calls, replicaCall{"AtomicBatch", []store.Change{create(r.fresh(), store.Succeeded)}, r.batchCommitsWithin})
 	}
 	r.mustConfirmLater(calls, 0)
 }
 
 // mustConfirmLater isolates the store, makes the calls, and repeats their changes that
 // often. It requires that the changes are confirmed afterwards, and not before.
-func (r *harness) mustConfirmLater(calls []isolatedCall, tries int) {
+func (r *harness) mustConfirmLater(calls []replicaCall, tries int) {
 	r.Helper()
 	restore := r.isolate()
 	r.Cleanup(restore)
@@ -100,7 +100,7 @@ func (r *harness) mustConfirmLater(calls []isolatedCall, tries int) {
 }
 
 // mustNotConfirm repeats the changes, and reads the records, of an isolated store.
-func (r *harness) mustNotConfirm(c isolatedCall) {
+func (r *harness) mustNotConfirm(c replicaCall) {
 	r.Helper()
 	if swapWithin(r.ctx, r.store, c.changes) {
 		r.Errorf("%s: the repeated change is applied while isolated", c.name)
