@@ -8,6 +8,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -68,7 +69,7 @@ func TestOutcomeOfAConflictingTransactionIsNotStored(t *testing.T) {
 				if v := semel.VerdictOf(err); v != store.NotCommitted {
 					t.Errorf("verdict %v, want NotCommitted", v)
 				}
-				if _, kept := errors.AsType[*semel.Failure](err); kept {
+				if _, kept := errtype.Find[*semel.Failure](err); kept {
 					t.Errorf("the failure is kept: %v", err)
 				}
 			})

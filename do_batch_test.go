@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -111,11 +112,11 @@ func TestBatchFails(t *testing.T) {
 		if err == nil || has(mem, "written") {
 			t.Errorf("%s: DoBatch = %v, want an error and no effect", name, err)
 		}
-		if a, ok := errors.AsType[*semel.AttemptError](err); !row.kept && (!ok || a.Verdict != store.NotCommitted || !errors.Is(err, errStatement)) {
+		if a, ok := errtype.Find[*semel.AttemptError](err); !row.kept && (!ok || a.Verdict != store.NotCommitted || !errors.Is(err, errStatement)) {
 			t.Errorf("%s: DoBatch = %v, want NotCommitted and the error", name, err)
 		}
 		v, _, err := semel.DoBatch(t.Context(), p.Engine, call, handing(7, put("again")))
-		if _, failed := errors.AsType[*semel.Failure](err); failed != row.kept || !row.kept && v != 7 || has(mem, "again") == row.kept {
+		if _, failed := errtype.Find[*semel.Failure](err); failed != row.kept || !row.kept && v != 7 || has(mem, "again") == row.kept {
 			t.Errorf("%s: repeated DoBatch = %v, %v, want it kept: %v", name, v, err, row.kept)
 		}
 	}

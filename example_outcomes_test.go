@@ -27,8 +27,10 @@ func ExampleFinal() {
 			fmt.Println("paying")
 			return receipt{}, semel.Final(&semel.Failure{Code: "no_funds", Message: "the account is empty", Details: json.RawMessage(`{"cents":0}`)})
 		})
-		failure, _ := errors.AsType[*semel.Failure](err)
-		fmt.Printf("%s %s %v\n", failure.Code, failure.Details, semel.VerdictOf(err))
+		var failure *semel.Failure
+		if errors.As(err, &failure) {
+			fmt.Printf("%s %s %v\n", failure.Code, failure.Details, semel.VerdictOf(err))
+		}
 	}
 	// Output:
 	// paying

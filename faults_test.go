@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -149,7 +150,7 @@ func TestEveryStoreCallMayFail(t *testing.T) {
 		if verdict == store.Committed && there != 1 || verdict == store.NotCommitted && there != 0 {
 			t.Errorf("verdict %v (%v) with %d effects", verdict, first.err, there)
 		}
-		if failure, ok := errors.AsType[*semel.Failure](first.err); ok {
+		if failure, ok := errtype.Find[*semel.Failure](first.err); ok {
 			t.Errorf("got the failure %v", failure)
 		}
 		tr.p.faults.Decide(nil)
@@ -174,7 +175,7 @@ func TestEveryStoreCallOfAFailureMayFail(t *testing.T) {
 	eachTrial(t, func(t *testing.T, tr *faultRun) {
 		fn := fails(semel.Final(errBoom))
 		first := tr.first(t, fn)
-		if _, isFailure := errors.AsType[*semel.Failure](first.err); isFailure {
+		if _, isFailure := errtype.Find[*semel.Failure](first.err); isFailure {
 			wantState(t, tr.mem, tr.call, store.Failed)
 		}
 		if first.err == nil {

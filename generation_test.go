@@ -2,7 +2,6 @@ package semel_test
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -11,6 +10,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -297,7 +297,7 @@ func TestGenerationRejected(t *testing.T) {
 		call := plain("op", tt.o).Call(me, "k", "in")
 		err := doTx(t.Context(), p, call, puts("e", "v")).err
 		if tt.field != "" {
-			if f, ok := errors.AsType[*semel.FieldError](err); !ok || f.Field != tt.field {
+			if f, ok := errtype.Find[*semel.FieldError](err); !ok || f.Field != tt.field {
 				t.Errorf("%s: DoTx = %v, want a FieldError of %s", name, err, tt.field)
 			}
 			wantEffect(t, mem, "e", false)

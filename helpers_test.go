@@ -11,6 +11,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/store/storetest"
@@ -160,7 +161,7 @@ func doTx(ctx context.Context, p *process, c semel.Call, fn txHandler) answer {
 func (p *process) run(fn handler) handler {
 	return func(ctx context.Context) (string, error) {
 		v, err := semel.InTx(ctx, p.Engine, func(ctx context.Context, _ *memory.Tx) (string, error) { return fn(ctx) })
-		if field, ok := errors.AsType[*semel.FieldError](err); ok && field.Field == "Policy" {
+		if field, ok := errtype.Find[*semel.FieldError](err); ok && field.Field == "Policy" {
 			return fn(ctx)
 		}
 		return v, err
@@ -277,7 +278,7 @@ func (a answer) wantErr(t *testing.T, targets ...error) {
 // wantRunNow checks the AttemptError in a caller's error.
 func (a answer) wantRunNow(t *testing.T, v store.Verdict, s store.State) {
 	t.Helper()
-	expectedEnd, ok := errors.AsType[*semel.AttemptError](a.err)
+	expectedEnd, ok := errtype.Find[*semel.AttemptError](a.err)
 	if !ok {
 		t.Errorf("got error %v, want an AttemptError", a.err)
 		return

@@ -15,6 +15,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/journal"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -104,7 +105,7 @@ func TestOpenFileJournalKeepsUnknownLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := journal.Open(path)
-	if line, ok := errors.AsType[*journal.LineError](err); !ok || line.Line != 1 {
+	if line, ok := errtype.Find[*journal.LineError](err); !ok || line.Line != 1 {
 		t.Errorf("OpenFileJournal: %v, want an error that names line 1", err)
 	}
 }

@@ -3,7 +3,6 @@ package semel_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -113,7 +113,7 @@ func wantTries(t *testing.T, p admin.Progress, want ...admin.TryKind) {
 func wantCode(t *testing.T, err error, code string) admin.Progress {
 	t.Helper()
 	var p admin.Progress
-	failure, ok := errors.AsType[*semel.Failure](err)
+	failure, ok := errtype.Find[*semel.Failure](err)
 	if !ok || failure.Code != code {
 		t.Errorf("got %v, want a failure of code %q", err, code)
 		return p

@@ -2,11 +2,11 @@ package semel_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -89,6 +89,6 @@ func TestEnqueueRejectsOperationsWithoutRetry(t *testing.T) {
 }
 
 func isField(err error, name string) bool {
-	field, ok := errors.AsType[*semel.FieldError](err)
+	field, ok := errtype.Find[*semel.FieldError](err)
 	return ok && field.Field == name
 }

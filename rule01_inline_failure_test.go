@@ -2,12 +2,12 @@ package semel_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -16,7 +16,7 @@ import (
 func (a answer) wantFailure(t *testing.T, message string) {
 	t.Helper()
 	a.wantErr(t)
-	failure, ok := errors.AsType[*semel.Failure](a.err)
+	failure, ok := errtype.Find[*semel.Failure](a.err)
 	if !ok || failure.Message != message {
 		t.Errorf("got %v, want the failure %q", a.err, message)
 	}
@@ -95,7 +95,7 @@ func TestRule01InlineFailureWithLostReply(t *testing.T) {
 				a := doTx(t.Context(), p, call, func(context.Context, *memory.Tx) (string, error) { return "", semel.Final(errBoom) })
 				a.wantErr(t, errBoom)
 				a.wantRunNow(t, store.NotCommitted, store.Absent)
-				if _, isFailure := errors.AsType[*semel.Failure](a.err); isFailure {
+				if _, isFailure := errtype.Find[*semel.Failure](a.err); isFailure {
 					t.Errorf("got the failure %v although it is not recorded", a.err)
 				}
 				wantState(t, mem, call, store.Absent)

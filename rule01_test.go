@@ -8,6 +8,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -173,7 +174,7 @@ func testNoCertificate(t *testing.T, s txMode, f fault) {
 		t.Errorf("the answer took %v, want at most RecordTimeout", took)
 	}
 	a.wantErr(t, semel.ErrOutcomeUnknown)
-	if _, failed := errors.AsType[*semel.Failure](a.err); failed || semel.VerdictOf(a.err) != store.Unknown {
+	if _, failed := errtype.Find[*semel.Failure](a.err); failed || semel.VerdictOf(a.err) != store.Unknown {
 		t.Errorf("got %v, verdict %v; want Unknown and no failure", a.err, semel.VerdictOf(a.err))
 	}
 	if semel.RetryAfter(a.err) <= 0 {
@@ -252,7 +253,7 @@ func TestRule01UnconfirmedFailureIsNotReported(t *testing.T) {
 				pass(time.Minute)
 				wantState(t, mem, call, store.Failed)
 				a = do(t.Context(), p, call, never(t))
-				if failure, ok := errors.AsType[*semel.Failure](a.err); !ok || failure.Message != "boom" {
+				if failure, ok := errtype.Find[*semel.Failure](a.err); !ok || failure.Message != "boom" {
 					t.Errorf("later got %v, want the stored failure", a.err)
 				}
 			})
@@ -275,7 +276,7 @@ func TestRule01FailedWithALostReply(t *testing.T) {
 			return fault{}
 		})
 		a := do(t.Context(), p, call, fails(semel.Final(errBoom)))
-		if failure, ok := errors.AsType[*semel.Failure](a.err); !ok || failure.Message != "boom" {
+		if failure, ok := errtype.Find[*semel.Failure](a.err); !ok || failure.Message != "boom" {
 			t.Errorf("got %v, want the failure", a.err)
 		}
 		wantState(t, mem, call, store.Failed)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -153,7 +154,7 @@ func TestRule05MaxRunOfATransaction(t *testing.T) {
 // wantField checks that err is ErrInvalid and names the field.
 func wantField(t *testing.T, err error, field string) {
 	t.Helper()
-	wrong, ok := errors.AsType[*semel.FieldError](err)
+	wrong, ok := errtype.Find[*semel.FieldError](err)
 	if !ok || wrong.Field != field || !errors.Is(err, semel.ErrInvalid) {
 		t.Errorf("got %v, want ErrInvalid that names %q", err, field)
 	}

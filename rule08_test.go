@@ -10,6 +10,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -323,7 +324,7 @@ func TestUnrecordedFailureIsNotReported(t *testing.T) {
 			p.crash()
 			return "", semel.Final(&semel.Failure{Code: "declined"})
 		})
-		failure, isFailure := errors.AsType[*semel.Failure](a.err)
+		failure, isFailure := errtype.Find[*semel.Failure](a.err)
 		if verdict := semel.VerdictOf(a.err); isFailure && verdict != store.NotCommitted {
 			t.Errorf("the error is %v, with the failure %v and the verdict %v; want no *Failure, because nothing is known", a.err, failure, verdict)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/journal"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -253,7 +254,7 @@ func TestRule09JournalDamagedElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := journal.Open(path)
-	if _, ok := errors.AsType[*json.SyntaxError](err); !ok || !strings.Contains(err.Error(), "line 1") {
+	if _, ok := errtype.Find[*json.SyntaxError](err); !ok || !strings.Contains(err.Error(), "line 1") {
 		t.Errorf("OpenFileJournal: %v, want an error that says where", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -151,7 +152,7 @@ func TestRule10FailureIsTheSameForAll(t *testing.T) {
 				var failures []*semel.Failure
 				for _, p := range []*process{p, p, other} {
 					a := d.ask(t.Context(), p, call, fails(semel.Final(failure)))
-					f, ok := errors.AsType[*semel.Failure](a.err)
+					f, ok := errtype.Find[*semel.Failure](a.err)
 					if !ok || semel.VerdictOf(a.err) != store.NotCommitted {
 						t.Fatalf("got %v, want a failure", a.err)
 					}
@@ -173,7 +174,7 @@ func TestRule10FailureIsWhatWasReturned(t *testing.T) {
 		op := plain("op", semel.OperationOptions[string]{})
 		want := &semel.Failure{Code: "no_member", Message: "user 7 is unknown", Details: json.RawMessage(`{"user":7}`)}
 		a := do(t.Context(), p, op.Call(me, "k", "in"), fails(semel.Final(want)))
-		got, _ := errors.AsType[*semel.Failure](a.err)
+		got, _ := errtype.Find[*semel.Failure](a.err)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("got (-want +got):\n%s", diff)
 		}
@@ -181,7 +182,7 @@ func TestRule10FailureIsWhatWasReturned(t *testing.T) {
 			t.Errorf("Error() = %q, want %q", got, want)
 		}
 		a = do(t.Context(), p, op.Call(me, "other", "in"), fails(semel.Final(errBoom)))
-		got, _ = errors.AsType[*semel.Failure](a.err)
+		got, _ = errtype.Find[*semel.Failure](a.err)
 		if diff := cmp.Diff(&semel.Failure{Message: "boom"}, got); diff != "" {
 			t.Errorf("got (-want +got):\n%s", diff)
 		}

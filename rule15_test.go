@@ -12,6 +12,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store/memory"
 )
 
@@ -161,7 +162,7 @@ func refused(t *testing.T, c semel.Call, field string) {
 	}
 	for name, ask := range calls {
 		err := ask()
-		wrong, ok := errors.AsType[*semel.FieldError](err)
+		wrong, ok := errtype.Find[*semel.FieldError](err)
 		if !ok || wrong.Field != field {
 			t.Errorf("%s = %v, want a FieldError for %s", name, err, field)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/internal/plainstore"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/storetest"
@@ -93,7 +94,7 @@ func TestAtomicNeedsTransactions(t *testing.T) {
 
 func wantPolicyError(t *testing.T, err error) {
 	t.Helper()
-	if f, ok := errors.AsType[*semel.FieldError](err); !ok || f.Field != "Policy" {
+	if f, ok := errtype.Find[*semel.FieldError](err); !ok || f.Field != "Policy" {
 		t.Errorf("got %v, want a FieldError about Policy", err)
 	}
 }
@@ -169,7 +170,7 @@ func TestSwapsStayWithinMaxBytes(t *testing.T) {
 	callers.Wait()
 	small := storetest.NewFaulty(plainstore.New(plainstore.Options{MaxBytes: maxBytes, MaxOutcome: maxBytes/2 + 1}), nil)
 	_, err := semel.NewRunner(small, semel.Options{Survive: store.NoFailure})
-	if f, ok := errors.AsType[*semel.FieldError](err); !ok || f.Field != "store" || !strings.Contains(f.Reason, "MaxBytes") {
+	if f, ok := errtype.Find[*semel.FieldError](err); !ok || f.Field != "store" || !strings.Contains(f.Reason, "MaxBytes") {
 		t.Errorf("NewRunner = %v, want an error about MaxBytes", err)
 	}
 }

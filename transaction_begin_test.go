@@ -9,6 +9,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -104,7 +105,7 @@ func TestWritesWithinAnExclusiveTransaction(t *testing.T) {
 	doTx(t.Context(), p, plain("outer", semel.OperationOptions[string]{}).Call(me, "k", "in"), func(ctx context.Context, tx *memory.Tx) (string, error) {
 		for name, write := range writes {
 			err := write(ctx)
-			if wrong, ok := errors.AsType[*semel.FieldError](err); !ok || wrong.Field != "ctx" {
+			if wrong, ok := errtype.Find[*semel.FieldError](err); !ok || wrong.Field != "ctx" {
 				t.Errorf("%s = %v, want ErrInvalid that names ctx", name, err)
 			}
 		}

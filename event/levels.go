@@ -1,10 +1,10 @@
 package event
 
 import (
-	"errors"
 	"log/slog"
 
 	"github.com/semelgo/semel/internal/callerr"
+	"github.com/semelgo/semel/internal/errtype"
 )
 
 // level is the level at which [Slog] logs an event: Error if an operator
@@ -18,7 +18,7 @@ func (e Event) level() slog.Level {
 		AfterOutcome:
 		return slog.LevelWarn
 	case Released:
-		if _, snoozed := errors.AsType[*callerr.SnoozeError](e.Err); snoozed || e.Err == nil {
+		if _, snoozed := errtype.Find[*callerr.SnoozeError](e.Err); snoozed || e.Err == nil {
 			return slog.LevelDebug
 		}
 		return slog.LevelInfo

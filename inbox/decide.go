@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 )
 
@@ -52,7 +53,7 @@ func decideFailed(attempt *semel.AttemptError, r *Result) {
 // isUnreadable reports whether the message itself is invalid, in contrast to a
 // wrong call of the inbox.
 func isUnreadable(err error) bool {
-	field, ok := errors.AsType[*semel.FieldError](err)
+	field, ok := errtype.Find[*semel.FieldError](err)
 	return ok && (field.Field == "Key" || field.Field == "Input")
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/internal/errtype"
 )
 
 func TestHandleTxInMemory(t *testing.T) {
@@ -112,7 +113,7 @@ func poison[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 	}
 	last := deliver()
 	want(t, last, inbox.Result{Decision: inbox.Reject, Poisoned: true})
-	failure, ok := errors.AsType[*semel.Failure](last.Err)
+	failure, ok := errtype.Find[*semel.Failure](last.Err)
 	if !ok || failure.Code != "exhausted" || !strings.Contains(failure.Message, errHandler.Error()) {
 		t.Errorf("the error is %v, want the handler's last error", last.Err)
 	}
@@ -138,7 +139,7 @@ func final[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 	}
 	got := deliver()
 	want(t, got, inbox.Result{Decision: inbox.Reject, Poisoned: true})
-	if f, ok := errors.AsType[*semel.Failure](got.Err); !ok || f.Code != "no_address" {
+	if f, ok := errtype.Find[*semel.Failure](got.Err); !ok || f.Code != "no_address" {
 		t.Errorf("the error is %v, want the handler's own", got.Err)
 	}
 	want(t, deliver(), inbox.Result{Decision: inbox.Reject, Poisoned: true, Duplicate: true})

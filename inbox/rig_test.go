@@ -12,6 +12,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
@@ -152,7 +153,7 @@ func wantErr(t *testing.T, got inbox.Result, target error) {
 // wantField fails the test unless the error names the field.
 func wantField(t *testing.T, err error, field string) {
 	t.Helper()
-	if f, ok := errors.AsType[*semel.FieldError](err); !ok || f.Field != field {
+	if f, ok := errtype.Find[*semel.FieldError](err); !ok || f.Field != field {
 		t.Errorf("the error is %v, want one about %s", err, field)
 	}
 }

@@ -2,11 +2,11 @@ package inbox_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/internal/plainstore"
 	"github.com/semelgo/semel/store"
 )
@@ -42,7 +42,7 @@ func TestInboxWithoutTransactions(t *testing.T) {
 		t.Errorf("the message is handled %d times, want once", runs)
 	}
 	_, r := handle(newInbox(t, "pay", inbox.Options[string]{}))
-	if f, ok := errors.AsType[*semel.FieldError](r.Err); !ok || f.Field != "Mode" || r.Decision == inbox.Ack {
+	if f, ok := errtype.Find[*semel.FieldError](r.Err); !ok || f.Field != "Mode" || r.Decision == inbox.Ack {
 		t.Errorf("a message of a transactional inbox: %+v, want an error about Mode", r)
 	}
 }

@@ -177,9 +177,9 @@ func TestEveryKindOfResultIsReplayed(t *testing.T) {
 }
 
 func noRedirect(c *http.Client) *http.Client {
-	stay := new(*c)
+	stay := *c
 	stay.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return stay
+	return &stay
 }
 
 // status is a handler that makes its effect and responds with the status that the

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"slices"
+
+	"github.com/semelgo/semel/internal/errtype"
 )
 
 // firstRead is the largest buffer before any byte has arrived: a client that
@@ -24,7 +26,7 @@ func (s *settings) readBody(r *http.Request) ([]byte, error) {
 	for {
 		n, err := r.Body.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]
-		switch _, large := errors.AsType[*http.MaxBytesError](err); {
+		switch _, large := errtype.Find[*http.MaxBytesError](err); {
 		case large, int64(len(body)) > s.MaxBody:
 			return nil, problem(codeBodyTooLarge, "")
 		case errors.Is(err, io.EOF):

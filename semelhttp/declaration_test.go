@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/semelhttp"
 )
 
@@ -149,7 +150,7 @@ func TestTermsNameTheField(t *testing.T) {
 		"Fields":    {Retention: time.Hour, Value: true, Fields: []string{"a"}},
 	} {
 		_, err := semelhttp.Declare(options(), terms)
-		if f, ok := errors.AsType[*semel.FieldError](err); !ok || f.Field != field {
+		if f, ok := errtype.Find[*semel.FieldError](err); !ok || f.Field != field {
 			t.Errorf("Declare with a wrong %s: %v", field, err)
 		}
 	}

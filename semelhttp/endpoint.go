@@ -11,6 +11,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/internal/errtype"
 )
 
 // Endpoint is an operation whose value is the outcome. The edge renders the value,
@@ -130,10 +131,10 @@ func (ep Endpoint[In, T]) decode(s *settings, came, r *http.Request) (in In, err
 	if err == nil {
 		return in, nil
 	}
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+	if _, large := errtype.Find[*http.MaxBytesError](err); large {
 		return in, problem(codeBodyTooLarge, "")
 	}
-	if own, ok := errors.AsType[*Problem](err); ok {
+	if own, ok := errtype.Find[*Problem](err); ok {
 		return in, own
 	}
 	s.report(came, http.StatusBadRequest, err)
@@ -171,8 +172,8 @@ func renderJSON[T any](s *settings) func(http.ResponseWriter, *http.Request, T) 
 // field, and the position in the body. It shows no values, and nothing of other
 // errors.
 func invalidJSON(err error) (field, detail string) {
-	wrongType, isType := errors.AsType[*json.UnmarshalTypeError](err)
-	syntax, isSyntax := errors.AsType[*json.SyntaxError](err)
+	wrongType, isType := errtype.Find[*json.UnmarshalTypeError](err)
+	syntax, isSyntax := errtype.Find[*json.SyntaxError](err)
 	switch {
 	case isType:
 		kind, _, _ := strings.Cut(wrongType.Value, " ") // without the value

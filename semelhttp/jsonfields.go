@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/errtype"
 )
 
 // JSONFields returns a fingerprint for semel.OperationOptions.Fingerprints that
@@ -169,7 +170,7 @@ func step(whole any, name string) (any, bool, error) {
 // middleware only the body can be the cause: the other parts of a [Request] can
 // always be compared.
 func (x *exchange) unread(err error) error {
-	field, ok := errors.AsType[*semel.FieldError](err)
+	field, ok := errtype.Find[*semel.FieldError](err)
 	if !ok || field.Field != "Input" {
 		return err
 	}
@@ -186,7 +187,7 @@ func (x *exchange) unread(err error) error {
 // bodyInvalid returns the problem of a body that is not the required JSON.
 func bodyInvalid(err error) *Problem {
 	detail := "The body is not a JSON object. Nothing was run."
-	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+	if syntax, ok := errtype.Find[*jsontext.SyntacticError](err); ok {
 		detail = fmt.Sprintf("The body is not JSON, at byte %d. Nothing was run.", syntax.ByteOffset)
 	}
 	switch {

@@ -2,11 +2,11 @@ package semelhttp
 
 import (
 	"cmp"
-	"errors"
 	"log/slog"
 	"net/http"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 )
 
@@ -143,9 +143,10 @@ func (o Options) settle() (*settings, error) {
 // shown.
 func (s *settings) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p := ProblemOf(err)
-	if _, ok := errors.AsType[*semel.FieldError](err); ok && s.KeyFunc != nil && p.Field == HeaderKey {
-		p = new(*p)
-		p.Field = "" // the key is in no header
+	if _, ok := errtype.Find[*semel.FieldError](err); ok && s.KeyFunc != nil && p.Field == HeaderKey {
+		unnamed := *p
+		unnamed.Field = "" // the key is in no header
+		p = &unnamed
 	}
 	if p.Status == http.StatusInternalServerError || p.Status == http.StatusServiceUnavailable {
 		s.report(r, p.Status, err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 )
 
@@ -45,23 +46,23 @@ func ProblemOf(err error) *Problem {
 
 // chosenProblem returns the problem that an operation's function chose.
 func chosenProblem(err error) (*Problem, bool) {
-	if attempt, ok := errors.AsType[*semel.AttemptError](err); ok && attempt.Verdict != store.NotCommitted {
+	if attempt, ok := errtype.Find[*semel.AttemptError](err); ok && attempt.Verdict != store.NotCommitted {
 		return nil, false
 	}
 	if failure, ok := storedFailure(err); ok {
 		return refusal(failure), true
 	}
-	return errors.AsType[*Problem](err)
+	return errtype.Find[*Problem](err)
 }
 
 // storedFailure returns the failure that is stored for err's key.
 func storedFailure(err error) (*semel.Failure, bool) {
-	return errors.AsType[*semel.Failure](err)
+	return errtype.Find[*semel.Failure](err)
 }
 
 // codeOf returns the code of err's problem, and the part of err that may be shown.
 func codeOf(err error) (code, detail string) {
-	if attempt, ok := errors.AsType[*semel.AttemptError](err); ok && attempt.Verdict == store.Committed {
+	if attempt, ok := errtype.Find[*semel.AttemptError](err); ok && attempt.Verdict == store.Committed {
 		return codeResultUnavailable, ""
 	}
 	for _, row := range [...]struct {
@@ -83,10 +84,10 @@ func codeOf(err error) (code, detail string) {
 			return row.code, ""
 		}
 	}
-	if field, ok := errors.AsType[*semel.FieldError](err); ok && field.Field == "Key" {
+	if field, ok := errtype.Find[*semel.FieldError](err); ok && field.Field == "Key" {
 		return codeKeyMalformed, "The key " + field.Reason + "."
 	}
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+	if _, large := errtype.Find[*http.MaxBytesError](err); large {
 		return codeBodyTooLarge, ""
 	}
 	return codeInternal, ""

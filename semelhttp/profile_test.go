@@ -1,7 +1,6 @@
 package semelhttp_test
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/semelhttp"
 )
 
@@ -145,7 +145,7 @@ func TestProfilesHaveNames(t *testing.T) {
 	}
 	b := newTestEngine(t, semel.Options{})
 	_, err := semelhttp.Atomic(b.Engine, define("op", plain{}), profiled(9))
-	if f, ok := errors.AsType[*semel.FieldError](err); !ok || f.Field != "Profile" {
+	if f, ok := errtype.Find[*semel.FieldError](err); !ok || f.Field != "Profile" {
 		t.Errorf("Atomic with a profile that is none: %v, want an error that names Profile", err)
 	}
 }

@@ -146,7 +146,8 @@ func TestReauthorizeGetsTheOriginalRequest(t *testing.T) {
 	var seen atomic.Pointer[string]
 	o := options()
 	o.Reauthorize = func(r *http.Request) error {
-		seen.Store(new(r.URL.Path + " of " + r.Header.Get("X-User")))
+		request := r.URL.Path + " of " + r.Header.Get("X-User")
+		seen.Store(&request)
 		return nil
 	}
 	protect := func(e *semel.Engine[semelTx]) (func(http.Handler) http.Handler, error) {

@@ -57,7 +57,8 @@ func classOf(status int, verdict func(status int) store.Verdict) statusClass {
 // its Classify says so:
 //
 //	Classify: func(err error) store.Verdict {
-//		if s, ok := errors.AsType[*semelhttp.StatusError](err); ok && s.Status == http.StatusServiceUnavailable {
+//		var s *semelhttp.StatusError
+//		if errors.As(err, &s) && s.Status == http.StatusServiceUnavailable {
 //			return store.NotCommitted
 //		}
 //		return store.Unknown

@@ -1,13 +1,13 @@
 package semelhttp_test
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"sync/atomic"
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 )
@@ -51,7 +51,7 @@ func TestClassifyKnowsBetter(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 	op := define("op", plain{Classify: func(err error) store.Verdict {
-		if s, ok := errors.AsType[*semelhttp.StatusError](err); ok && s.Status == http.StatusServiceUnavailable {
+		if s, ok := errtype.Find[*semelhttp.StatusError](err); ok && s.Status == http.StatusServiceUnavailable {
 			return store.NotCommitted
 		}
 		return store.Unknown

@@ -3,7 +3,6 @@ package semelhttp_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/semelhttp"
 )
 
@@ -222,6 +222,6 @@ func TestJSONErrorsSayWhere(t *testing.T) {
 }
 
 func isField(err error, name string) bool {
-	field, ok := errors.AsType[*semel.FieldError](err)
+	field, ok := errtype.Find[*semel.FieldError](err)
 	return ok && field.Field == name
 }

@@ -2,10 +2,10 @@ package semelhttp
 
 import (
 	"crypto/rand"
-	"errors"
 	"net/http"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/semelhttp/internal/wire"
 	"github.com/semelgo/semel/store"
 )
@@ -111,7 +111,7 @@ func (in *checkedRequest) keyOrRandom() string {
 // problemIn returns the [Problem] in err, which a function of the application chose, or
 // the one with that code.
 func problemIn(err error, code, detail string) error {
-	if own, ok := errors.AsType[*Problem](err); ok {
+	if own, ok := errtype.Find[*Problem](err); ok {
 		return own
 	}
 	return problem(code, detail)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/semelwatermill"
 )
 
@@ -116,7 +117,7 @@ func TestPoisonQueueOutside(t *testing.T) {
 	t.Parallel()
 	r, dead := newRig(t), new(letters)
 	outside, err := middleware.PoisonQueueWithFilter(dead, "dead", func(err error) bool {
-		_, rejected := errors.AsType[*semelwatermill.RejectedError](err)
+		_, rejected := errtype.Find[*semelwatermill.RejectedError](err)
 		return rejected
 	})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/internal/errtype"
 )
 
 // Middleware returns a middleware that handles each message once, for an inbox
@@ -82,7 +83,7 @@ func (c *deduplicator) middleware(h message.HandlerFunc) message.HandlerFunc {
 // the message is in progress or because the message's retry is not due. An
 // error of the handler itself is an AttemptError, whatever it wraps.
 func isWaiting(err error) bool {
-	_, ran := errors.AsType[*semel.AttemptError](err)
+	_, ran := errtype.Find[*semel.AttemptError](err)
 	return errors.Is(err, semel.ErrInProgress) && !ran
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/semelwatermill"
 )
 
@@ -205,11 +206,11 @@ func TestRejectedWithoutPoisonQueue(t *testing.T) {
 	})
 	for _, duplicate := range []bool{false, true} {
 		_, err := h(delivery(t.Context(), "1", "a"))
-		rejected, ok := errors.AsType[*semelwatermill.RejectedError](err)
+		rejected, ok := errtype.Find[*semelwatermill.RejectedError](err)
 		if !ok || !rejected.Result.Poisoned || rejected.Result.Duplicate != duplicate {
 			t.Errorf("the error is %v", err)
 		}
-		if f, ok := errors.AsType[*semel.Failure](err); !ok || f.Message != errHandler.Error() {
+		if f, ok := errtype.Find[*semel.Failure](err); !ok || f.Message != errHandler.Error() {
 			t.Errorf("the reason is %v", err)
 		}
 	}
@@ -291,7 +292,7 @@ func TestInvalidOptions(t *testing.T) {
 		"MaxWait":     {Name: name, MaxWait: -1},
 	} {
 		_, err := semelwatermill.MiddlewareTx(newInbox(t, inbox.Options[semel.Raw]{}), newRig(t).Engine, o)
-		if f, ok := errors.AsType[*semel.FieldError](err); !ok || f.Field != field {
+		if f, ok := errtype.Find[*semel.FieldError](err); !ok || f.Field != field {
 			t.Errorf("got %v, want an error about %s", err, field)
 		}
 	}

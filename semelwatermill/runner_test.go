@@ -2,7 +2,6 @@ package semelwatermill_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/internal/plainstore"
 	"github.com/semelgo/semel/semelwatermill"
 	"github.com/semelgo/semel/store"
@@ -56,7 +56,7 @@ func TestEachMiddlewareNeedsItsKindOfInbox(t *testing.T) {
 	_, err1 := semelwatermill.Middleware(newInbox(t, inbox.Options[semel.Raw]{}), e, o)
 	_, err2 := semelwatermill.MiddlewareTx(newInbox(t, inbox.Options[semel.Raw]{Mode: inbox.Leased}), e, o)
 	for _, err := range []error{err1, err2} {
-		if f, ok := errors.AsType[*semel.FieldError](err); !ok || f.Field != "Mode" {
+		if f, ok := errtype.Find[*semel.FieldError](err); !ok || f.Field != "Mode" {
 			t.Errorf("got %v, want an error about Mode", err)
 		}
 	}

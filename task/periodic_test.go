@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/task"
@@ -273,7 +274,7 @@ func TestNewPeriodicRefuses(t *testing.T) {
 		o := task.PeriodicOptions[input]{Name: "p", Schedule: task.Every(time.Hour), Operation: op, Scope: semel.Shared()}
 		change(&o)
 		_, err := task.NewPeriodic(r.Engine, o)
-		if wrong, ok := errors.AsType[*semel.FieldError](err); !ok || wrong.Field != field {
+		if wrong, ok := errtype.Find[*semel.FieldError](err); !ok || wrong.Field != field {
 			t.Errorf("got %v, want an error that names %s", err, field)
 		}
 	}

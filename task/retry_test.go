@@ -3,7 +3,6 @@ package task_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"runtime"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/task"
@@ -221,7 +221,7 @@ func TestPanicInATransactionIsRolledBack(t *testing.T) {
 		if len(events) == 0 {
 			t.Fatal("no event, want the panic")
 		}
-		if panicked, ok := errors.AsType[*task.PanicError](events[0].Err); !ok || len(panicked.Stack) == 0 {
+		if panicked, ok := errtype.Find[*task.PanicError](events[0].Err); !ok || len(panicked.Stack) == 0 {
 			t.Errorf("got %v, want a *PanicError with its stack", events[0].Err)
 		}
 	})

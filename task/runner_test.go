@@ -9,6 +9,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/internal/plainstore"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
@@ -95,7 +96,7 @@ func TestHandleTxNeedsTheEngineOfTheWorker(t *testing.T) {
 	mem := memory.New(memory.Options{})
 	r, other := newRig(t, mem, task.Options{}, op), newRig(t, mem, task.Options{}, op)
 	err := task.HandleTx(r.worker, other.Engine, op, func(context.Context, *memory.Tx, input) (int, error) { return 0, nil }, task.HandlerOptions{})
-	if f, ok := errors.AsType[*semel.FieldError](err); !ok || f.Field != "engine" {
+	if f, ok := errtype.Find[*semel.FieldError](err); !ok || f.Field != "engine" {
 		t.Errorf("HandleTx with another engine = %v, want an error about engine", err)
 	}
 }

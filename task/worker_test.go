@@ -9,6 +9,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/task"
@@ -129,7 +130,7 @@ func TestInvalidHandlersAreRefused(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, mem, task.Options{}, op, unretried)
 			err := tt.err(r)
-			if wrong, ok := errors.AsType[*semel.FieldError](err); !ok || wrong.Field != tt.field {
+			if wrong, ok := errtype.Find[*semel.FieldError](err); !ok || wrong.Field != tt.field {
 				t.Errorf("got %v, want an error that names %s", err, tt.field)
 			}
 		})

@@ -2,7 +2,7 @@
 // nothing but what packages semel and adapter export.
 module example.com/edge
 
-go 1.26.0
+go 1.25.0
 
 require github.com/semelgo/semel v0.0.0
 

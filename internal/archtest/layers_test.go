@@ -1,6 +1,7 @@
 package archtest_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -136,7 +137,7 @@ func TestLayersImportUpwardOnly(t *testing.T) {
 }
 
 // TestEngineImports keeps the dependencies of the engine and of its public face
-// small: the standard library, the layers between the contract and the root, and two
+// small: the standard library, the layers between the contract and the root, and three
 // packages of the ground layer.
 func TestEngineImports(t *testing.T) {
 	for _, p := range packages(t) {
@@ -145,7 +146,7 @@ func TestEngineImports(t *testing.T) {
 		}
 		for _, path := range p.Imports {
 			_, at, _ := unitOf(short(path))
-			small := short(path) == "internal/clock" || short(path) == "internal/groupcommit"
+			small := slices.Contains([]string{"internal/clock", "internal/errtype", "internal/groupcommit"}, short(path))
 			if !std(path) && !small && (!ours(path) || at == ground) {
 				t.Errorf("%s imports %s", p.short(), path)
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 )
 
@@ -105,7 +106,7 @@ func (e *AttemptError) Is(target error) bool {
 	case ErrOutcomeUnknown:
 		return e.Verdict == store.Unknown
 	case ErrUnavailable:
-		_, infrastructure := errors.AsType[*TxError](e.own)
+		_, infrastructure := errtype.Find[*TxError](e.own)
 		return infrastructure
 	case ErrLeaseLost, ErrCancelled:
 		return IsOwn(e.own, target)

@@ -1,8 +1,9 @@
 package callerr
 
 import (
-	"errors"
 	"time"
+
+	"github.com/semelgo/semel/internal/errtype"
 )
 
 // MarkedError is the error of NotCommitted and Final.
@@ -65,7 +66,7 @@ func RetryIn(err error, d time.Duration) error {
 
 // DelayOf returns the delay of RetryIn, if err has one.
 func DelayOf(err error) (time.Duration, bool) {
-	if d, ok := errors.AsType[*delayedError](err); ok {
+	if d, ok := errtype.Find[*delayedError](err); ok {
 		return d.after, true
 	}
 	return 0, false

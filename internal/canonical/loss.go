@@ -3,9 +3,10 @@ package canonical
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
+
+	"github.com/semelgo/semel/internal/errtype"
 )
 
 // LossError says which part of a value JSON loses.
@@ -19,7 +20,7 @@ func (e *LossError) Error() string { return e.Path + " " + e.Why }
 
 // inPart returns err for a part of the value.
 func inPart(part string, err error) error {
-	if loss, ok := errors.AsType[*LossError](err); ok {
+	if loss, ok := errtype.Find[*LossError](err); ok {
 		loss.Path = part + loss.Path
 		return loss
 	}
@@ -64,7 +65,7 @@ func (f *form) checkRoundTrip(text []byte) error {
 	decoded := reflect.New(f.typ)
 	if err := json.Unmarshal(text, decoded.Interface()); err != nil {
 		loss := lossBecause("cannot be decoded again: " + err.Error())
-		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
+		if wrong, ok := errtype.Find[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
 			return inPart("."+wrong.Field, loss)
 		}
 		return loss

@@ -11,6 +11,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -172,10 +173,10 @@ var (
 )
 
 func is(err, want error) bool {
-	if _, ok := errors.AsType[*semel.Failure](err); ok {
+	if _, ok := errtype.Find[*semel.Failure](err); ok {
 		return errors.Is(want, errFailure)
 	}
-	if _, ok := errors.AsType[*semel.AttemptError](err); ok && errors.Is(want, errAttempt) {
+	if _, ok := errtype.Find[*semel.AttemptError](err); ok && errors.Is(want, errAttempt) {
 		return true
 	}
 	return errors.Is(err, want)

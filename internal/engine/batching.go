@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel/internal/clock"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/internal/groupcommit"
 	"github.com/semelgo/semel/internal/lazyctx"
 	"github.com/semelgo/semel/store"
@@ -87,7 +88,7 @@ func isNotSent(err error) bool {
 // asAbandoned returns the error of a change whose caller left while it was in
 // flight, or nil.
 func asAbandoned(err error) *groupcommit.AbandonedError[store.SwapResult] {
-	e, _ := errors.AsType[*groupcommit.AbandonedError[store.SwapResult]](err)
+	e, _ := errtype.Find[*groupcommit.AbandonedError[store.SwapResult]](err)
 	return e
 }
 

@@ -172,7 +172,8 @@ func (q *claimer) decide(ctx context.Context, current *store.Record) (claimed bo
 		case protocol.Apply:
 			q.c.readHint.observe(false)
 			if d.Change.If != (store.Token{}) {
-				q.attempt.found = new(*current)
+				found := *current
+				q.attempt.found = &found
 			}
 			return q.applied(ctx, d.Step, current)
 		case protocol.Replay:

@@ -8,6 +8,7 @@ import (
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/codec"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -52,7 +53,7 @@ func endingOf(a *Attempt, err error) (e attemptEnd) {
 	e.Cause, e.failure = protocol.ByError, err
 	e.Proven, e.Final = op.proof(err, a.right.rolledBack())
 	e.Answered = isAnswered(err)
-	if _, crashed := errors.AsType[*callerr.ExhaustedError](err); crashed {
+	if _, crashed := errtype.Find[*callerr.ExhaustedError](err); crashed {
 		e.Cause = protocol.ByCrashes
 	}
 	addRetry(a, &e, &before, err)

@@ -158,9 +158,10 @@ func (q *dequeueCall) scan(ctx context.Context, limit int) ([]store.Record, erro
 }
 
 func (q *dequeueCall) attempt(ctx context.Context, r *store.Record) *Attempt {
+	found := *r // a copy, because an attempt that runs for hours must not keep the whole batch in memory
 	a := &Attempt{
 		c: q.c, call: callOf(q.op, *r), times: q.c.options.timesOf(q.op, r.ID), policy: q.policy, token: r.Token, begun: q.sent,
-		found: new(*r), // a copy, because an attempt that runs for hours must not keep the whole batch in memory
+		found: &found,
 	}
 	a.start(ctx, q.sent, false)
 	q.c.emit(ctx, event.Claimed, *r, nil)

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/canonical"
 	"github.com/semelgo/semel/internal/codec"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/internal/protocol"
 )
 
@@ -112,7 +112,7 @@ func (c *Call) compareFingerprint(stored []byte) protocol.RequestMatch {
 
 // lostInputError returns the error of a call whose input JSON loses in part.
 func lostInputError(err error) error {
-	loss, ok := errors.AsType[*canonical.LossError](err)
+	loss, ok := errtype.Find[*canonical.LossError](err)
 	if !ok {
 		return callerr.Invalid("Input", "cannot be encoded: "+err.Error())
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/codec"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -85,12 +86,12 @@ func (a *Attempt) endError(proven bool, now *store.Record, err error) error {
 // proof reports whether err proves that the attempt had no effect, and whether the
 // failure is then stored.
 func (o *operation) proof(err error, rolledBack bool) (proven, final bool) {
-	_, fence := errors.AsType[*callerr.FenceError](err)
-	_, crashed := errors.AsType[*callerr.ExhaustedError](err)
+	_, fence := errtype.Find[*callerr.FenceError](err)
+	_, crashed := errtype.Find[*callerr.ExhaustedError](err)
 	if fence || crashed || errors.Is(err, callerr.ErrAbandoned) || err == errNotCommitted { //nolint:errorlint // the last is never wrapped
 		return rolledBack, false // the operation itself has not answered
 	}
-	mark, marked := errors.AsType[*callerr.MarkedError](err)
+	mark, marked := errtype.Find[*callerr.MarkedError](err)
 	proven = marked || rolledBack
 	if !proven && o.classify != nil {
 		proven = o.classify(err) == store.NotCommitted
@@ -105,8 +106,8 @@ func (o *operation) proof(err error, rolledBack bool) (proven, final bool) {
 // as a lost lease or a cancelled context. Such an error is not the operation's
 // answer and is never stored.
 func isTransient(err error) bool {
-	_, infrastructure := errors.AsType[*callerr.TxError](err)
-	_, snoozed := errors.AsType[*callerr.SnoozeError](err)
+	_, infrastructure := errtype.Find[*callerr.TxError](err)
+	_, snoozed := errtype.Find[*callerr.SnoozeError](err)
 	return infrastructure || snoozed || callerr.IsOwn(err, callerr.ErrLeaseLost) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
@@ -114,10 +115,10 @@ func isTransient(err error) bool {
 // isAnswered reports whether err can be an answer of the receiver of the effect. An
 // attempt that did not send its request has none.
 func isAnswered(err error) bool {
-	_, snoozed := errors.AsType[*callerr.SnoozeError](err)
-	_, cancelled := errors.AsType[*callerr.CancelledError](err)
-	_, crashed := errors.AsType[*callerr.ExhaustedError](err)
-	_, unread := errors.AsType[*callerr.InputError](err)
+	_, snoozed := errtype.Find[*callerr.SnoozeError](err)
+	_, cancelled := errtype.Find[*callerr.CancelledError](err)
+	_, crashed := errtype.Find[*callerr.ExhaustedError](err)
+	_, unread := errtype.Find[*callerr.InputError](err)
 	return !snoozed && !cancelled && !crashed && !unread
 }
 

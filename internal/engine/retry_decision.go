@@ -7,12 +7,13 @@ import (
 
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/codec"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 )
 
 // cancelled returns the cancellation of the attempt's key, or nil.
 func (a *Attempt) cancelled() *callerr.CancelledError {
-	why, _ := errors.AsType[*callerr.CancelledError](context.Cause(a.ctx))
+	why, _ := errtype.Find[*callerr.CancelledError](context.Cause(a.ctx))
 	if why == nil || why.Of != a {
 		return nil // the context of an outer attempt was cancelled
 	}
@@ -22,10 +23,10 @@ func (a *Attempt) cancelled() *callerr.CancelledError {
 // decide returns the progress after an attempt that ended with err, and either the
 // final failure or the delay of the next attempt.
 func (r *Retry) decide(ctx context.Context, p codec.Progress, attempt uint32, err error) (codec.Progress, *callerr.Failure, time.Duration) {
-	if s, ok := errors.AsType[*callerr.SnoozeError](err); ok {
+	if s, ok := errtype.Find[*callerr.SnoozeError](err); ok {
 		return p.With(attempt, codec.TrySnooze, nil), nil, s.After
 	}
-	if spent, ok := errors.AsType[*callerr.ExhaustedError](err); ok {
+	if spent, ok := errtype.Find[*callerr.ExhaustedError](err); ok {
 		p = p.With(attempt, codec.TryInterrupted, spent)
 		return p, p.Failure(codec.CodeExhausted, codec.TooManyCrashes(spent.Crashes)), r.delay(err, r.MaxErrors)
 	}
@@ -86,7 +87,7 @@ func (o *operation) exhausted(r store.Record, n uint32) error {
 // while the function ran is counted as well, because the function may have caused
 // the interruption, and would then cause it every time.
 func interrupted(ctx context.Context, err error) bool {
-	tx, ok := errors.AsType[*callerr.TxError](err)
+	tx, ok := errtype.Find[*callerr.TxError](err)
 	switch {
 	case ok && !tx.Ran:
 		return true
@@ -98,7 +99,7 @@ func interrupted(ctx context.Context, err error) bool {
 
 // lostOwnLease reports whether ctx ended because its own attempt lost its lease.
 func lostOwnLease(ctx context.Context) bool {
-	lost, ok := errors.AsType[*callerr.LeaseLostError](context.Cause(ctx))
+	lost, ok := errtype.Find[*callerr.LeaseLostError](context.Cause(ctx))
 	a, _ := AttemptOf(ctx)
 	return ok && lost.Of == a
 }

@@ -163,7 +163,8 @@ func (f *inflightCalls) finish(id store.ID, mine *inflightCall, current *store.R
 	if mine.followers == nil {
 		mine.followers = new(followers)
 	}
-	mine.followers.current, mine.followers.err = new(*current), err
+	decided := *current
+	mine.followers.current, mine.followers.err = &decided, err
 	mine.mark(phaseDecided)
 	mine.mark(phaseFinished)
 }

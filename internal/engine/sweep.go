@@ -9,6 +9,7 @@ import (
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/clock"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -52,7 +53,7 @@ func sweepOperation(ctx context.Context, c *Core, op *operation, limit int, swep
 			if !freed {
 				stuck++
 			}
-			switch _, look := errors.AsType[*callerr.ProbeError](err); {
+			switch _, look := errtype.Find[*callerr.ProbeError](err); {
 			case look && ctx.Err() == nil:
 				blind = err
 			case err != nil:

@@ -3,10 +3,11 @@ package client
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"math/rand/v2"
 	"net/http"
 	"time"
+
+	"github.com/semelgo/semel/internal/errtype"
 )
 
 // now measures how long a call has taken. It is compared with no time of another
@@ -48,7 +49,7 @@ func (s *clientCall) run() (*http.Response, error) {
 
 // next reports whether there is another try, and after which wait.
 func (s *clientCall) next(resp *http.Response, err error) (time.Duration, bool) {
-	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	_, untrusted := errtype.Find[*tls.CertificateVerificationError](err)
 	switch {
 	case s.r.Context().Err() != nil, s.tries == s.t.MaxTries:
 		return 0, false

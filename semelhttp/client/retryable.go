@@ -57,8 +57,9 @@ func (t *Transport) saysFinal(resp *http.Response) bool {
 		return false
 	}
 	if !isBuffered(resp) {
-		resp = new(*resp)
-		resp.Body = http.NoBody
+		bare := *resp
+		bare.Body = http.NoBody
+		resp = &bare
 	}
 	defer rewind(resp)
 	return t.FinalFunc(resp)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -102,7 +103,7 @@ func recorded[T any](c semel.Call, result T) (r store.Record, err error) {
 // runPinned runs the call by DoTx if its policy allows that, and otherwise by Do.
 func runPinned[T any](engine *semel.Engine[*memory.Tx], c semel.Call, result T) error {
 	_, _, err := semel.DoTx(context.Background(), engine, c, func(context.Context, *memory.Tx) (T, error) { return result, nil })
-	if field, ok := errors.AsType[*semel.FieldError](err); ok && field.Field == "Policy" {
+	if field, ok := errtype.Find[*semel.FieldError](err); ok && field.Field == "Policy" {
 		_, _, err = semel.Do(context.Background(), engine, c, func(context.Context) (T, error) { return result, nil })
 	}
 	return err

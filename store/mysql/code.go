@@ -6,6 +6,7 @@ import (
 
 	driver "github.com/go-sql-driver/mysql"
 
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 )
 
@@ -28,7 +29,7 @@ const (
 // codeOf returns the server's code of an error, and zero for errors of the client and
 // of the network.
 func codeOf(err error) uint16 {
-	if e, ok := errors.AsType[*driver.MySQLError](err); ok {
+	if e, ok := errtype.Find[*driver.MySQLError](err); ok {
 		return e.Number
 	}
 	return 0

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 )
 
@@ -65,7 +66,7 @@ func (b *batchTx) failed(ctx context.Context, err error) (store.SwapResult, stor
 // cannot encode an argument for example. The error says so, or the connection is
 // unchanged.
 func (b *batchTx) isNotSent(err error) bool {
-	if e, ok := errors.AsType[pgx.ErrPreprocessingBatch](err); ok && strings.Contains(e.Error(), "(build)") {
+	if e, ok := errtype.Find[pgx.ErrPreprocessingBatch](err); ok && strings.Contains(e.Error(), "(build)") {
 		return true
 	}
 	c := b.conn.Conn
@@ -76,7 +77,7 @@ func (b *batchTx) isNotSent(err error) bool {
 // was not sent is found by its text, unless the driver has changed it.
 func (b *batchTx) statementError(err error) error {
 	n := b.hasRun
-	if e, ok := errors.AsType[pgx.ErrPreprocessingBatch](err); ok {
+	if e, ok := errtype.Find[pgx.ErrPreprocessingBatch](err); ok {
 		n = slices.IndexFunc(b.queries, func(q *pgx.QueuedQuery) bool { return q.SQL == e.SQL() })
 	}
 	if n < 0 || !b.right && !isNotSent(err) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 )
 
@@ -31,7 +32,7 @@ const (
 // continues, and nil for any other error: one that ends the session, or that comes
 // from the client or the network.
 func errorOf(err error) *pgconn.PgError {
-	e, ok := errors.AsType[*pgconn.PgError](err)
+	e, ok := errtype.Find[*pgconn.PgError](err)
 	if !ok || e.SeverityUnlocalized != "ERROR" && (e.SeverityUnlocalized != "" || e.Severity != "ERROR") {
 		return nil
 	}
@@ -62,7 +63,7 @@ func class(code string) string {
 // timeout of an idle transaction. The driver's own "safe to retry" is not used,
 // because it can be wrong.
 func rollsBack(err error) bool {
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == codeIdleInTransaction {
+	if e, ok := errtype.Find[*pgconn.PgError](err); ok && e.Code == codeIdleInTransaction {
 		return true
 	}
 	code := codeOf(err)
@@ -85,7 +86,7 @@ func isConflict(err error) bool {
 // outside: a timeout expired, or the server shut down, ran out of a resource or
 // could not read. Such an error says nothing about the statement.
 func isInterrupted(err error) bool {
-	e, ok := errors.AsType[*pgconn.PgError](err)
+	e, ok := errtype.Find[*pgconn.PgError](err)
 	if !ok {
 		return false
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
@@ -323,7 +324,7 @@ func TestHandlerPassesOverAnError(t *testing.T) {
 				fail(ctx, tx)
 				return &last, err
 			})
-		cause, told := errors.AsType[*pgconn.PgError](err)
+		cause, told := errtype.Find[*pgconn.PgError](err)
 		if verdict != store.NotCommitted || !told || !slices.Contains([]string{"22012", "23502", "42703"}, cause.Code) {
 			t.Errorf("%s: Atomic = %v, %v, want NotCommitted and what was passed over", name, verdict, err)
 		}

@@ -2,13 +2,13 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/internal/sqlname"
 	"github.com/semelgo/semel/store"
 )
@@ -74,7 +74,7 @@ func Queries(s *Store) []Query {
 
 // CodeOf returns the SQLSTATE of an error of any severity.
 func CodeOf(err error) string {
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+	if e, ok := errtype.Find[*pgconn.PgError](err); ok {
 		return e.Code
 	}
 	return ""

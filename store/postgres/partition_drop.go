@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel/internal/errtype"
 )
 
 // HeldError says that a partition is not dropped, because of records that Purge
@@ -69,7 +71,7 @@ func (k *partitionLock) dropAll(ctx context.Context) (dropped []Partition, all e
 	slices.SortStableFunc(old, func(a, b Partition) int { return cmp.Compare(rank(a), rank(b)) })
 	for _, p := range old {
 		err := k.drop(ctx, p)
-		if _, held := errors.AsType[*HeldError](err); err != nil && !held {
+		if _, held := errtype.Find[*HeldError](err); err != nil && !held {
 			return dropped, errors.Join(all, fmt.Errorf("partition %s: %w", p.Name, err))
 		}
 		if err == nil {
@@ -142,7 +144,7 @@ func (k *partitionLock) seal(ctx context.Context, p Partition, table string) err
 		}
 	}
 	held := k.holds(ctx, p, table)
-	if _, ok := errors.AsType[*HeldError](held); !ok {
+	if _, ok := errtype.Find[*HeldError](held); !ok {
 		return held
 	}
 	err := k.quickly(ctx, func(ctx context.Context, tx pgx.Tx) error {

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
@@ -64,7 +65,7 @@ func TestDrop(t *testing.T) {
 			t.Errorf("Drop = %v, want%s once", err, what)
 		}
 	}
-	if held, ok := errors.AsType[*postgres.HeldError](err); !ok || held.Pending+held.InProgress+held.InDoubt+held.Kept != 1 {
+	if held, ok := errtype.Find[*postgres.HeldError](err); !ok || held.Pending+held.InProgress+held.InDoubt+held.Kept != 1 {
 		t.Errorf("Drop = %v, want *HeldErrors of one record each", err)
 	}
 	if got := stands(t, s, young); got != young.To.Token {
@@ -126,7 +127,7 @@ func TestDropBesideAClaim(t *testing.T) {
 	var drop sync.WaitGroup
 	drop.Go(func() {
 		_, err := p.Drop(t.Context())
-		if held, ok := errors.AsType[*postgres.HeldError](err); !ok || held.InProgress != 1 || held.Pending != 1 {
+		if held, ok := errtype.Find[*postgres.HeldError](err); !ok || held.InProgress != 1 || held.Pending != 1 {
 			t.Errorf("Drop = %v, want what was claimed meanwhile", err)
 		}
 	})
@@ -258,7 +259,7 @@ func TestRun(t *testing.T) {
 		})
 	}
 	for range 3 {
-		if held, ok := errors.AsType[*postgres.HeldError](<-told); !ok || held.InProgress != 1 {
+		if held, ok := errtype.Find[*postgres.HeldError](<-told); !ok || held.InProgress != 1 {
 			t.Errorf("told %+v, want what is held", held)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 )
 
@@ -230,6 +231,6 @@ func (t *tables) isSuperseded(last *store.Change, err error) bool {
 // isNotSent reports whether the statements were not sent, because one of them could
 // not be prepared or an argument not be encoded.
 func isNotSent(err error) bool {
-	_, ok := errors.AsType[pgx.ErrPreprocessingBatch](err)
+	_, ok := errtype.Find[pgx.ErrPreprocessingBatch](err)
 	return ok
 }

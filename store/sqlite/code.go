@@ -3,6 +3,8 @@ package sqlite
 import (
 	"errors"
 	"reflect"
+
+	"github.com/semelgo/semel/internal/errtype"
 )
 
 // Result codes of SQLite. The lower eight bits are the primary code.
@@ -27,7 +29,7 @@ type coder interface {
 // codeOf returns the result code of a driver's error, extended if the driver has
 // it, and zero if it is not known.
 func codeOf(err error) int {
-	if c, ok := errors.AsType[coder](err); ok {
+	if c, ok := errtype.Find[coder](err); ok {
 		return c.Code()
 	}
 	for ; err != nil; err = errors.Unwrap(err) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 )
 
@@ -73,8 +74,8 @@ func isOK(a answer) bool { return a.err == nil }
 
 // isStoredFailure reports whether the answer is the stored failure.
 func isStoredFailure(a answer) bool {
-	_, failed := errors.AsType[*semel.Failure](a.err)
-	attempt, released := errors.AsType[*semel.AttemptError](a.err)
+	_, failed := errtype.Find[*semel.Failure](a.err)
+	attempt, released := errtype.Find[*semel.AttemptError](a.err)
 	return failed && (!released || attempt.State == store.Failed)
 }
 

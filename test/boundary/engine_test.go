@@ -9,6 +9,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -215,7 +216,7 @@ func wantAnswer(t *testing.T, err error, by outerMode, want outcome, end innerCa
 	if got := semel.VerdictOf(err); got != want.verdict {
 		t.Errorf("VerdictOf(%v) = %v, want %v", err, got, want.verdict)
 	}
-	_, isFailure := errors.AsType[*semel.Failure](err)
+	_, isFailure := errtype.Find[*semel.Failure](err)
 	if isFailure != (want.state == store.Failed) {
 		t.Errorf("%v is a *Failure: %v, want %v", err, isFailure, !isFailure)
 	}
@@ -235,7 +236,7 @@ func wantAnswer(t *testing.T, err error, by outerMode, want outcome, end innerCa
 	if isFailure {
 		return
 	}
-	attempt, ok := errors.AsType[*semel.AttemptError](err)
+	attempt, ok := errtype.Find[*semel.AttemptError](err)
 	if !ok || attempt.Operation != "outer" || attempt.State != want.state {
 		t.Errorf("got %#v, want an AttemptError of the outer operation with state %v", attempt, want.state)
 	}
@@ -264,7 +265,7 @@ func wantNoSentinel(t *testing.T, err error, want outcome) {
 	if got := errors.Is(err, semel.ErrOutcomeUnknown); got != (want.verdict == store.Unknown) {
 		t.Errorf("%v is ErrOutcomeUnknown: %v, want %v", err, got, !got)
 	}
-	if field, ok := errors.AsType[*semel.FieldError](err); ok {
+	if field, ok := errtype.Find[*semel.FieldError](err); ok {
 		t.Errorf("%v contains %v, which speaks about the inner call", err, field)
 	}
 }

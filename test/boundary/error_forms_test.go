@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/errtype"
 )
 
 // errorForms are the ways in which a function returns the error of an inner call.
@@ -16,13 +17,13 @@ func errorForms() map[string]func(error) error {
 		"wrapper":  func(err error) error { return &wrappingError{err} },
 		"searched": func(err error) error { return &customError{err} },
 		"the attempt alone": func(err error) error {
-			if attempt, ok := errors.AsType[*semel.AttemptError](err); ok {
+			if attempt, ok := errtype.Find[*semel.AttemptError](err); ok {
 				return attempt
 			}
 			return err
 		},
 		"the function's error alone": func(err error) error {
-			if attempt, ok := errors.AsType[*semel.AttemptError](err); ok {
+			if attempt, ok := errtype.Find[*semel.AttemptError](err); ok {
 				return attempt.Err
 			}
 			return err

@@ -11,6 +11,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/store/storetest"
@@ -292,9 +293,9 @@ func (e innerCall) wantInspectable(t *testing.T, err error) {
 	case nil:
 		contextValues = err == nil
 	case withFailureError:
-		_, contextValues = errors.AsType[*semel.Failure](err)
+		_, contextValues = errtype.Find[*semel.Failure](err)
 	case withAttemptError:
-		_, contextValues = errors.AsType[*semel.AttemptError](err)
+		_, contextValues = errtype.Find[*semel.AttemptError](err)
 	default:
 		contextValues = errors.Is(err, e.wantError)
 	}

@@ -4,13 +4,13 @@ package tasks_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"syscall"
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/internal/realtest"
 )
 
@@ -69,7 +69,7 @@ func poisoned[Tx any](t *testing.T, at databaseAddress, s *database[Tx]) {
 	}
 	_, _, err := semel.DoTx(t.Context(), e, poison.Call(semel.Shared(), "poison-0", newJob(0, 0)),
 		func(context.Context, Tx) (string, error) { return "", errIntended })
-	if failed, ok := errors.AsType[*semel.Failure](err); !ok || failed.Code != "exhausted" {
+	if failed, ok := errtype.Find[*semel.Failure](err); !ok || failed.Code != "exhausted" {
 		t.Errorf("a call returns %v, want an error about exhausted attempts", err)
 	}
 }

@@ -80,7 +80,7 @@ func readFields(text []byte, fields ...field) *semelhttp.Problem {
 
 func readBody(r *http.Request) ([]byte, *semelhttp.Problem) {
 	text, err := io.ReadAll(r.Body)
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+	if errors.As(err, new(*http.MaxBytesError)) {
 		return nil, tooLarge()
 	}
 	if err != nil {

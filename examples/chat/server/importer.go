@@ -140,7 +140,8 @@ func (i *importer) bury(ctx context.Context, b *broker, d amqp091.Delivery, why 
 // reason returns why a message cannot be handled, for the header of its dead
 // letter.
 func reason(r inbox.Result) string {
-	if f, ok := errors.AsType[*semel.Failure](r.Err); ok {
+	var f *semel.Failure
+	if errors.As(r.Err, &f) {
 		return f.Message
 	}
 	return r.Err.Error()

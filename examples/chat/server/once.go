@@ -38,11 +38,11 @@ func once[T any](ctx context.Context, s *app, c semel.Call, fn txFunc[T]) (T, bo
 // is the operation's own answer, so it is final. After every other error the same
 // key may be tried again.
 func proven(err error) error {
-	unknown, ok := errors.AsType[*chatdb.UnknownUsersError](err)
+	var unknown *chatdb.UnknownUsersError
 	switch {
 	case err == nil:
 		return nil
-	case ok:
+	case errors.As(err, &unknown):
 		return semel.Final(unknownMember(unknown))
 	default:
 		return semel.NotCommitted(fmt.Errorf("%w: %w", problemOf(err), err))

@@ -73,10 +73,12 @@ func problem(code, field, format string, args ...any) *semelhttp.Problem {
 // without a problem of its own, a failing database for instance, is temporary:
 // the client may retry. Its cause goes to the log, not to the client.
 func problemOf(err error) *semelhttp.Problem {
-	if p, ok := errors.AsType[*semelhttp.Problem](err); ok {
-		return p
+	var own *semelhttp.Problem
+	if errors.As(err, &own) {
+		return own
 	}
-	if unknown, ok := errors.AsType[*chatdb.UnknownUsersError](err); ok {
+	var unknown *chatdb.UnknownUsersError
+	if errors.As(err, &unknown) {
 		return problem(codeUnknownMember, fieldMembers, "%s", unknownUsers(unknown))
 	}
 	if errors.Is(err, errCommit) {

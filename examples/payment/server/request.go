@@ -55,7 +55,7 @@ func scopeFunc(r *http.Request) (semel.Scope, error) {
 func decoded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-		if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		if errors.As(err, new(*http.MaxBytesError)) {
 			refuse(w, http.StatusRequestEntityTooLarge, "body_too_large", "body", "The body is larger than 16 KiB.")
 			return
 		}

@@ -101,7 +101,8 @@ func (f *conformFlags) load(c *cobra.Command, url string) (*conform.Profile, err
 	}
 	p, err := conform.FetchProfile(c.Context(), url)
 	if errors.Is(err, conform.ErrUnpublished) && (f.profile != "" || f.endpoint.named()) {
-		p, err = new(conform.UndeclaredProfile()), nil
+		undeclared := conform.UndeclaredProfile()
+		p, err = &undeclared, nil
 	}
 	if err == nil && f.profile != "" {
 		p, err = conform.LoadProfile(f.profile, *p)

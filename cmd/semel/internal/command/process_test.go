@@ -6,12 +6,13 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"os"
 	"os/exec"
 	"regexp"
 	"syscall"
 	"testing"
+
+	"github.com/semelgo/semel/internal/errtype"
 )
 
 // program returns a command that runs this program in the test binary.
@@ -60,7 +61,7 @@ func runToEnd(t *testing.T, cmd *exec.Cmd) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
-	if exited, ok := errors.AsType[*exec.ExitError](err); ok {
+	if exited, ok := errtype.Find[*exec.ExitError](err); ok {
 		return exited.ExitCode(), out.String(), errs.String()
 	}
 	if err != nil {

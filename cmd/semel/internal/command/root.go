@@ -3,7 +3,6 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 	"github.com/semelgo/semel/cmd/semel/internal/ops"
 	"github.com/semelgo/semel/cmd/semel/internal/terminal"
+	"github.com/semelgo/semel/internal/errtype"
 )
 
 const about = `semel tests how HTTP servers handle idempotency keys, and manages the
@@ -93,7 +93,7 @@ func watchStart(c *cobra.Command, began *bool) {
 }
 
 func reportError(stderr io.Writer, ran *cobra.Command, err error, code int) {
-	if own, ok := errors.AsType[*exit.Error](err); ok && own.Err == nil {
+	if own, ok := errtype.Find[*exit.Error](err); ok && own.Err == nil {
 		return
 	}
 	fmt.Fprintf(stderr, "semel: %v\n", err)

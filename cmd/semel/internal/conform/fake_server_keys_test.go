@@ -203,11 +203,13 @@ func (s *fakeServer) claim(d demand, key string) (rec *record, leads bool, code 
 	case rec.running && s.flaws[noLock]:
 		return rec, true, ""
 	case rec.running:
-		return new(*rec), false, "in_progress"
+		seen := *rec
+		return &seen, false, "in_progress"
 	case s.denied[d.Op] && !s.flaws[replaysWithoutPermission]:
 		return nil, false, "forbidden"
 	default:
-		return new(*rec), false, ""
+		seen := *rec
+		return &seen, false, ""
 	}
 }
 

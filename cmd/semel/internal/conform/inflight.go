@@ -94,12 +94,16 @@ func (t *caseRun) sendOverlapping(a request) (first, second *answer) {
 
 // hold makes requests for op stop at the fixture's barrier, until release or
 // the end of the case.
-func (t *caseRun) hold(op string) { t.barrier(t.ctx, op, new(true)) }
+func (t *caseRun) hold(op string) {
+	hold := true
+	t.barrier(t.ctx, op, &hold)
+}
 
 func (t *caseRun) release(op string) {
 	ctx, cancel := t.cleanupContext()
 	defer cancel()
-	t.barrier(ctx, op, new(false))
+	hold := false
+	t.barrier(ctx, op, &hold)
 }
 
 // waitHeld waits until a request for op has reached the barrier.

@@ -3,8 +3,9 @@
 package exit
 
 import (
-	"errors"
 	"fmt"
+
+	"github.com/semelgo/semel/internal/errtype"
 )
 
 // The exit codes.
@@ -56,7 +57,7 @@ func CodeOf(err error) int {
 	if err == nil {
 		return OK
 	}
-	if own, ok := errors.AsType[*Error](err); ok {
+	if own, ok := errtype.Find[*Error](err); ok {
 		return own.Code
 	}
 	return Failed

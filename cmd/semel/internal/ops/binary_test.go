@@ -1,7 +1,6 @@
 package ops_test
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/internal/errtype"
 )
 
 // TestBuiltProgram: its output, its streams and its exit codes.
@@ -43,7 +43,7 @@ func TestBuiltProgram(t *testing.T) {
 		c.Stdout, c.Stderr = &out, &errs
 		code := 0
 		if err := c.Run(); err != nil {
-			ended, ok := errors.AsType[*exec.ExitError](err)
+			ended, ok := errtype.Find[*exec.ExitError](err)
 			if !ok {
 				t.Fatal(err)
 			}

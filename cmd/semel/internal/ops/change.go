@@ -13,6 +13,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 )
 
@@ -130,7 +131,7 @@ func errRefused(r *store.Record, why string) error {
 
 // fieldFlag returns err with the flag in place of the engine's field name.
 func fieldFlag(err error) error {
-	if f, ok := errors.AsType[*semel.FieldError](err); ok && f.Field == "Retention" {
+	if f, ok := errtype.Find[*semel.FieldError](err); ok && f.Field == "Retention" {
 		return exit.Usagef("--retention %s", f.Reason)
 	}
 	return err

@@ -13,6 +13,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 )
 
@@ -128,7 +129,7 @@ func TestCallersKeyIsNotRedriven(t *testing.T) {
 		id := call.ID().String()
 		s.runOn(t, "redrive", id, "--reason", "r").want(t, exit.Refused, "was not enqueued")
 		_, _, err := s.do(t, call, "it ran", nil)
-		if f, ok := errors.AsType[*semel.Failure](err); !ok || f.Code != "no_funds" {
+		if f, ok := errtype.Find[*semel.Failure](err); !ok || f.Code != "no_funds" {
 			t.Errorf("retry: %v, want the stored failure", err)
 		}
 		s.wantNotes(t, id)
@@ -168,7 +169,7 @@ func TestCancelPending(t *testing.T) {
 		}
 		s.wantNotes(t, id, "Pending to Failed")
 		_, _, err := s.do(t, waiting, "", nil)
-		if f, ok := errors.AsType[*semel.Failure](err); !ok || f.Code != "cancelled" || f.Message != "asked the team" {
+		if f, ok := errtype.Find[*semel.Failure](err); !ok || f.Code != "cancelled" || f.Message != "asked the team" {
 			t.Errorf("retry: %v, want that it was cancelled", err)
 		}
 		s.runOn(t, "cancel", id, "--reason", "r").want(t, exit.Refused, "is Failed, neither Pending nor InProgress")

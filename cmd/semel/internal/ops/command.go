@@ -10,6 +10,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/internal/sqlname"
 	"github.com/semelgo/semel/store/mysql"
 	"github.com/semelgo/semel/store/postgres"
@@ -83,11 +84,11 @@ func withCode(err error) error {
 	if err == nil {
 		return nil
 	}
-	if _, ok := errors.AsType[*exit.Error](err); ok {
+	if _, ok := errtype.Find[*exit.Error](err); ok {
 		return err
 	}
 	code := exit.Unavailable
-	if _, refused := errors.AsType[*semel.FieldError](err); refused || errors.Is(err, context.Canceled) {
+	if _, refused := errtype.Find[*semel.FieldError](err); refused || errors.Is(err, context.Canceled) {
 		code = exit.Failed
 	}
 	if errors.Is(err, postgres.ErrNotDivided) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 	"github.com/semelgo/semel/cmd/semel/internal/terminal"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store/postgres"
 )
 
@@ -111,7 +112,7 @@ func (v *droppedView) drop(ctx context.Context, p *postgres.Partitions) error {
 		}
 		v.Partitions[at].Dropped = true
 	}
-	if _, held := errors.AsType[*postgres.HeldError](err); held {
+	if _, held := errtype.Find[*postgres.HeldError](err); held {
 		return &exit.Error{Code: exit.Failed, Err: singleLineError{err}}
 	}
 	return err

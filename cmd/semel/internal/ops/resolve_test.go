@@ -14,6 +14,7 @@ import (
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 )
@@ -44,7 +45,7 @@ func TestResolveInDoubt(t *testing.T) {
 				[]string{"--to", "failed", "--failure-code", "no_funds", "--failure-message", "not enough money"},
 				store.Failed,
 				func(_ string, _ bool, err error) bool {
-					f, ok := errors.AsType[*semel.Failure](err)
+					f, ok := errtype.Find[*semel.Failure](err)
 					return ok && f.Code == "no_funds" && f.Message == "not enough money"
 				},
 			},

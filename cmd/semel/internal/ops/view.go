@@ -46,10 +46,12 @@ func viewOf(r *store.Record, s salt, reveal bool) recordView {
 		Priority: r.Priority, ScopeHash: s.hash(r.Scope), KeyHash: s.hash(r.Key), Progress: progressOf(r),
 	}
 	if hasDue(r.State) {
-		v.Due = new(seconds(r.Due))
+		due := seconds(r.Due)
+		v.Due = &due
 	}
 	if r.Expire != 0 {
-		v.Expires = new(seconds(r.Expire))
+		expires := seconds(r.Expire)
+		v.Expires = &expires
 	}
 	if !reveal {
 		return v

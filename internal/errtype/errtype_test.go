@@ -1,0 +1,32 @@
+package errtype_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"testing"
+
+	"github.com/semelgo/semel/internal/errtype"
+)
+
+func TestFind(t *testing.T) {
+	deep := &fs.PathError{Op: "open", Path: "a", Err: fs.ErrNotExist}
+	err := errors.Join(errors.New("first"), fmt.Errorf("second: %w", deep))
+	if got, ok := errtype.Find[*fs.PathError](err); !ok || got != deep {
+		t.Errorf("Find = %v, %v", got, ok)
+	}
+	if got, ok := errtype.Find[interface {
+		error
+		Timeout() bool
+	}](err); !ok || got != deep {
+		t.Errorf("Find of an interface = %v, %v", got, ok)
+	}
+	for _, err := range []error{nil, errors.New("other")} {
+		if got, ok := errtype.Find[*fs.PathError](err); ok || got != nil {
+			t.Errorf("Find in %v = %v, %v", err, got, ok)
+		}
+	}
+	if n := testing.AllocsPerRun(10, func() { _, _ = errtype.Find[*fs.PathError](nil) }); n != 0 {
+		t.Errorf("Find without an error allocates %v times", n)
+	}
+}
