@@ -26,12 +26,15 @@ func (s *settings) readBody(r *http.Request) ([]byte, error) {
 	for {
 		n, err := r.Body.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]
-		switch _, large := errtype.Find[*http.MaxBytesError](err); {
-		case large, int64(len(body)) > s.MaxBody:
+		switch {
+		case int64(len(body)) > s.MaxBody:
 			return nil, problem(codeBodyTooLarge, "")
 		case errors.Is(err, io.EOF):
 			return body, nil
 		case err != nil:
+			if _, large := errtype.Find[*http.MaxBytesError](err); large {
+				return nil, problem(codeBodyTooLarge, "")
+			}
 			return nil, problem(codeBodyUnreadable, "")
 		}
 		body = slices.Grow(body, 1)
