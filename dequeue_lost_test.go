@@ -12,8 +12,7 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// claiming makes what claims by a Dequeuer go as f says, and as again says what
-// asks for it again.
+// claiming lets each Dequeue go as f says, and each Dequeue that rereads as again says.
 func claiming(f, again func(n int) fault) func(request) fault {
 	return func(r request) fault {
 		switch r.Method {
@@ -29,14 +28,19 @@ func claiming(f, again func(n int) fault) func(request) fault {
 
 func always(f fault) func(int) fault { return func(int) fault { return f } }
 
-// TestDequeueLostReply: the worker reads the records that a Dequeue with a lost
-// reply claimed, runs them once, and does not release them while they run.
+// TestDequeueLostReply: the worker repeats a Dequeue whose reply was lost, gets the
+// records that it claimed, runs them once, and does not release them while they run.
 func TestDequeueLostReply(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: steady(9, 1)})
 		p, mem := owned(t, op)
 		queued(t, p, op, "a", "b", "c")
-		p.faults.Decide(claiming(always(fault{After: errCut}), always(fault{})))
+		p.faults.Decide(claiming(func(n int) fault {
+			if n == 1 {
+				return fault{After: errCut}
+			}
+			return fault{}
+		}, always(fault{})))
 		attempts, err := adapter.Dequeue(t.Context(), p, op, 2)
 		if err != nil || len(attempts) != 2 {
 			t.Fatalf("Dequeue = %d attempts, %v, want the two that were claimed", len(attempts), err)

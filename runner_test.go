@@ -16,6 +16,7 @@ import (
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/internal/plainstore"
 	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/storetest"
 )
 
 // newRunner returns an engine over a store without transactions. It is closed when
@@ -41,8 +42,8 @@ func newRunner(t *testing.T, s store.Store, o semel.Options) semel.Runner {
 // optional interfaces.
 func onPlainStores(t *testing.T, test func(t *testing.T, s store.Store)) {
 	t.Helper()
-	t.Run("with every optional interface", func(t *testing.T) { test(t, plainstore.New(nil)) })
-	t.Run("bare", func(t *testing.T) { test(t, plainstore.New(nil).Bare()) })
+	t.Run("with every optional interface", func(t *testing.T) { test(t, plainstore.New(plainstore.Options{})) })
+	t.Run("bare", func(t *testing.T) { test(t, plainstore.New(plainstore.Options{}).Bare()) })
 }
 
 // Callers in two processes share one run and its result.
@@ -80,9 +81,9 @@ func TestDoWithoutTransactions(t *testing.T) {
 func TestAtomicNeedsTransactions(t *testing.T) {
 	t.Parallel()
 	atomically := semel.Define("atomically", semel.OperationOptions[string]{Policy: semel.Atomic()})
-	_, err := semel.NewRunner(plainstore.New(nil), semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{atomically}})
+	_, err := semel.NewRunner(plainstore.New(plainstore.Options{}), semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{atomically}})
 	wantPolicyError(t, err)
-	e := newRunner(t, plainstore.New(nil), semel.Options{})
+	e := newRunner(t, plainstore.New(plainstore.Options{}), semel.Options{})
 	_, _, err = semel.Do(t.Context(), e, atomically.Call(me, "k", "in"), func(context.Context) (string, error) {
 		t.Error("the function runs")
 		return "", nil
@@ -138,5 +139,37 @@ func TestTransactionsWithoutTransactionsDoNotCompile(t *testing.T) {
 		if want := strings.HasSuffix(line, "// no"); fails != want {
 			t.Errorf("line %d does not compile: %v, want %v: %s\n%s", i+1, fails, want, line, out)
 		}
+	}
+}
+
+// The engine sends no Swap with more bytes than the store accepts, and rejects a store
+// into which one change may not fit.
+func TestSwapsStayWithinMaxBytes(t *testing.T) {
+	t.Parallel()
+	const maxBytes, result = 4 << 10, 1500
+	s := storetest.NewFaulty(plainstore.New(plainstore.Options{MaxBytes: maxBytes, MaxOutcome: maxBytes / 2}), func(c storetest.Call) storetest.Fault {
+		if err := store.CheckBytes(c.Changes, maxBytes); err != nil {
+			t.Errorf("%s: %v", c.Method, err)
+		}
+		return storetest.Fault{}
+	})
+	e := newRunner(t, s, semel.Options{})
+	op := semel.Define("op", semel.OperationOptions[int]{})
+	var callers sync.WaitGroup
+	for i := range 200 {
+		callers.Go(func() {
+			v, _, err := semel.Do(t.Context(), e, op.Call(me, fmt.Sprint(i), i), func(context.Context) (string, error) {
+				return strings.Repeat("r", result), nil
+			})
+			if len(v) != result || err != nil {
+				t.Errorf("Do = %d bytes, %v, want %d", len(v), err, result)
+			}
+		})
+	}
+	callers.Wait()
+	small := storetest.NewFaulty(plainstore.New(plainstore.Options{MaxBytes: maxBytes, MaxOutcome: maxBytes/2 + 1}), nil)
+	_, err := semel.NewRunner(small, semel.Options{Survive: store.NoFailure})
+	if f, ok := errors.AsType[*semel.FieldError](err); !ok || f.Field != "store" || !strings.Contains(f.Reason, "MaxBytes") {
+		t.Errorf("NewRunner = %v, want an error about MaxBytes", err)
 	}
 }

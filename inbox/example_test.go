@@ -18,7 +18,7 @@ type order struct{ Item string }
 // A message is handled in the transaction that writes its record. However often
 // it is delivered, it has one effect.
 func ExampleHandleTx() {
-	records := memory.New(memory.Options{}) // sqlite.New(db), postgres.New(pool, …)
+	records := memory.New(memory.Options{}) // sqlite.New(db, sqlite.Options{}), postgres.New(pool, …)
 	shipping, err := inbox.New("ship_order", inbox.Options[order]{Group: "shipping"})
 	if err != nil {
 		panic(err)

@@ -15,7 +15,7 @@ import (
 // transactions. An inbox in another mode handles none.
 func TestInboxWithoutTransactions(t *testing.T) {
 	t.Parallel()
-	e, err := semel.NewRunner(plainstore.New(nil), semel.Options{Survive: store.NoFailure})
+	e, err := semel.NewRunner(plainstore.New(plainstore.Options{}), semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,7 @@ func runChild(path string) error {
 	if err := sqlitemigrate.Up(ctx, db, sqlitemigrate.Options{}); err != nil {
 		return err
 	}
-	_, err = sqlite.New(db).Capabilities(ctx)
+	_, err = sqlite.New(db, sqlite.Options{}).Capabilities(ctx)
 	return err
 }
 

@@ -191,7 +191,7 @@ func sqliteDomain(t *testing.T, path string) domain[*sql.Tx] {
 	}
 	ctx := context.WithoutCancel(t.Context())
 	return domain[*sql.Tx]{
-		store: sqlite.New(db),
+		store: sqlite.New(db, sqlite.Options{}),
 		effect: func(ctx context.Context, tx *sql.Tx, key string) error {
 			_, err := tx.ExecContext(ctx, `INSERT INTO effects (key) VALUES (?)`, key)
 			return err

@@ -16,7 +16,7 @@ import (
 // The middleware replays responses over a store without transactions.
 func TestMiddlewareWithoutTransactions(t *testing.T) {
 	t.Parallel()
-	e, err := semel.NewRunner(plainstore.New(nil), semel.Options{Survive: store.NoFailure})
+	e, err := semel.NewRunner(plainstore.New(plainstore.Options{}), semel.Options{Survive: store.NoFailure})
 	if err != nil {
 		t.Fatal(err)
 	}

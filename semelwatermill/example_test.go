@@ -22,7 +22,7 @@ func ExampleMiddlewareTx() {
 	if err != nil {
 		panic(err)
 	}
-	records := memory.New(memory.Options{}) // sqlite.New(db), postgres.New(pool, …)
+	records := memory.New(memory.Options{}) // sqlite.New(db, sqlite.Options{}), postgres.New(pool, …)
 	engine, err := semel.New(records, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{shipping.Operation()}})
 	if err != nil {
 		panic(err)

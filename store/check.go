@@ -1,6 +1,9 @@
 package store
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // CheckBatch returns why a batch as a whole is invalid: it has more than most
 // changes, or two changes of one record. Stores refuse such a batch before they
@@ -22,6 +25,26 @@ func CheckBatch(changes []Change, most int) error {
 	}
 	return nil
 }
+
+// ErrTooManyBytes is the error of a Swap whose inputs and outcomes have more bytes than
+// Capabilities.MaxBytes. Nothing was written.
+var ErrTooManyBytes = errors.New("semel/store: too many bytes for one Swap")
+
+// CheckBytes returns an ErrTooManyBytes if changes have more than most bytes of inputs
+// and outcomes. Zero is no limit.
+func CheckBytes(changes []Change, most int) error {
+	total := 0
+	for i := range changes {
+		total += changes[i].Bytes()
+	}
+	if most > 0 && total > most {
+		return fmt.Errorf("%w: inputs and outcomes have %d bytes, at most %d", ErrTooManyBytes, total, most)
+	}
+	return nil
+}
+
+// Bytes returns the size of the change's input and outcome.
+func (c *Change) Bytes() int { return len(c.To.Input) + len(c.To.Outcome) }
 
 // Check returns why a change is invalid for any current record: an invalid state,
 // or a field that is longer than a store keeps. maxOutcome limits input and

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -54,5 +55,17 @@ func TestCheckBatch(t *testing.T) {
 	batch[2].To.ID = batch[0].To.ID
 	if err := store.CheckBatch(batch, 3); err == nil || !strings.Contains(err.Error(), batch[0].To.ID.String()) {
 		t.Errorf("CheckBatch = %v, want the record that is named twice", err)
+	}
+}
+
+func TestCheckBytes(t *testing.T) {
+	t.Parallel()
+	changes := []store.Change{
+		{To: store.Record{Input: make([]byte, 3), Outcome: make([]byte, 4)}}, {To: store.Record{Outcome: make([]byte, 5)}},
+	}
+	for most, good := range map[int]bool{0: true, 11: false, 12: true} {
+		if err := store.CheckBytes(changes, most); (err == nil) != good || !good && !errors.Is(err, store.ErrTooManyBytes) {
+			t.Errorf("CheckBytes of 12 bytes, at most %d: %v, want it good: %v", most, err, good)
+		}
 	}
 }

@@ -17,11 +17,10 @@ const (
 type Dequeue struct {
 	Operation string
 	Limit     int           // the largest number of records: 1 to MaxBatch
-	Owner     uint64        // the Owner of the claims; a new random number for each call
+	Owner     uint64        // the Owner of the claims; a new random number, which only repeated calls share
 	Lease     time.Duration // the time until their Due
-	// Reread makes no claims, and ignores Limit and Lease. After a lost reply it
-	// returns all claims that earlier calls with this Owner have made and that are
-	// still current.
+	// Reread makes no claims, and ignores Limit and Lease. It returns all claims
+	// that earlier calls with this Owner have made and that are still current.
 	Reread bool
 }
 
@@ -53,7 +52,14 @@ type Dequeuer interface {
 	// that order.
 	//
 	// It skips records that another open transaction holds. Concurrent calls never
-	// claim the same record, and do not wait for each other. After an error nothing
-	// is known: any of the records may be claimed, now or later.
+	// claim the same record, and calls with different Owners do not wait for each
+	// other. After an error nothing is known: any of the records may be claimed, now
+	// or later.
+	//
+	// So repeating a call is safe. While a claim that an earlier call with the same
+	// Owner and Operation has made is current, a call claims nothing and returns the
+	// current claims of that Owner. When none is current, the call claims again. All
+	// of this holds for concurrent calls with the same Owner, too, but those may
+	// return no records.
 	Dequeue(ctx context.Context, d Dequeue) ([]Record, error)
 }

@@ -10,8 +10,9 @@ type Store interface {
 	// Swap applies each change on its own: durably, atomically, and in one round
 	// trip if possible. It returns one result for each change, in the same order.
 	//
-	// The changes have different IDs, and are at most MaxBatch. Otherwise the whole
-	// batch fails and nothing is written; the error names the duplicate ID. An
+	// The changes have different IDs, are at most MaxBatch, and have at most MaxBytes
+	// of inputs and outcomes. Otherwise the whole batch fails and nothing is written;
+	// the error names the duplicate ID, or is ErrTooManyBytes. An
 	// invalid change has a result with an Err that names the field: a create with
 	// an Operation, Scope or Key longer than a store must keep, an Input or Outcome
 	// above MaxOutcome, or an invalid State.
@@ -177,7 +178,8 @@ type Capabilities struct {
 	// MaxBatch is the largest number of changes of one Swap.
 	MaxBatch int
 	// MaxBytes is the largest total of inputs and outcomes of one Swap, in bytes. It
-	// is at least MaxOutcome. Zero: only MaxBatch and MaxOutcome limit a Swap.
+	// is at least twice MaxOutcome, so that one change always fits. Zero: only
+	// MaxBatch and MaxOutcome limit a Swap.
 	MaxBytes int
 }
 

@@ -85,7 +85,7 @@ func TestWorkersShareTheQueueOnSQLite(t *testing.T) {
 	t.Parallel()
 	t.Attr("engine", "sqlite")
 	db := newSQLite(t)
-	s := sqlite.New(db)
+	s := sqlite.New(db, sqlite.Options{})
 	o := atomicOptions()
 	o.Retry.Delay = after(10 * time.Millisecond)
 	op := semel.Define("op", o)

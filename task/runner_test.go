@@ -20,7 +20,7 @@ import (
 // dequeue. A failed run is retried, and a periodic schedule enqueues its ticks.
 func TestWorkersWithoutTransactions(t *testing.T) {
 	t.Parallel()
-	for name, s := range map[string]store.Store{"a store that dequeues": plainstore.New(nil), "a bare store": plainstore.New(nil).Bare()} {
+	for name, s := range map[string]store.Store{"a store that dequeues": plainstore.New(plainstore.Options{}), "a bare store": plainstore.New(plainstore.Options{}).Bare()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := leasedOptions(semel.Keyed())

@@ -105,7 +105,7 @@ func onSQLite(t *testing.T, operations ...semel.Declared) (*sql.DB, *semel.Engin
 	db := must(sqlite.Open(filepath.Join(t.TempDir(), "records.db")))
 	t.Cleanup(func() { db.Close() })
 	must(0, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}))
-	return db, must(semel.New(sqlite.New(db), semel.Options{Operations: operations}))
+	return db, must(semel.New(sqlite.New(db, sqlite.Options{}), semel.Options{Operations: operations}))
 }
 
 func TestTaskFragmentsOfDocsRun(t *testing.T) {

@@ -26,7 +26,7 @@ type (
 // working contains the fragments of docs/choosing.md on tasks.
 func working(ctx context.Context, db *sql.DB, userID, orderID string, sendMail func(context.Context, Mail) (string, error)) error {
 	mail := semel.Define("mail", semel.OperationOptions[Mail]{Policy: semel.AtLeastOnce(), Retry: &semel.Retry{}})
-	engine := must(semel.New(sqlite.New(db), semel.Options{Operations: []semel.Declared{mail}}))
+	engine := must(semel.New(sqlite.New(db, sqlite.Options{}), semel.Options{Operations: []semel.Declared{mail}}))
 
 	enqueue := func(ctx context.Context, tx *sql.Tx) error {
 		_, err := semel.EnqueueTx(ctx, engine, tx, mail.Call(semel.ScopeOf(userID), orderID, Mail{To: userID}), semel.EnqueueOptions{})
@@ -78,7 +78,7 @@ func runMessageFragment(t *testing.T) {
 	t.Cleanup(func() { db.Close() })
 	must(0, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}))
 	orders := must(inbox.New("ship", inbox.Options[Order]{Group: "warehouse"}))
-	engine := must(semel.New(sqlite.New(db), semel.Options{Operations: []semel.Declared{orders.Operation()}}))
+	engine := must(semel.New(sqlite.New(db, sqlite.Options{}), semel.Options{Operations: []semel.Declared{orders.Operation()}}))
 	shipped, decisions := 0, ""
 	ship := func(context.Context, *sql.Tx, Order) error {
 		shipped++

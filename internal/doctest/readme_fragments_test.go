@@ -66,7 +66,7 @@ func runFragment(t *testing.T) {
 	if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	engine, err := semel.New(sqlite.New(db), semel.Options{})
+	engine, err := semel.New(sqlite.New(db, sqlite.Options{}), semel.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,20 +19,23 @@ type batching struct {
 	swaps *groupcommit.Batcher[store.ID, store.Change, store.SwapResult]
 	gets  *groupcommit.Batcher[store.ID, store.ID, store.SwapResult]
 	busy  busyRecords
-	steps groupcommit.Scheduler // nil outside of the explorer
+	// swapAll swaps any number of bytes.
+	swapAll swapFunc
+	steps   groupcommit.Scheduler // nil outside of the explorer
 }
 
 func (l *batching) open(s store.Store, caps store.Capabilities, o *Options) {
 	l.steps = groupcommit.SchedulerOf(s)
+	l.swapAll = swapPortions(s, caps.MaxBytes)
 	if caps.ConcurrentSwaps == 0 {
 		return
 	}
 	swaps := groupcommit.Config[store.ID, store.Change, store.SwapResult]{
-		Flush: s.Swap, Key: func(c *store.Change) store.ID { return c.To.ID },
+		Flush: l.swapAll, Key: func(c *store.Change) store.ID { return c.To.ID },
 		Flushers: caps.ConcurrentSwaps, ParallelAt: crowd, MaxBatch: caps.MaxBatch, MaxWaiting: o.MaxQueued, Timeout: o.RecordTimeout,
 		WithDeadline: batchDeadline, Scheduler: l.steps,
 	}
-	if g, ok := s.(store.BatchJoiner); ok && g.Self() == s {
+	if g, ok := s.(store.BatchJoiner); ok && g.Self() == s && caps.MaxBytes == 0 {
 		swaps.FlushJoinable = g.SwapJoinable
 	}
 	l.swaps = groupcommit.New(swaps)

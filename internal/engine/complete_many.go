@@ -52,7 +52,7 @@ func completeBatch(ctx context.Context, c *Core, ends []*Completion) (rest []*Co
 	if len(changes) == 0 {
 		return rest
 	}
-	answers, err := c.store.Swap(ctx, changes)
+	answers, err := c.batching.swapAll(ctx, changes)
 	if err != nil {
 		c.emit(ctx, event.StoreError, store.Record{}, err)
 		return append(rest, ready...)

@@ -107,13 +107,14 @@ func (q *dequeueCall) claim(ctx context.Context, limit int) ([]store.Record, err
 	return q.scan(bounded, limit)
 }
 
-// callDequeuer calls a Dequeuer. If a reply is lost, it asks for the claims of the
-// lost call, and remembers that the lost call may still make more.
+// callDequeuer calls a Dequeuer, and repeats the call if its reply is lost: the store
+// then returns the claims of the lost call. callDequeuer remembers that a lost call may
+// still make more.
 func (q *dequeueCall) callDequeuer(ctx context.Context, dequeuer store.Dequeuer, d store.Dequeue) ([]store.Record, error) {
 	for try := 1; ; try++ {
 		claimed, err := dequeuer.Dequeue(ctx, d)
 		over := err == nil || try == swapTries || ctx.Err() != nil
-		if over && (err != nil || d.Reread) {
+		if over && (err != nil || try > 1) {
 			q.rememberOrphaned(d.Owner, claimed)
 		}
 		if err != nil {
@@ -122,7 +123,6 @@ func (q *dequeueCall) callDequeuer(ctx context.Context, dequeuer store.Dequeuer,
 		if over {
 			return claimed, err
 		}
-		d.Reread = true
 	}
 }
 

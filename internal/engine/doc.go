@@ -8,7 +8,7 @@
 //   - definitions: durations, policy, retry, operation, call, fingerprint, key_time,
 //     wait_context, record
 //   - options: options, emit
-//   - records: batching, reader, swap, writer
+//   - records: portions, batching, reader, swap, writer
 //   - core: core, unrecorded, operation_context, begin_timeout, conflict,
 //     singleflight, orphaned_claims
 //   - attempt: attempt, right, lease, report, child_key

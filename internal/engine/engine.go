@@ -40,6 +40,11 @@ func newCore(s store.Store, o Options, setTx func(c *Core)) (*Core, error) {
 	if !caps.Linearizable {
 		return nil, callerr.Invalid("store", "is not linearizable: two callers could both claim one attempt")
 	}
+	if caps.MaxBytes > 0 && caps.MaxBytes < 2*caps.MaxOutcome {
+		return nil, callerr.Invalid("store", fmt.Sprintf(
+			"has Capabilities.MaxBytes of %d, less than twice its MaxOutcome of %d: an input and an outcome must fit into one Swap",
+			caps.MaxBytes, caps.MaxOutcome))
+	}
 	if err := checkSurvives(o.Survive, &caps); err != nil {
 		return nil, err
 	}

@@ -62,7 +62,7 @@ func SQLite(tb testing.TB) storetest.Subject[*sql.Tx] {
 		tb.Fatal(err)
 	}
 	return storetest.Subject[*sql.Tx]{
-		Store: sqlite.New(db),
+		Store: sqlite.New(db, sqlite.Options{}),
 		Effect: func(ctx context.Context, tx *sql.Tx, key string) error {
 			_, err := tx.ExecContext(ctx, `INSERT INTO effects (key) VALUES (?)`, key)
 			return err

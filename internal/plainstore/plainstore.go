@@ -2,8 +2,10 @@
 package plainstore
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -20,13 +22,25 @@ var (
 
 // Store is a memory store that an engine uses like a server without transactions.
 type Store struct {
-	mem   *memory.Store
-	armed atomic.Bool // the next reply to a write is lost
+	mem     *memory.Store
+	options Options
+	armed   atomic.Bool // the next reply to a write is lost
 }
 
-// New returns an empty store. now is its clock; nil is the process's clock.
-func New(now func() time.Time) *Store {
-	return &Store{mem: memory.New(memory.Options{Now: now})}
+// Options configure a Store.
+type Options struct {
+	// Now is the store's clock; nil is the process's clock.
+	Now func() time.Time
+	// MaxBytes and MaxOutcome are as in store.Capabilities.
+	MaxBytes, MaxOutcome int
+	// Unordered lists records in the reverse order of their IDs, and does not say that
+	// the store is Ordered.
+	Unordered bool
+}
+
+// New returns an empty store.
+func New(o Options) *Store {
+	return &Store{mem: memory.New(memory.Options{Now: o.Now, MaxOutcome: o.MaxOutcome}), options: o}
 }
 
 // Subject returns s for the contract's tests. advance moves its clock.
@@ -59,11 +73,15 @@ func reply[T any](s *Store, v T, err error) (T, error) {
 func (s *Store) Capabilities(ctx context.Context) (store.Capabilities, error) {
 	c, err := s.mem.Capabilities(ctx)
 	c.Exclusion, c.Connections, c.ConcurrentSwaps = store.ExcludesNothing, nil, 2
+	c.MaxBytes, c.Ordered = s.options.MaxBytes, !s.options.Unordered
 	return c, err
 }
 
 // Swap implements store.Store.
 func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
+	if err := store.CheckBytes(changes, s.options.MaxBytes); err != nil {
+		return nil, err
+	}
 	results, err := s.mem.Swap(ctx, changes)
 	return reply(s, results, err)
 }
@@ -75,7 +93,26 @@ func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, er
 
 // Scan implements store.Store.
 func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error) {
-	return s.mem.Scan(ctx, q)
+	if !s.options.Unordered || q.Due {
+		return s.mem.Scan(ctx, q)
+	}
+	var all []store.Record
+	for page := (store.Query{State: q.State, Operation: q.Operation, Limit: store.MaxLimit}); ; {
+		records, err := s.mem.Scan(ctx, page)
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, records...); len(records) < store.MaxLimit {
+			break
+		}
+		page.After = records[len(records)-1].ID
+	}
+	slices.Reverse(all)
+	if q.After != (store.ID{}) {
+		all = slices.DeleteFunc(all, func(r store.Record) bool { return bytes.Compare(r.ID[:], q.After[:]) >= 0 })
+	}
+	all = all[min(q.Skip, len(all)):]
+	return all[:min(q.PageSize(), len(all))], nil
 }
 
 // Purge implements store.Store.

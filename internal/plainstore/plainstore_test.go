@@ -19,7 +19,17 @@ func TestContract(t *testing.T) {
 	t.Parallel()
 	storetest.RunStore(t, func(testing.TB) storetest.StoreSubject {
 		c := new(clock)
-		return plainstore.New(c.Now).Subject(c.Advance)
+		return plainstore.New(plainstore.Options{Now: c.Now}).Subject(c.Advance)
+	})
+}
+
+// The suite follows Capabilities: a store may limit the bytes of a Swap, and list records
+// in an order of its own.
+func TestContractWithLimits(t *testing.T) {
+	t.Parallel()
+	storetest.RunStore(t, func(testing.TB) storetest.StoreSubject {
+		c := new(clock)
+		return plainstore.New(plainstore.Options{Now: c.Now, MaxBytes: 5 << 10, MaxOutcome: 2 << 10, Unordered: true}).Subject(c.Advance)
 	})
 }
 
@@ -27,7 +37,7 @@ func TestContract(t *testing.T) {
 func TestContractOfABareStore(t *testing.T) {
 	t.Parallel()
 	storetest.RunStore(t, func(testing.TB) storetest.StoreSubject {
-		s := plainstore.New(nil)
+		s := plainstore.New(plainstore.Options{})
 		bare := s.Subject(nil)
 		bare.Store = s.Bare()
 		return bare

@@ -17,11 +17,12 @@ const endLimit = 15 * time.Second
 // Main runs the tests of a package and returns the exit code. It is 1 if a goroutine
 // outlives the tests, apart from those of this package.
 func Main(m *testing.M, options ...goleak.Option) int {
+	before := goleak.IgnoreCurrent() // of package variables: they end with the process
 	code := m.Run()
 	if code == 0 {
 		ctx, cancel := context.WithTimeout(context.Background(), endLimit)
 		var leaked error
-		options = append(options, goleak.IgnoreAnyFunction(Background))
+		options = append(options, before, goleak.IgnoreAnyFunction(Background))
 		ended := Retry(ctx, func() bool {
 			leaked = goleak.Find(options...)
 			return leaked == nil

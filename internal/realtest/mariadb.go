@@ -46,6 +46,17 @@ func OwnMariaDB(tb testing.TB, settings ...string) *MariaDBServer {
 	return &MariaDBServer{ownHandle(tb, mariadb(), launchMariaDB, settings)}
 }
 
+// OwnMariaDBOn is [OwnMariaDB] with a disk that the test can hold.
+func OwnMariaDBOn(tb testing.TB, disk *Disk, settings ...string) *MariaDBServer {
+	tb.Helper()
+	on := func(program string, settings []string) launcher {
+		server := newMariaDB(program, settings)
+		server.env = disk.env
+		return server
+	}
+	return &MariaDBServer{ownHandle(tb, mariadb(), on, settings)}
+}
+
 // MariaDBServer is a MariaDB that answers on its address. What ends or pauses it is
 // for a server of [OwnMariaDB]; on another it fails the test.
 //

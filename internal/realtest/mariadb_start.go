@@ -12,7 +12,10 @@ import (
 type mariadbServer struct {
 	program string
 	options []string // name=value
+	env     []string // added to the environment
 }
+
+func launchMariaDB(program string, settings []string) launcher { return newMariaDB(program, settings) }
 
 // newMariaDB takes settings that override the defaults. The server waits for the disk
 // at each COMMIT, because the store reads that setting.
@@ -23,8 +26,6 @@ func newMariaDB(program string, settings []string) *mariadbServer {
 		"character-set-server=utf8mb4",
 	}, settings...)}
 }
-
-func launchMariaDB(program string, settings []string) launcher { return newMariaDB(program, settings) }
 
 func (m *mariadbServer) data(h *serverDir) string { return h.file("data") }
 
@@ -51,6 +52,7 @@ func (m *mariadbServer) prepare(ctx context.Context, h *serverDir) error {
 func (m *mariadbServer) launch(ctx context.Context, p *instance) (*process, error) {
 	cmd := exec.Command(m.program, m.args(p)...) //nolint:noctx // it outlives the context that bounds its start
 	cmd.Dir = p.serverDir.dir
+	cmd.Env = append(cmd.Environ(), m.env...)
 	return startUntil(ctx, cmd, p.serverDir.as, p.log(), speaksMySQL(p.url(), m.data(p.serverDir)+"/"))
 }
 

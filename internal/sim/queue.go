@@ -52,18 +52,21 @@ func (s queueStore) Dequeue(_ context.Context, d store.Dequeue) ([]store.Record,
 	return records, nil
 }
 
-// dequeue claims what waits and is due, in one step. Priorities and how long
-// something has been due are not modelled.
+// dequeue returns the claims of d's Owner, or claims what waits and is due, in one
+// step. Priorities and how long something has been due are not modelled.
 func (w *world) dequeue(actor int, d store.Dequeue) []*row {
 	var claimed []*row
 	for i := range w.stage.scopes {
+		if r := &w.rows[i]; r.rec.State == store.InProgress && r.rec.Owner == d.Owner {
+			claimed = append(claimed, r)
+		}
+	}
+	if d.Reread || len(claimed) > 0 {
+		return claimed
+	}
+	for i := range w.stage.scopes {
 		r := &w.rows[i]
-		switch {
-		case d.Reread:
-			if r.rec.State == store.InProgress && r.rec.Owner == d.Owner {
-				claimed = append(claimed, r)
-			}
-		case r.rec.State == store.Pending && r.due && w.writer(i, nil) == nil && len(claimed) < d.Limit:
+		if r.rec.State == store.Pending && r.due && w.writer(i, nil) == nil && len(claimed) < d.Limit {
 			c := d.Claim(r.rec)
 			w.write(actor, r, &c)
 			claimed = append(claimed, r)

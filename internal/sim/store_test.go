@@ -77,12 +77,13 @@ func (p *pair) step(t *testing.T) {
 	}
 }
 
-// dequeue claims the record, if it waits, or asks for what an owner has claimed.
+// dequeue claims the record, if it waits, or repeats a call of an earlier owner, with or
+// without Reread.
 func (p *pair) dequeue(t *testing.T) {
 	t.Helper()
 	d := store.Dequeue{Operation: "explored", Limit: 1 + p.rng.IntN(2), Owner: p.rng.Uint64() | 1, Lease: time.Hour}
 	if p.rng.IntN(2) == 0 {
-		d.Owner, d.Reread = p.tokens[p.rng.IntN(len(p.tokens))].Owner, true
+		d.Owner, d.Reread = p.tokens[p.rng.IntN(len(p.tokens))].Owner, p.rng.IntN(2) == 0
 	}
 	got, err1 := queueStore{p.sim}.Dequeue(t.Context(), d)
 	want, err2 := p.ref.Dequeue(t.Context(), d)

@@ -17,10 +17,7 @@ const (
 	maxSchema = 63
 )
 
-var (
-	valid = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
-	named = regexp.MustCompile(`\b` + DefaultPrefix)
-)
+var valid = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 
 // Prefix returns prefix, or the default if it is empty. It fails, with the name of
 // the field, if a table cannot have that prefix.
@@ -55,8 +52,5 @@ func check(field, name string, longest int) error {
 
 // Rename returns the SQL with prefix instead of the default prefix.
 func Rename(sql, prefix string) string {
-	if prefix == DefaultPrefix {
-		return sql
-	}
-	return named.ReplaceAllLiteralString(sql, prefix)
+	return strings.ReplaceAll(sql, DefaultPrefix, prefix)
 }

@@ -56,14 +56,14 @@ func mustBeMigratedOnce(t *testing.T, pool *pgxpool.Pool, db *sql.DB, prefixes .
 	var want []string
 	for _, prefix := range prefixes {
 		for _, name := range []string{
-			"expires", "leases", "migrations", "migrations_id_seq", "migrations_pkey",
+			"dequeued", "expires", "leases", "migrations", "migrations_id_seq", "migrations_pkey",
 			"notes", "notes_id_to_owner_to_attempt_to_state_key", "notes_note_seq", "notes_pkey",
 			"queue", "rare", "record_view", "records", "records_pkey", "salt", "salt_pkey",
 		} {
 			want = append(want, prefix+name)
 		}
-		if got := column[int](t, db, `SELECT version_id FROM `+prefix+`migrations ORDER BY id`); !slices.Equal(got, []int{1, 2, 3}) {
-			t.Errorf("versions %v are recorded, want 1 to 3, once each", got)
+		if got := column[int](t, db, `SELECT version_id FROM `+prefix+`migrations ORDER BY id`); !slices.Equal(got, []int{1, 2, 3, 4}) {
+			t.Errorf("versions %v are recorded, want 1 to 4, once each", got)
 		}
 	}
 	slices.Sort(want)
@@ -239,8 +239,32 @@ func TestTableOfAnEarlierVersion(t *testing.T) {
 	if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if got := column[int](t, db, `SELECT version_id FROM semel_migrations ORDER BY id`); !slices.Equal(got, []int{0, 1, 2, 3}) {
-		t.Errorf("versions %v are recorded, want 0 to 3, once each", got)
+	if got := column[int](t, db, `SELECT version_id FROM semel_migrations ORDER BY id`); !slices.Equal(got, []int{0, 1, 2, 3, 4}) {
+		t.Errorf("versions %v are recorded, want 0 to 4, once each", got)
+	}
+}
+
+// TestFilesRunByAnotherTool: another tool can run each file as one command.
+func TestFilesRunByAnotherTool(t *testing.T) {
+	t.Parallel()
+	pool, db := connect(t, realtest.Postgres(t).Database(t))
+	names, err := fs.Glob(postgres.Schema(), "*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		text, err := fs.ReadFile(postgres.Schema(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustExec(t, db, string(text))
+	}
+	s, err := postgres.New(pool, postgres.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Capabilities(t.Context()); err != nil {
+		t.Errorf("the store returns %v", err)
 	}
 }
 

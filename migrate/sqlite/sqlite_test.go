@@ -82,7 +82,7 @@ func mustBeMigratedOnce(t *testing.T, db *sql.DB, prefixes ...string) {
 	if diff := cmp.Diff(want, names(t, db)); diff != "" {
 		t.Errorf("the schema differs (-want +got):\n%s", diff)
 	}
-	if _, err := sqlite.New(db).Capabilities(t.Context()); err != nil {
+	if _, err := sqlite.New(db, sqlite.Options{}).Capabilities(t.Context()); err != nil {
 		t.Errorf("the store returns %v", err)
 	}
 }

@@ -24,8 +24,8 @@ func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, e
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	if d.Reread {
-		return s.claimed(d, now), nil
+	if earlier := s.claimed(d, now); d.Reread || len(earlier) > 0 {
+		return earlier, nil
 	}
 	waiting := s.waiting(d, now)
 	records := make([]store.Record, 0, len(waiting))

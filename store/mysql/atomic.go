@@ -39,6 +39,9 @@ func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
 		return store.NotCommitted, fault("begin", err)
 	}
 	defer t.leave() // also when run panics or ends its goroutine
+	if err := s.confirm(ctx, t.dialect, final(current)); err != nil {
+		return store.NotCommitted, fault("begin", err)
+	}
 	last, failed := run(ctx, t.tx, current)
 	return t.end(context.WithoutCancel(ctx), last, failed)
 }

@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 
@@ -15,15 +14,23 @@ func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (st
 	if err := c.Check(maxOutcome); err != nil {
 		return store.SwapResult{Err: fmt.Errorf("swap %w", err)}, nil
 	}
+	f, err := s.dialect(ctx)
+	if err != nil {
+		return store.SwapResult{}, fault("swap with a note", err)
+	}
 	conn, err := s.lanes.Conn(ctx)
 	if err != nil {
 		return store.SwapResult{}, fault("swap with a note", err)
 	}
 	defer conn.Close()
 	for pause := firstPause; ; pause *= 2 {
-		result, err := s.swapNoted(ctx, conn, &c, &n)
+		w := &swapper{dialect: f, conn: conn, in: s.in(conn), changes: []store.Change{c}, results: make([]store.SwapResult, 1)}
+		err := w.swapNoted(ctx, &n)
 		if err == nil {
-			return result, nil
+			if err := s.confirmOn(ctx, f, conn, w.seen); err != nil {
+				return store.SwapResult{}, fault("swap with a note", err)
+			}
+			return w.results[0], nil
 		}
 		if failed := rollBack(ctx, conn); failed != nil {
 			return store.SwapResult{}, fault("swap with a note", errors.Join(err, failed))
@@ -37,12 +44,11 @@ func (s *Store) SwapNoted(ctx context.Context, c store.Change, n store.Note) (st
 	}
 }
 
-func (s *Store) swapNoted(ctx context.Context, conn *sql.Conn, c *store.Change, n *store.Note) (store.SwapResult, error) {
-	if _, err := conn.ExecContext(ctx, sqlBegin); err != nil {
-		return store.SwapResult{}, err
+// swapNoted makes the only change with its note.
+func (w *swapper) swapNoted(ctx context.Context, n *store.Note) error {
+	if _, err := w.conn.ExecContext(ctx, sqlBegin); err != nil {
+		return err
 	}
-	in := s.in(conn)
-	w := &swapper{conn: conn, in: in, changes: []store.Change{*c}, results: make([]store.SwapResult, 1)}
 	made, err := w.make(ctx, 0)
 	if err == nil && made == 0 {
 		err = w.look(ctx, []int{0})
@@ -50,17 +56,17 @@ func (s *Store) swapNoted(ctx context.Context, conn *sql.Conn, c *store.Change, 
 		w.applied(0)
 	}
 	if err != nil {
-		return store.SwapResult{}, err
+		return err
 	}
-	if result := w.results[0]; result.Applied(*c) {
-		_, err := in.ExecContext(ctx, sqlNote, c.To.ID[:], uint64(c.If.State), c.If.Attempt, c.If.Owner,
+	if c := &w.changes[0]; w.results[0].Applied(*c) {
+		_, err := w.in.ExecContext(ctx, sqlNote, c.To.ID[:], uint64(c.If.State), c.If.Attempt, c.If.Owner,
 			uint64(c.To.State), c.To.Attempt, c.To.Owner, []byte(n.Actor), []byte(n.Reason))
 		if err != nil {
-			return store.SwapResult{}, err
+			return err
 		}
 	}
-	_, err = conn.ExecContext(ctx, `COMMIT`)
-	return w.results[0], err
+	_, err = w.conn.ExecContext(ctx, `COMMIT`)
+	return err
 }
 
 // Notes returns the notes of a record, also after it was purged.

@@ -2,7 +2,9 @@ package mysql
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,7 +12,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Dequeue claims records in one transaction.
+// Dequeue claims records in one transaction. The Owner's row in semel_guard excludes
+// other calls with the same Owner meanwhile.
 func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
 	if err := d.Check(maxBatch); err != nil {
 		return nil, fmt.Errorf("dequeue: %w", err)
@@ -19,28 +22,52 @@ func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, e
 		return s.claimed(ctx, d)
 	}
 	var records []store.Record
-	done, err := s.locked(ctx, waiting(d), func(db runner, ids []store.ID) error {
-		_, err := db.ExecContext(ctx, sqlClaim+list(len(ids)), append([]any{d.Owner, d.Lease.Microseconds()}, idArgs(ids)...)...)
-		if err != nil {
+	guard := ownerGuard(d)
+	find := []step{{text: sqlMark + `(?)` + orLock, args: []any{guard}, wait: noWait}, waiting(d)}
+	done, err := s.locked(ctx, find, func(db runner, ids []store.ID) (err error) {
+		if records, err = claimed(ctx, db, d); err != nil || len(records) > 0 {
+			return err // by an earlier call whose reply was lost
+		}
+		if records, err = claim(ctx, db, d, ids); err != nil {
 			return err
 		}
-		found, err := get(ctx, db, ids)
-		if err != nil {
-			return err
-		}
-		for _, id := range ids {
-			// Another one may be there if the clock was set back.
-			if r := found[id]; r != nil && r.Owner == d.Owner && r.State == store.InProgress {
-				records = append(records, *r)
-			}
-		}
-		return nil
+		_, err = db.ExecContext(ctx, sqlUnmark+`(?)`, guard)
+		return err
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, fault("dequeue", err)
-	}
-	if !done {
+	case !done:
 		return nil, nil
+	case len(records) == 0:
+		return s.claimed(ctx, d)
+	default:
+		return records, s.confirmClaims(ctx, records)
+	}
+}
+
+// ownerGuard returns the ID in semel_guard of d's Owner and Operation.
+func ownerGuard(d store.Dequeue) []byte {
+	sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte(d.Operation), d.Owner))
+	return sum[:len(store.ID{})]
+}
+
+// claim claims records that are locked.
+func claim(ctx context.Context, db runner, d store.Dequeue, ids []store.ID) ([]store.Record, error) {
+	_, err := db.ExecContext(ctx, sqlClaim+list(len(ids)), append([]any{d.Owner, d.Lease.Microseconds()}, idArgs(ids)...)...)
+	if err != nil {
+		return nil, err
+	}
+	found, err := get(ctx, db, ids)
+	if err != nil {
+		return nil, err
+	}
+	var records []store.Record
+	for _, id := range ids {
+		// Another one may be there if the clock was set back.
+		if r := found[id]; r != nil && r.Owner == d.Owner && r.State == store.InProgress {
+			records = append(records, *r)
+		}
 	}
 	return records, nil
 }
@@ -60,21 +87,42 @@ func waiting(d store.Dequeue) step {
 
 // claimed reads the current records that calls with d's Owner have claimed.
 func (s *Store) claimed(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
-	rows, err := s.own.QueryContext(ctx, sqlClaimed, d.Owner, []byte(d.Operation))
-	if err != nil {
-		return nil, fault("dequeue again", err)
+	records, err := claimed(ctx, s.own, d)
+	if err == nil {
+		err = s.confirmClaims(ctx, records)
 	}
-	records, err := readRecords(rows)
 	if err != nil {
 		return nil, fault("dequeue again", err)
 	}
 	return records, nil
 }
 
-// locked finds and locks records, and changes them in the same transaction. It returns
-// false without an error if that was rolled back because of other transactions, even at
-// its COMMIT, as on Galera.
-func (s *Store) locked(ctx context.Context, find step, change func(db runner, ids []store.ID) error) (done bool, err error) {
+func claimed(ctx context.Context, db runner, d store.Dequeue) ([]store.Record, error) {
+	rows, err := db.QueryContext(ctx, sqlClaimed, d.Owner, []byte(d.Operation))
+	if err != nil {
+		return nil, err
+	}
+	return readRecords(rows)
+}
+
+// confirmClaims is confirm for claims, among which may be those of an earlier call.
+func (s *Store) confirmClaims(ctx context.Context, records []store.Record) error {
+	f, err := s.dialect(ctx)
+	if err != nil {
+		return err
+	}
+	read := make([]*store.Record, len(records))
+	for i := range records {
+		read[i] = &records[i]
+	}
+	return s.confirm(ctx, f, read)
+}
+
+// locked finds and locks records, the last of the steps, and changes them in the same
+// transaction. It commits nothing if it finds none. It returns false without an error if
+// the transaction was rolled back because of other transactions, even at its COMMIT, as
+// on Galera.
+func (s *Store) locked(ctx context.Context, find []step, change func(db runner, ids []store.ID) error) (done bool, err error) {
 	f, err := s.dialect(ctx)
 	if err != nil {
 		return false, err
@@ -98,19 +146,23 @@ func (s *Store) locked(ctx context.Context, find step, change func(db runner, id
 	return false, err
 }
 
-func (f *dialect) locked(ctx context.Context, db runner, find step, change func(db runner, ids []store.ID) error) error {
-	rows, err := f.query(ctx, db, step{text: sqlBegin}, find)
+func (f *dialect) locked(ctx context.Context, db runner, find []step, change func(db runner, ids []store.ID) error) error {
+	rows, err := f.query(ctx, db, append([]step{{text: sqlBegin}}, find...)...)
 	if err != nil {
 		return err
 	}
 	ids, err := readIDs(rows)
-	if err == nil && len(ids) > 0 {
-		err = change(db, ids)
-	}
 	if err != nil {
 		return err
 	}
-	_, err = db.ExecContext(ctx, `COMMIT`)
+	end := `ROLLBACK`
+	if len(ids) > 0 {
+		if err := change(db, ids); err != nil {
+			return err
+		}
+		end = `COMMIT`
+	}
+	_, err = db.ExecContext(ctx, end)
 	return err
 }
 

@@ -152,6 +152,10 @@ type server struct{ known atomic.Pointer[dialect] }
 type dialect struct {
 	mariadb bool // else MySQL
 	galera  bool
+	binlog  bool // the binary log is on
+
+	// flushesLate: a commit is visible before it is on disk.
+	flushesLate bool
 
 	maxBytes int // of the outcomes and inputs of one statement
 }
@@ -160,7 +164,7 @@ func (v *server) read(ctx context.Context, s *session) (*dialect, error) {
 	if f := v.known.Load(); f != nil {
 		return f, nil
 	}
-	rows, err := s.QueryContext(ctx, `SHOW VARIABLES WHERE variable_name IN ('version', 'wsrep_on', 'max_allowed_packet')`, nil)
+	rows, err := s.QueryContext(ctx, `SHOW VARIABLES WHERE variable_name IN ('version', 'wsrep_on', 'log_bin', 'max_allowed_packet')`, nil)
 	if err != nil {
 		return nil, fmt.Errorf("read the server's version: %w", err)
 	}
@@ -172,6 +176,8 @@ func (v *server) read(ctx context.Context, s *session) (*dialect, error) {
 		}
 		f.note(fmt.Sprintf("%s", row[0]), fmt.Sprintf("%s", row[1]))
 	}
+	// With a binary log the order of two logs is kept, and the engine commits last.
+	f.flushesLate = !f.binlog && !f.galera
 	v.known.Store(f)
 	return f, nil
 }

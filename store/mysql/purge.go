@@ -17,7 +17,7 @@ func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 	for gone < limit {
 		batch := min(limit-gone, purgeBatch)
 		n := 0
-		done, err := s.locked(ctx, step{text: sqlPurgeable, args: []any{batch}, wait: skips}, func(db runner, ids []store.ID) error {
+		done, err := s.locked(ctx, []step{{text: sqlPurgeable, args: []any{batch}, wait: skips}}, func(db runner, ids []store.ID) error {
 			result, err := db.ExecContext(ctx, sqlPurge+list(len(ids)), idArgs(ids)...)
 			if err != nil {
 				return err

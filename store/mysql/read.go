@@ -12,6 +12,10 @@ const getMany = 500
 // Get reads the last commit. It never waits for a writer. It reads 500 records at a
 // time, so the results are not from one snapshot.
 func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, error) {
+	f, err := s.dialect(ctx)
+	if err != nil {
+		return nil, fault("get", err)
+	}
 	results := make([]store.SwapResult, len(ids))
 	for done := 0; done < len(ids); done += getMany {
 		part := ids[done:min(done+getMany, len(ids))]
@@ -24,6 +28,9 @@ func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, er
 				results[done+i] = store.SwapResult{Token: r.Token, Record: r}
 			}
 		}
+	}
+	if err := s.confirm(ctx, f, final(results...)); err != nil {
+		return nil, fault("get", err)
 	}
 	return results, nil
 }

@@ -41,6 +41,8 @@ func (f *dialect) note(name, value string) {
 		f.mariadb = strings.Contains(value, "MariaDB")
 	case "wsrep_on":
 		f.galera = value == "ON"
+	case "log_bin":
+		f.binlog = value == "ON"
 	case "max_allowed_packet":
 		// A byte can need two in a statement. The other fields of a full batch have at
 		// most 4 MiB.

@@ -24,40 +24,42 @@ const (
 )
 
 // Swap applies all changes in one transaction, and a single change in one statement.
-// It fails as a whole if the batch is larger than MaxBatch, or has a duplicate ID.
+// It fails as a whole if the batch is larger than MaxBatch or MaxBytes, or has a
+// duplicate ID.
 func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
-	results, valid, err := checked(ctx, changes)
+	f, results, valid, err := s.checked(ctx, changes)
 	if err != nil || len(valid) == 0 {
 		return results, err
-	}
-	f, err := s.dialect(ctx)
-	if err != nil {
-		return nil, fault("swap", err)
 	}
 	conn, err := s.lanes.Conn(ctx)
 	if err != nil {
 		return nil, fault("swap", err)
 	}
 	defer conn.Close()
-	for len(valid) > 0 {
-		n := f.fitting(changes, valid)
-		w := &swapper{dialect: f, conn: conn, in: s.in(conn), changes: changes, results: results}
-		if err := w.swap(ctx, valid[:n]); err != nil {
-			return nil, fault("swap", err)
-		}
-		valid = valid[n:]
+	w := &swapper{dialect: f, conn: conn, in: s.in(conn), changes: changes, results: results}
+	if err := w.swap(ctx, valid); err != nil {
+		return nil, fault("swap", err)
+	}
+	if err := s.confirmOn(ctx, f, conn, w.seen); err != nil {
+		return nil, fault("swap", err)
 	}
 	return results, nil
 }
 
 // checked validates a batch. It returns the indexes of the valid changes, sorted by
 // ID, so that batches cannot deadlock.
-func checked(ctx context.Context, changes []store.Change) (results []store.SwapResult, valid []int, err error) {
+func (s *Store) checked(ctx context.Context, changes []store.Change) (f *dialect, results []store.SwapResult, valid []int, err error) {
 	if err = ctx.Err(); err == nil {
 		err = store.CheckBatch(changes, maxBatch)
 	}
+	if err == nil {
+		f, err = s.dialect(ctx)
+	}
+	if err == nil {
+		err = store.CheckBytes(changes, f.maxBytes)
+	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("swap: %w", err)
+		return nil, nil, nil, fault("swap", err)
 	}
 	results = make([]store.SwapResult, len(changes))
 	for i := range changes {
@@ -68,19 +70,7 @@ func checked(ctx context.Context, changes []store.Change) (results []store.SwapR
 		valid = append(valid, i)
 	}
 	slices.SortFunc(valid, func(a, b int) int { return bytes.Compare(changes[a].To.ID[:], changes[b].To.ID[:]) })
-	return results, valid, nil
-}
-
-// fitting returns how many of the changes fit in one statement.
-func (f *dialect) fitting(changes []store.Change, some []int) int {
-	total := 0
-	for n, i := range some {
-		total += len(changes[i].To.Input) + len(changes[i].To.Outcome)
-		if total > f.maxBytes && n > 0 {
-			return n
-		}
-	}
-	return len(some)
+	return f, results, valid, nil
 }
 
 // swapper makes changes on one of the store's own connections.
@@ -91,6 +81,7 @@ type swapper struct {
 	in      runner // conn, with the names of the store's tables
 	changes []store.Change
 	results []store.SwapResult
+	seen    []*store.Record // what results say that this call has not written
 }
 
 // swap makes some changes.
@@ -296,7 +287,11 @@ func (w *swapper) look(ctx context.Context, missed []int) error {
 		return err
 	}
 	for _, i := range missed {
-		w.results[i] = resultOf(&w.changes[i], found[w.changes[i].To.ID])
+		c, r := &w.changes[i], found[w.changes[i].To.ID]
+		w.results[i] = resultOf(c, r)
+		if r != nil && (w.results[i].Applied(*c) || r.State.Final()) {
+			w.seen = append(w.seen, r)
+		}
 	}
 	return nil
 }

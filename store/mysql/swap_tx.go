@@ -15,13 +15,9 @@ func (s *Store) SwapTx(ctx context.Context, tx *sql.Tx, changes []store.Change) 
 	if tx == nil {
 		return nil, errors.New("swap: the transaction is nil")
 	}
-	results, valid, err := checked(ctx, changes)
+	f, results, valid, err := s.checked(ctx, changes)
 	if err != nil {
 		return nil, err
-	}
-	f, err := s.dialect(ctx)
-	if err != nil {
-		return nil, fault("swap", err)
 	}
 	ctx = withKind(context.WithoutCancel(ctx), answering)
 	for _, i := range valid {

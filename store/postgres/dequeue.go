@@ -17,7 +17,8 @@ import (
 // be an error instead of being skipped.
 const beginQueue = `BEGIN ISOLATION LEVEL READ COMMITTED`
 
-// Dequeue claims in one round trip. It skips records whose rows are locked, and
+// Dequeue claims in one round trip, and waits for an earlier call with the same Owner
+// that has not ended. It skips records whose rows are locked, and
 // records to which a transaction of Atomic has the exclusive right. To check that,
 // it takes the right for a moment itself, so that a concurrent Atomic of the record
 // may be Busy.
@@ -40,37 +41,45 @@ func (s *Store) dequeue(ctx context.Context, t *tables, d store.Dequeue) (all []
 	if d.Reread {
 		return s.claimed(ctx, t, d)
 	}
+	var confirm []string // the claims of an earlier call that are returned again
+	if s.replicated.Load() {
+		confirm = []string{sqlConfirm}
+	}
 	if own := s.sessions.take(ctx); own.Conn != nil {
 		defer own.Release()
-		return dequeueIn(ctx, connSender{own.Conn}, frame{}, t.dequeue, dequeueArgs(d)...)
+		return dequeueIn(ctx, connSender{own.Conn}, frame{after: confirm}, t, d)
 	}
-	f := frame{before: []string{beginQueue, s.texts.queue}, after: []string{`COMMIT`}}
-	return dequeueIn(ctx, poolSender{s}, f, t.dequeue, dequeueArgs(d)...)
-}
-
-// dequeueArgs returns the arguments of the statement that claims.
-func dequeueArgs(d store.Dequeue) []any {
-	return []any{[]byte(d.Operation), int64(d.Limit), int64(d.Owner), d.Lease.Microseconds()}
+	f := frame{before: []string{beginQueue, s.texts.queue}, after: append(confirm, `COMMIT`)}
+	return dequeueIn(ctx, poolSender{s}, f, t, d)
 }
 
 // claimed returns the claims of earlier calls.
-func (s *Store) claimed(ctx context.Context, t *tables, d store.Dequeue) ([]rankedRecord, error) {
+func (s *Store) claimed(ctx context.Context, t *tables, d store.Dequeue) (all []rankedRecord, err error) {
 	f := frame{before: []string{s.texts.listed}}
 	if s.replicated.Load() {
 		f.after = []string{sqlConfirm}
 	}
-	return dequeueIn(ctx, poolSender{s}, f, t.claimed, int64(d.Owner), []byte(d.Operation))
-}
-
-// dequeueIn claims with the driver's batches.
-func dequeueIn(ctx context.Context, in sender, f frame, text string, args ...any) (all []rankedRecord, err error) {
-	err = trip(ctx, in, f, func(b *pgx.Batch) {
-		b.Queue(text, args...).Query(func(rows pgx.Rows) (err error) {
-			all, err = pgx.CollectRows(rows, readWaited)
-			return err
-		})
+	err = trip(ctx, poolSender{s}, f, func(b *pgx.Batch) {
+		b.Queue(t.claimed, int64(d.Owner), []byte(d.Operation)).Query(collectRanked(&all))
 	})
 	return all, err
+}
+
+// dequeueIn claims with the driver's batches, in one transaction.
+func dequeueIn(ctx context.Context, in sender, f frame, t *tables, d store.Dequeue) (all []rankedRecord, err error) {
+	err = trip(ctx, in, f, func(b *pgx.Batch) {
+		b.Queue(sqlDequeueOnce, int64(d.Owner))
+		b.Queue(t.dequeue, []byte(d.Operation), int64(d.Limit), int64(d.Owner), d.Lease.Microseconds()).Query(collectRanked(&all))
+	})
+	return all, err
+}
+
+// collectRanked returns a function that collects the records of a result.
+func collectRanked(all *[]rankedRecord) func(rows pgx.Rows) error {
+	return func(rows pgx.Rows) (err error) {
+		*all, err = pgx.CollectRows(rows, readWaited)
+		return err
+	}
 }
 
 // rankedRecord is a claimed record with its place in the order. The place is not

@@ -34,8 +34,8 @@ func TestDequeueAtEveryDefaultLevel(t *testing.T) {
 		var all sync.Map
 		for n := range 8 {
 			workers.Go(func() {
-				d := store.Dequeue{Operation: string(level), Limit: 3, Owner: uint64(n + 1), Lease: time.Minute}
-				for {
+				for call := 1; ; call++ {
+					d := store.Dequeue{Operation: string(level), Limit: 3, Owner: uint64(1000*n + call), Lease: time.Minute}
 					got, err := s.Dequeue(t.Context(), d)
 					if err != nil {
 						t.Errorf("Dequeue at %s: %v", level, err)
@@ -147,6 +147,7 @@ func TestDequeueBesideAHolder(t *testing.T) {
 	if err := holder.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	d.Owner++
 	if got, err := s.Dequeue(t.Context(), d); err != nil || len(got) != 1 || got[0].Key != "waiting 1" {
 		t.Errorf("Dequeue afterwards = %+v, %v, want the one that was held", got, err)
 	}

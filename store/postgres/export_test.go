@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/sqlname"
 	"github.com/semelgo/semel/store"
 )
 
@@ -35,7 +36,7 @@ func Queries(s *Store) []Query {
 	made, beaten := change, change
 	made.If = store.Token{State: store.InProgress, Attempt: 1, Owner: 1}
 	beaten.If = beaten.To.Token
-	id, t := uuid(store.ID{1}), newTables("public", false)
+	id, t := uuid(store.ID{1}), newTables("public", sqlname.DefaultPrefix, false)
 	all := []Query{
 		{"look", s.texts.lent.made, t.look, []any{id}},
 		{"get many", s.texts.byKey, t.getMany, []any{uuids(make([]store.ID, 1000))}},

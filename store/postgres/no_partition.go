@@ -12,7 +12,7 @@ import (
 // isOfRecords reports whether the server names the table of records, or one of its
 // partitions, in an error.
 func (t *tables) isOfRecords(e *pgconn.PgError) bool {
-	return e.SchemaName == t.schema && strings.HasPrefix(e.TableName, "semel_records")
+	return e.SchemaName == t.schema && strings.HasPrefix(e.TableName, t.prefix+"records")
 }
 
 // recordExists reports whether a create failed because the record exists, and not

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel/internal/sqlname"
 )
 
 // Defaults of Options.
@@ -18,6 +20,11 @@ const (
 
 // Options define how a [Store] runs transactions. The zero value has good defaults.
 type Options struct {
+	// Schema and Prefix name the tables, as in the options of migrate/postgres. Empty
+	// means the schema in which the search_path of the pool's connections finds them,
+	// and semel_.
+	Schema, Prefix string
+
 	// Isolation is the isolation level of Atomic's transactions: read committed,
 	// which is the default, repeatable read, or serializable. The levels above read
 	// committed are for inline transactions only, which take the exclusive right to
@@ -49,6 +56,13 @@ type Options struct {
 }
 
 func (o *Options) check() error {
+	if err := sqlname.CheckSchema("semel/postgres: Options.Schema", o.Schema); err != nil {
+		return err
+	}
+	var err error
+	if o.Prefix, err = sqlname.Prefix("semel/postgres: Options.Prefix", o.Prefix); err != nil {
+		return err
+	}
 	if o.Isolation == "" {
 		o.Isolation = pgx.ReadCommitted
 	}

@@ -87,7 +87,7 @@ func (k *partitionLock) bindFirst(ctx context.Context) (to time.Time, err error)
 // exchange puts a partitioned table in the place of the table, which becomes its
 // first partition.
 func (k *partitionLock) exchange(ctx context.Context, tx pgx.Tx, to time.Time) error {
-	table, view, first := k.on.in("semel_records"), k.on.in("semel_record_view"), k.table(firstPartition)
+	table, view, first := k.on.in("semel_records"), k.on.in("semel_record_view"), k.on.beside(k.on.firstPartition())
 	replaced, err := textOf(ctx, tx, sqlView, view) // read before the table has another name
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (k *partitionLock) exchange(ctx context.Context, tx pgx.Tx, to time.Time) e
 	if _, err := tx.Exec(ctx, fmt.Sprintf(`LOCK TABLE %s IN ACCESS EXCLUSIVE MODE`, locked)); err != nil {
 		return err
 	}
-	text := []string{fmt.Sprintf(`ALTER TABLE %s RENAME TO %s`, table, firstPartition)}
+	text := []string{fmt.Sprintf(`ALTER TABLE %s RENAME TO %s`, table, k.on.firstPartition())}
 	renames, err := textOf(ctx, tx, sqlRenames, table)
 	if err != nil {
 		return err

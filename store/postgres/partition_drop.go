@@ -82,7 +82,7 @@ func (k *partitionLock) dropAll(ctx context.Context) (dropped []Partition, all e
 
 // drop goes through the steps of a drop from where the last try of it has ended.
 func (k *partitionLock) drop(ctx context.Context, p Partition) error {
-	table := k.table(p.Name)
+	table := k.on.beside(p.Name)
 	if !p.Detached && !p.pending {
 		if err := k.seal(ctx, p, table); err != nil {
 			return err

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -68,7 +67,7 @@ func (p *Partitions) slotEnd(at time.Time) time.Time {
 // attach makes one partition. Neither the making of a table nor its attaching is
 // in anybody's way, as CREATE TABLE … PARTITION OF would be.
 func (k *partitionLock) attach(ctx context.Context, from, to time.Time) error {
-	table := k.table(partitionName(from))
+	table := k.on.beside(k.on.partitionName(from))
 	return k.quickly(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		for _, text := range []string{
 			fmt.Sprintf(`CREATE TABLE %s (LIKE %s INCLUDING ALL)`, table, k.on.in("semel_records")),
@@ -81,11 +80,6 @@ func (k *partitionLock) attach(ctx context.Context, from, to time.Time) error {
 		}
 		return nil
 	})
-}
-
-// table is the name of a table beside the records, for a statement.
-func (k *partitionLock) table(name string) string {
-	return strings.TrimSuffix(k.on.in("semel_records"), "semel_records") + pgx.Identifier{name}.Sanitize()
 }
 
 // literal is the first ID of a time, for a statement that takes no parameters.

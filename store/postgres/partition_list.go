@@ -37,7 +37,6 @@ func (p Partition) First() bool { return p.From.IsZero() }
 
 // The names of parts of partitions. The constraints are recognised by their names.
 const (
-	firstPartition = "semel_records_first"
 	sealConstraint = "semel_sealed"
 	firstBound     = "semel_first_bound"
 )
@@ -75,7 +74,7 @@ NOT c.relispartition, coalesce(i.inhdetachpending, false)
 FROM pg_class r JOIN pg_class c ON c.relnamespace = r.relnamespace AND c.relkind = 'r'
 LEFT JOIN pg_inherits i ON i.inhrelid = c.oid AND i.inhparent = r.oid
 WHERE r.oid = $1::text::regclass AND (i.inhrelid IS NOT NULL
-OR c.relname LIKE 'semel\_records\_p%' AND NOT c.relispartition
+OR starts_with(c.relname::text, $2::text) AND NOT c.relispartition
 AND EXISTS (SELECT FROM pg_constraint s WHERE s.conrelid = c.oid AND s.conname = '` + sealConstraint + `'))
 ORDER BY i.inhrelid IS NULL, pg_get_expr(c.relpartbound, c.oid), c.relname`
 
@@ -83,7 +82,7 @@ func list(ctx context.Context, in querier, on *tables) ([]Partition, error) {
 	if divided, err := isDivided(ctx, in, on); err != nil || !divided {
 		return nil, orNotDivided(err)
 	}
-	rows, err := in.Query(ctx, sqlPartitions, on.in("semel_records"))
+	rows, err := in.Query(ctx, sqlPartitions, on.in("semel_records"), on.timedPrefix())
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +93,7 @@ func list(ctx context.Context, in querier, on *tables) ([]Partition, error) {
 		}
 		switch {
 		case p.Detached:
-			return p, p.bornIn()
+			return p, p.bornIn(on.timedPrefix())
 		case bounds == "":
 			return Partition{}, nil
 		}
@@ -145,11 +144,18 @@ func timeOf(text string) time.Time {
 // nameTime is the form of From in a partition's name.
 const nameTime = "20060102t150405"
 
-func partitionName(from time.Time) string { return "semel_records_p" + from.UTC().Format(nameTime) }
+// timedPrefix begins the names of the partitions that have a From.
+func (t *tables) timedPrefix() string { return t.prefix + "records_p" }
+
+func (t *tables) partitionName(from time.Time) string {
+	return t.timedPrefix() + from.UTC().Format(nameTime)
+}
+
+func (t *tables) firstPartition() string { return t.prefix + "records_first" }
 
 // bornIn reads From from the name of a detached partition.
-func (p *Partition) bornIn() (err error) {
-	p.From, err = time.Parse(nameTime, strings.TrimPrefix(p.Name, "semel_records_p"))
+func (p *Partition) bornIn(prefix string) (err error) {
+	p.From, err = time.Parse(nameTime, strings.TrimPrefix(p.Name, prefix))
 	p.To = p.From
 	return err
 }

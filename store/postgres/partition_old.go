@@ -72,7 +72,7 @@ func (k *partitionLock) weigh(ctx context.Context, one Partition) (OldPartition,
 	o := OldPartition{Partition: one}
 	none := HeldError{Partition: one.Name}
 	held := none
-	err := k.conn.QueryRow(ctx, fmt.Sprintf(sqlWeigh, k.table(one.Name))).
+	err := k.conn.QueryRow(ctx, fmt.Sprintf(sqlWeigh, k.on.beside(one.Name))).
 		Scan(&o.Records, &held.Pending, &held.InProgress, &held.InDoubt, &held.Kept)
 	if err != nil {
 		return o, fmt.Errorf("read what it holds: %w", err)

@@ -50,8 +50,10 @@ func indexes(name string) string {
 	switch name {
 	case "scan due waits", "scan due", "dequeue", "dequeue in a session":
 		return "using semel_queue on semel_records"
-	case "scan due leases", "dequeue again":
+	case "scan due leases":
 		return "using semel_leases on semel_records"
+	case "dequeue again":
+		return "using semel_dequeued on semel_records"
 	case "scan rare":
 		return "using semel_rare on semel_records"
 	case "purge":

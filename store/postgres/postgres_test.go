@@ -2,8 +2,11 @@ package postgres_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"fmt"
 	"net"
+	"regexp"
 	"strconv"
 	"testing"
 
@@ -74,19 +77,42 @@ func subject(t testing.TB, direct, through *pgxpool.Pool, o postgres.Options) st
 			t.Fatal(err)
 		}
 	}
-	return subjectOf(t, direct, s)
+	all := subjectOf(t, direct, s, o)
+	all.Begin = beginAt(through)
+	return all
 }
 
 // subjectOf is the subject of a store whose database direct leads to.
-func subjectOf(t testing.TB, direct *pgxpool.Pool, s *postgres.Store) storetest.Subject[pgx.Tx] {
+func subjectOf(t testing.TB, direct *pgxpool.Pool, s *postgres.Store, o postgres.Options) storetest.Subject[pgx.Tx] {
 	t.Helper()
-	mustExec(t, direct, `TRUNCATE semel_records, semel_notes, effects`)
+	mustExec(t, direct, fmt.Sprintf(`TRUNCATE %[1]srecords, %[1]snotes, effects`, prefixOf(o)))
 	return storetest.Subject[pgx.Tx]{
 		Store:   s,
 		Effect:  func(ctx context.Context, tx pgx.Tx, key string) error { return effect(ctx, tx, key) },
 		Effects: func(key string) int { return effects(t, direct, key) },
 		Batches: storetest.BatchesOf(s, batchOf),
 	}
+}
+
+// beginAt begins transactions of the program at each isolation level.
+func beginAt(pool *pgxpool.Pool) map[string]storetest.BeginFunc[pgx.Tx] {
+	levels := make(map[string]storetest.BeginFunc[pgx.Tx])
+	for _, level := range []pgx.TxIsoLevel{pgx.ReadCommitted, pgx.RepeatableRead, pgx.Serializable} {
+		levels[string(level)] = func(ctx context.Context) (pgx.Tx, func() error, func() error, error) {
+			tx, err := pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: level})
+			return tx, func() error { return tx.Commit(ctx) }, func() error { return tx.Rollback(ctx) }, err
+		}
+	}
+	return levels
+}
+
+// prefixOf returns the beginning of the tables' names for a statement.
+func prefixOf(o postgres.Options) string {
+	prefix := cmp.Or(o.Prefix, "semel_")
+	if o.Schema != "" {
+		prefix = o.Schema + "." + prefix
+	}
+	return prefix
 }
 
 // batchOf has an effect in each statement, or fails.
@@ -102,15 +128,16 @@ func batchOf(all []storetest.Statement) *pgx.Batch {
 	return b
 }
 
+// writes matches a statement that writes to the tables.
+var writes = regexp.MustCompile(`(INTO|UPDATE|DELETE FROM) ("public"\."?semel_|"app"\."?once_)`)
+
 // durable matches a request that, when it is answered, has made something of the
 // records durable: a commit, or a write outside a transaction.
 func durable(request []byte) bool {
 	if realtest.Commit()(request) {
 		return true
 	}
-	writes := bytes.Contains(request, []byte(`INTO "public".semel_`)) || bytes.Contains(request, []byte(`UPDATE "public".semel_`)) ||
-		bytes.Contains(request, []byte(`DELETE FROM "public".semel_records`))
-	return writes && !bytes.Contains(request, []byte(`SAVEPOINT`))
+	return writes.Match(request) && !bytes.Contains(request, []byte(`SAVEPOINT`))
 }
 
 // mode sets how a pool's connections send statements.

@@ -32,7 +32,7 @@ func quorumSubjects(t *testing.T) func(testing.TB) storetest.Subject[pgx.Tx] {
 	pool := connect(t, migrated(t, q.Primary()), watched)
 	return func(t testing.TB) storetest.Subject[pgx.Tx] {
 		s := newStore(t, pool, postgres.Options{})
-		sub := subjectOf(t, pool, s)
+		sub := subjectOf(t, pool, s, postgres.Options{})
 		sub.Isolate = func() func() {
 			s.SetCommitBound(time.Second)
 			s.SetStatementBound(time.Second)

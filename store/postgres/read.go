@@ -105,7 +105,7 @@ func (s *Store) Counts(ctx context.Context) ([]store.Count, error) {
 		}
 		c.Operation, c.State, c.Oldest = string(operation), store.State(state), micros(oldest)
 		return c, nil
-	}, t.counts, t.in("semel_records"))
+	}, t.counts, t.in("semel_records"), t.timedPrefix())
 	if err != nil {
 		return nil, s.fault("count records", err)
 	}

@@ -58,7 +58,7 @@ ORDER BY id LIMIT $4::bigint OFFSET $5::bigint`
 	sqlCounts = `SELECT operation, state, count(*),
 count(*) FILTER (WHERE state IN (1, 2) AND due <= statement_timestamp()),
 count(*) FILTER (WHERE ` + purgeable + ` AND tableoid <> ALL (ARRAY(
-SELECT oid FROM pg_class JOIN pg_inherits ON inhrelid = oid WHERE inhparent = $1::text::regclass AND relname ` + dropped + `))),
+SELECT oid FROM pg_class JOIN pg_inherits ON inhrelid = oid WHERE inhparent = $1::text::regclass AND ` + dropped + `))),
 (extract(epoch FROM max(statement_timestamp() - changed)) * 1000000)::bigint
 FROM semel_records GROUP BY operation, state ORDER BY operation, state`
 )
@@ -68,16 +68,28 @@ const (
 	// it has too few, and reads nothing that is not due. What it finds is locked
 	// until it is claimed, so that its token cannot change in between. It is not
 	// joined but named, because a join may read the table, or a partition, whole.
-	sqlDequeue = `WITH waiting (i) AS MATERIALIZED (
+	//
+	// If an earlier call with the same owner has made claims that are current, it
+	// returns them and claims nothing. sqlDequeueOnce is sent before it, as a
+	// statement of its own, because a call that waits for the earlier one must see
+	// what that one has committed.
+	sqlDequeue = `WITH earlier AS MATERIALIZED (` + claims + `owner = $3::bigint AND operation = $1::bytea),
+waiting (i) AS MATERIALIZED (
 SELECT q.id FROM generate_series(4, -4, -1) AS level (p) CROSS JOIN LATERAL (
 SELECT id FROM semel_records
 WHERE state = 1 AND operation = $1::bytea AND priority = level.p AND due <= statement_timestamp() AND ` + free + `
 ORDER BY due LIMIT $2::bigint FOR UPDATE SKIP LOCKED) q
-LIMIT $2::bigint)
+WHERE NOT EXISTS (SELECT FROM earlier)
+LIMIT $2::bigint),
+made AS (
 UPDATE semel_records SET state = 2, attempt = attempt + 1, owner = $3::bigint,
 due = clock_timestamp() + $4::bigint * interval '1 microsecond', expires = NULL, changed = clock_timestamp()
 WHERE id = ANY (ARRAY(SELECT i FROM waiting)) AND state IS NOT DISTINCT FROM 1 AND due <= clock_timestamp()
-RETURNING array_position(ARRAY(SELECT i FROM waiting), id)::bigint, ` + columns
+RETURNING array_position(ARRAY(SELECT i FROM waiting), id)::bigint, ` + columns + `)
+TABLE made UNION ALL TABLE earlier`
+
+	// sqlDequeueOnce waits for the end of an earlier call with the same owner.
+	sqlDequeueOnce = `SELECT pg_advisory_xact_lock($1::bigint)`
 
 	// free is true if no transaction has the right to the record, as Atomic takes
 	// it.
@@ -87,9 +99,10 @@ FROM (SELECT ` + right + ` AS n OFFSET 0) AS r)`
 	// right is the number that stands for it: the last eight bytes of the ID.
 	right = `('x' || encode(substring(uuid_send(id) FROM 9), 'hex'))::bit(64)::bigint`
 
-	// sqlClaimed goes through all leases, of which there are as many as runs.
-	sqlClaimed = `SELECT 0::bigint, ` + columns + ` FROM semel_records
-WHERE state = 2 AND owner = $1::bigint AND operation = $2::bytea ORDER BY due`
+	sqlClaimed = claims + `owner = $1::bigint AND operation = $2::bytea`
+
+	// claims repeats the condition of the index semel_dequeued.
+	claims = `SELECT 0::bigint, ` + columns + ` FROM semel_records WHERE state IS NOT DISTINCT FROM 2 AND `
 )
 
 // A change is one of three statements: a create, a move to another token, and a
@@ -176,9 +189,9 @@ const (
 )
 
 const (
-	// dropped selects, by name, the partitions that are dropped when they are old.
-	// Purge leaves their records to the drop.
-	dropped = `LIKE 'semel\_records\_p%'`
+	// dropped selects, by the beginning of their names in $2, the partitions that are
+	// dropped when they are old. Purge leaves their records to the drop.
+	dropped = `starts_with(relname::text, $2::text)`
 
 	purgeable = `expires <= statement_timestamp() AND state IN (1, 4, 5)`
 

@@ -52,11 +52,24 @@ func runSQL(t *testing.T, url, address string, m pgx.QueryExecMode) {
 	})
 }
 
+// beginSQLAt begins transactions of the program at each isolation level.
+func beginSQLAt(db *sql.DB) map[string]storetest.BeginFunc[*sql.Tx] {
+	levels := make(map[string]storetest.BeginFunc[*sql.Tx])
+	for _, level := range []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable} {
+		levels[level.String()] = func(ctx context.Context) (*sql.Tx, func() error, func() error, error) {
+			tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: level})
+			return tx, tx.Commit, tx.Rollback, err
+		}
+	}
+	return levels
+}
+
 func sqlSubject(t testing.TB, direct *pgxpool.Pool, through *sql.DB) storetest.Subject[*sql.Tx] {
 	t.Helper()
 	mustExec(t, direct, `TRUNCATE semel_records, semel_notes, effects`)
 	s := newSQLStore(t, through, postgres.Options{})
 	return storetest.Subject[*sql.Tx]{
+		Begin:   beginSQLAt(through),
 		Store:   s,
 		Effect:  sqlEffect,
 		Effects: func(key string) int { return effects(t, direct, key) },

@@ -42,7 +42,9 @@ type Store struct {
 	found atomic.Pointer[tables]
 	// gate admits one Atomic fewer than the pool has connections, so that one
 	// connection remains for other calls of handlers.
-	gate *admission
+	gate   *admission
+	schema string // empty: found by the search_path
+	prefix string
 	// replicated means that commits wait for a standby, so that reads must, too. It is
 	// as Capabilities has read it last.
 	replicated atomic.Bool
@@ -80,6 +82,7 @@ const whyTwo = "a transaction takes one connection, and its leader's heartbeats 
 func newStore(from source, own *sessions, gate *admission, o *Options) *Store {
 	return &Store{
 		source: from, sessions: own, gate: gate, level: o.Isolation, texts: newTexts(o),
+		schema: o.Schema, prefix: o.Prefix,
 		commitBound: commitBound, statementBound: max(0, o.StatementTimeout),
 	}
 }

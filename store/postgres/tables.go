@@ -5,13 +5,16 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel/internal/sqlname"
 )
 
-// tables has the statements with the schema of the tables, so that a handler that
+// tables has the statements with the schema and the prefix of the tables, so that a handler that
 // sets a search_path, a tenant's for example, does not change where its record is
 // written.
 type tables struct {
 	schema string
+	prefix string
 	name   *strings.Replacer
 
 	look, getMany, getConfirmed, scan, scanRare, scanDue, scanWaits, scanLeases, counts, purge, notes, dequeue, claimed string
@@ -26,16 +29,16 @@ type tables struct {
 
 // newTables makes the statements. If all values are sent as texts, times are read
 // as numbers, because the text of a time depends on the session's DateStyle.
-func newTables(schema string, asTexts bool) *tables {
-	quoted := pgx.Identifier{schema}.Sanitize()
+func newTables(schema, prefix string, asTexts bool) *tables {
+	t := &tables{schema: schema, prefix: prefix}
 	var names []string
 	for _, name := range []string{"semel_records", "semel_notes", "semel_record_view", "semel_salt"} {
-		names = append(names, name, quoted+"."+name)
+		names = append(names, name, pgx.Identifier{schema}.Sanitize()+"."+sqlname.Rename(name, prefix))
 	}
 	if asTexts {
 		names = append(names, instantColumns, instantNumbers)
 	}
-	t := &tables{schema: schema, name: strings.NewReplacer(names...)}
+	t.name = strings.NewReplacer(names...)
 	for _, s := range []struct {
 		to   *string
 		text string
@@ -69,7 +72,10 @@ func newTables(schema string, asTexts bool) *tables {
 	return t
 }
 
-// in inserts the schema into a statement.
+// beside returns the name of a table in the schema of the records, for a statement.
+func (t *tables) beside(table string) string { return pgx.Identifier{t.schema, table}.Sanitize() }
+
+// in inserts the schema and the prefix into a statement.
 func (t *tables) in(text string) string { return t.name.Replace(text) }
 
 // noted returns the statement that changes one record and writes a note, or does

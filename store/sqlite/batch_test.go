@@ -36,7 +36,7 @@ func joining(groups ...[]store.Change) func() []store.Change {
 // as if it had come by itself.
 func TestChangesJoin(t *testing.T) {
 	t.Parallel()
-	s := sqlite.New(open(t))
+	s := sqlite.New(open(t), sqlite.Options{})
 	mine, theirs := firstOf("mine", 9), firstOf("theirs", 9)
 	wantApplied(t, s, mine, true)
 	wantApplied(t, s, theirs, true)
@@ -90,7 +90,7 @@ func TestChangesJoin(t *testing.T) {
 func TestJoiningChangeHasItsOwnTime(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	s := sqlite.New(db)
+	s := sqlite.New(db, sqlite.Options{})
 	clock := func() (now int64) {
 		if err := db.QueryRowContext(t.Context(), `SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000`).Scan(&now); err != nil {
 			t.Fatal(err)
@@ -122,7 +122,7 @@ func TestJoiningChangeHasItsOwnTime(t *testing.T) {
 func TestJoinedClaimIsRejectedAfterItsRow(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	s := sqlite.New(db)
+	s := sqlite.New(db, sqlite.Options{})
 	mustExec(t, db, `CREATE TABLE seen (key BLOB UNIQUE);
 INSERT INTO seen VALUES (CAST('joins7' AS BLOB));
 CREATE TRIGGER see AFTER INSERT ON semel_records BEGIN INSERT INTO seen VALUES (new.key); END`)
@@ -151,7 +151,7 @@ func TestFailedJoinLeavesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := sqlite.New(open(t))
+			s := sqlite.New(open(t), sqlite.Options{})
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			first := firstOf("first", 9)
@@ -179,7 +179,7 @@ func TestFailedJoinLeavesNothing(t *testing.T) {
 func TestBusyBatchAcceptsNoChanges(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	s := sqlite.New(db)
+	s := sqlite.New(db, sqlite.Options{})
 	wantApplied(t, s, firstClaims("before"), true)
 	begin(t, db)
 	s.SetPatience(20 * time.Millisecond)
@@ -196,7 +196,7 @@ func TestBusyBatchAcceptsNoChanges(t *testing.T) {
 // A store around this one sees all changes itself: it is not passed by.
 func TestWrappedStoreSeesAllChanges(t *testing.T) {
 	t.Parallel()
-	inner := sqlite.New(open(t))
+	inner := sqlite.New(open(t), sqlite.Options{})
 	around := struct{ *sqlite.Store }{inner}
 	if inner.Self() != store.Store(inner) || around.Self() == store.Store(around) {
 		t.Error("Self is not the store itself")

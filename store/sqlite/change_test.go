@@ -14,7 +14,7 @@ import (
 func TestTimesOfBatchesAndSingleChanges(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 2, 50} {
-		s := sqlite.New(open(t))
+		s := sqlite.New(open(t), sqlite.Options{})
 		changes := make([]store.Change, n)
 		ids := make([]store.ID, n)
 		for i := range changes {

@@ -54,7 +54,7 @@ func commitErrors() []struct {
 // a COMMIT, so that an uncertain one has not happened either.
 func TestCommitThatFailed(t *testing.T) {
 	b := openFaulty(t, true)
-	s := sqlite.New(b.DB)
+	s := sqlite.New(b.DB, sqlite.Options{})
 	for i, row := range commitErrors() {
 		key := fmt.Sprint("failed ", i)
 		last := create(key, store.Succeeded, 1)
@@ -77,7 +77,7 @@ func TestCommitThatFailed(t *testing.T) {
 // A COMMIT that was done and lost its reply is never reported as not done.
 func TestCommitWithLostReply(t *testing.T) {
 	b := openFaulty(t, true)
-	s := sqlite.New(b.DB)
+	s := sqlite.New(b.DB, sqlite.Options{})
 	for i, row := range commitErrors() {
 		if row.want != store.Unknown {
 			continue
@@ -100,7 +100,7 @@ func TestCommitWithLostReply(t *testing.T) {
 // write, and may still happen.
 func TestCommitThatHangs(t *testing.T) {
 	b := openFaulty(t, true)
-	s := sqlite.New(b.DB)
+	s := sqlite.New(b.DB, sqlite.Options{})
 	s.SetCommitBound(10 * time.Millisecond)
 	goOn, gone := make(chan struct{}), make(chan struct{})
 	b.setFault(atCommit(func(run func() error) error {
@@ -137,7 +137,7 @@ func TestCommitThatHangs(t *testing.T) {
 // decides, and not the writes of a goroutine of the handler.
 func TestNoCommitAfterASupersededLastChange(t *testing.T) {
 	b := openFaulty(t, true)
-	s := sqlite.New(b.DB)
+	s := sqlite.New(b.DB, sqlite.Options{})
 	stood := create("late", store.InProgress, 1)
 	mustApply(t, s, stood)
 	sent := 0
@@ -175,7 +175,7 @@ func TestNoCommitAfterASupersededLastChange(t *testing.T) {
 // any other error of COMMIT the outcome is unknown.
 func TestSwapWithFailedCommit(t *testing.T) {
 	b := openFaulty(t, true)
-	s := sqlite.New(b.DB)
+	s := sqlite.New(b.DB, sqlite.Options{})
 	changes := []store.Change{create("a", store.InProgress, 1), create("b", store.InProgress, 1)}
 	b.setFault(atCommit(func(func() error) error { return codeError(5) }))
 	answers, err := s.Swap(t.Context(), changes)
@@ -196,7 +196,7 @@ func TestSwapWithFailedCommit(t *testing.T) {
 // context's.
 func TestSwapCanceledBeforeTheCommit(t *testing.T) {
 	b := openFaulty(t, true)
-	s := sqlite.New(b.DB)
+	s := sqlite.New(b.DB, sqlite.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	b.setFault(func(text string, run func() error, _ func(string) error) error {
 		if strings.HasPrefix(text, "INSERT INTO semel_records") {
@@ -217,7 +217,7 @@ func TestSwapCanceledBeforeTheCommit(t *testing.T) {
 // the last change is not made alone.
 func TestLastChangeNeedsItsTransaction(t *testing.T) {
 	b := openFaulty(t, true)
-	s := sqlite.New(b.DB)
+	s := sqlite.New(b.DB, sqlite.Options{})
 	stood := create("stood", store.InProgress, 1)
 	mustApply(t, s, stood)
 	beat := move(stood, store.InProgress)
@@ -254,7 +254,7 @@ func TestLastChangeNeedsItsTransaction(t *testing.T) {
 func TestRollbackThatFails(t *testing.T) {
 	b := openFaulty(t, true)
 	b.SetMaxOpenConns(1)
-	s := sqlite.New(b.DB)
+	s := sqlite.New(b.DB, sqlite.Options{})
 	b.setFault(func(text string, run func() error, _ func(string) error) error {
 		if text == "tx.Rollback" {
 			return io.ErrUnexpectedEOF

@@ -28,7 +28,7 @@ func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, e
 	case err != nil:
 		return nil, s.fault(ctx, "dequeue", err)
 	case !waits:
-		return nil, nil
+		return s.claimed(ctx, d)
 	}
 	w, err := s.begin(ctx, verbLock)
 	switch {
@@ -38,15 +38,20 @@ func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, e
 		return nil, s.fault(ctx, "dequeue", err)
 	}
 	defer w.leave(ctx)
-	records, err := w.dequeue(ctx, d)
+	records, err := w.claimed(ctx, d) // by an earlier call whose reply was lost
+	claims := len(records) == 0
+	if err == nil && claims {
+		records, err = w.dequeue(ctx, d)
+		claims = len(records) > 0
+	}
 	if err == nil {
 		err = ctx.Err()
 	}
 	switch {
 	case err != nil:
 		return nil, s.fault(ctx, "dequeue", err)
-	case len(records) == 0:
-		return nil, nil
+	case !claims:
+		return records, nil
 	}
 	verdict, err := w.commit(ctx)
 	switch {
@@ -111,8 +116,24 @@ func (s *Store) claimed(ctx context.Context, d store.Dequeue) ([]store.Record, e
 	if err != nil {
 		return nil, s.fault(ctx, "dequeue again", err)
 	}
+	return inOrder(records), nil
+}
+
+// claimed is the method of Store, within the transaction.
+func (s *session) claimed(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
+	rows, err := s.stmt(ctx, verbClaimed).QueryContext(context.WithoutCancel(ctx), int64(d.Owner), []byte(d.Operation))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	records, err := readRecords(rows)
+	return inOrder(records), err
+}
+
+// inOrder sorts claimed records by priority. Their order by Due is no longer known.
+func inOrder(records []store.Record) []store.Record {
 	slices.SortFunc(records, func(a, b store.Record) int {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), bytes.Compare(a.ID[:], b.ID[:]))
 	})
-	return records, nil
+	return records
 }

@@ -43,7 +43,7 @@ func createGroups(ctx context.Context, path string) error {
 	if _, err := db.ExecContext(ctx, `CREATE TABLE groups (id INTEGER PRIMARY KEY, name TEXT NOT NULL)`); err != nil {
 		return err
 	}
-	engine, err := semel.New(sqlite.New(db), semel.Options{})
+	engine, err := semel.New(sqlite.New(db, sqlite.Options{}), semel.Options{})
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func TestFirstClaimsInOneStatement(t *testing.T) {
 	for _, n := range []int{8, 11, 16, 23, 64} {
 		for _, refused := range []int{-1, 0, 3, n - 1} {
 			db := open(t)
-			s := sqlite.New(db)
+			s := sqlite.New(db, sqlite.Options{})
 			changes := make([]store.Change, n)
 			for i := range changes {
 				changes[i] = create(fmt.Sprint("k", i), store.InProgress, uint64(i+1))
@@ -69,7 +69,7 @@ WHEN new.key = CAST('k%d' AS BLOB) BEGIN SELECT RAISE(ABORT, 'refused'); END`, r
 func TestClaimIsRejectedAfterItsRow(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	s := sqlite.New(db)
+	s := sqlite.New(db, sqlite.Options{})
 	mustExec(t, db, `CREATE TABLE seen (key BLOB UNIQUE);
 INSERT INTO seen VALUES (CAST('k7' AS BLOB));
 CREATE TRIGGER see AFTER INSERT ON semel_records BEGIN INSERT INTO seen VALUES (new.key); END`)
@@ -118,7 +118,7 @@ func checkClaim(t *testing.T, what string, a store.SwapResult, c store.Change, o
 func TestClaimsWithMoreFields(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 2, 20} {
-		s := sqlite.New(open(t))
+		s := sqlite.New(open(t), sqlite.Options{})
 		changes := make([]store.Change, n)
 		for i := range changes {
 			to := &changes[i].To

@@ -15,7 +15,7 @@ import (
 func TestIdleDequeueTakesNoLock(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	s := sqlite.New(db)
+	s := sqlite.New(db, sqlite.Options{})
 	s.SetPatience(time.Hour)
 	later := create("later", store.Pending, 1)
 	later.To.Due = time.Hour
@@ -38,7 +38,7 @@ func TestDequeueInAPoolOfOne(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.SetMaxOpenConns(1)
-	s := sqlite.New(db)
+	s := sqlite.New(db, sqlite.Options{})
 	waits, last := create("waits", store.Pending, 1), create("last", store.Succeeded, 1)
 	mustApply(t, s, waits)
 	d := store.Dequeue{Operation: waits.To.Operation, Limit: 10, Owner: 7, Lease: time.Minute}

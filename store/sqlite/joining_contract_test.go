@@ -35,5 +35,5 @@ func (s sequentialStore) Swap(ctx context.Context, changes []store.Change) ([]st
 // The contract holds for changes that join others.
 func TestContractOfJoiningChanges(t *testing.T) {
 	t.Parallel()
-	runContract(t, open(t), func(s *sqlite.Store) store.TxStore[*sql.Tx] { return sequentialStore{s} })
+	runContract(t, open(t), sqlite.Options{}, func(s *sqlite.Store) store.TxStore[*sql.Tx] { return sequentialStore{s} })
 }

@@ -148,12 +148,12 @@ func TestCapabilitiesFollowTheSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 		createTables(t, db)
-		caps, err := sqlite.New(db).Capabilities(t.Context())
+		caps, err := sqlite.New(db, sqlite.Options{}).Capabilities(t.Context())
 		if err != nil || caps.Survives != want.survives || !strings.Contains(caps.SurvivesBecause, want.because) {
 			t.Errorf("with %q Capabilities = %+v, %v, want %+v", settings, caps, err, want)
 		}
 	}
-	caps, err := sqlite.New(open(t)).Capabilities(t.Context())
+	caps, err := sqlite.New(open(t), sqlite.Options{}).Capabilities(t.Context())
 	if err != nil || caps.Survives != store.PowerLoss || caps.SurvivesBecause != "" || caps.Exclusion != store.ExcludesAll || !caps.Linearizable || caps.MaxOutcome != 1<<20 || caps.MaxBatch != 1000 {
 		t.Errorf("with Open Capabilities = %+v, %v", caps, err)
 	}

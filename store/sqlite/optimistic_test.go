@@ -26,7 +26,7 @@ func TestOptimisticEngines(t *testing.T) {
 	var all sync.WaitGroup
 	answers := make(chan int, engines)
 	for n := range engines {
-		engine, err := semel.New(sqlite.New(db), semel.Options{Survive: store.NoFailure})
+		engine, err := semel.New(sqlite.New(db, sqlite.Options{}), semel.Options{Survive: store.NoFailure})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ import (
 func TestPlans(t *testing.T) {
 	db := open(t)
 	checkPlans(t, db)
-	s := sqlite.New(db)
+	s := sqlite.New(db, sqlite.Options{})
 	for batch := range 3 {
 		changes := make([]store.Change, 1000)
 		for i := range changes {

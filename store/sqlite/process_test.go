@@ -43,7 +43,7 @@ func runRacingProcess(ctx context.Context, path string, owner uint64) (won int, 
 		return 0, err
 	}
 	defer db.Close()
-	s := sqlite.New(db)
+	s := sqlite.New(db, sqlite.Options{})
 	for i := range contestedKeys {
 		key := fmt.Sprint(i)
 		last := create(key, store.Succeeded, owner)

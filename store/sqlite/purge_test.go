@@ -11,7 +11,7 @@ import (
 // Purge checks the state, too, also for rows that were written by hand.
 func TestPurgeKeepsUnfinishedRecords(t *testing.T) {
 	db := open(t)
-	s := sqlite.New(db)
+	s := sqlite.New(db, sqlite.Options{})
 	for _, state := range store.States() {
 		mustApply(t, s, create(state.String(), state, 1))
 	}
@@ -29,7 +29,7 @@ func TestPurgeKeepsUnfinishedRecords(t *testing.T) {
 // An Expire that has just come does not read as never.
 func TestExpireNow(t *testing.T) {
 	db := open(t)
-	s := sqlite.New(db)
+	s := sqlite.New(db, sqlite.Options{})
 	tx := begin(t, db)
 	for i := range 50 {
 		c := create(fmt.Sprint(i), store.Succeeded, 1)

@@ -12,7 +12,7 @@ func (s *Store) Salt(ctx context.Context) ([]byte, error) {
 	}
 	defer conn.Close()
 	var salt []byte
-	if err := conn.QueryRowContext(ctx, `SELECT salt FROM semel_salt`).Scan(&salt); err != nil {
+	if err := conn.QueryRowContext(ctx, s.named(`SELECT salt FROM semel_salt`)).Scan(&salt); err != nil {
 		return nil, s.fault(ctx, "read the salt", err)
 	}
 	return salt, nil

@@ -35,6 +35,6 @@ WHERE type = 'table' AND name IN ('semel_records', 'semel_notes', 'semel_guard',
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
 	var tables int
-	err := s.db.QueryRowContext(ctx, count).Scan(&tables)
+	err := s.db.QueryRowContext(ctx, s.named(count)).Scan(&tables)
 	return err == nil && tables < 4
 }

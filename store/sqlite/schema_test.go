@@ -49,7 +49,7 @@ func TestNoSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	s := sqlite.New(db)
+	s := sqlite.New(db, sqlite.Options{})
 	for call, err := range everyCall(t, s, db) {
 		if !errors.Is(err, sqlite.ErrNoSchema) || !strings.Contains(err.Error(), "migrate/sqlite") {
 			t.Errorf("%s without tables fails with %v, want ErrNoSchema, which names the remedy", call, err)
@@ -65,7 +65,7 @@ func TestNoSchema(t *testing.T) {
 func TestSchemaTakenAway(t *testing.T) {
 	for _, table := range []string{"semel_records", "semel_notes", "semel_guard", "semel_salt"} {
 		db := open(t)
-		s := sqlite.New(db)
+		s := sqlite.New(db, sqlite.Options{})
 		mustApply(t, s, create("before", store.InProgress, 1))
 		mustExec(t, db, `DROP TABLE `+table)
 		errs := everyCall(t, s, db)
@@ -88,7 +88,7 @@ func TestSchemaTakenAway(t *testing.T) {
 // Errors with another cause are not taken for a missing schema.
 func TestOtherErrorsAreNotNoSchema(t *testing.T) {
 	db := open(t)
-	s := sqlite.New(db)
+	s := sqlite.New(db, sqlite.Options{})
 	mustApply(t, s, create("before", store.InProgress, 1))
 	if err := db.Close(); err != nil {
 		t.Fatal(err)

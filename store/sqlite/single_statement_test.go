@@ -29,7 +29,7 @@ func atRecords(commits *int, f func(run func() error) error) fault {
 func TestSwapAlone(t *testing.T) {
 	t.Parallel()
 	b := openFaulty(t, true)
-	s := sqlite.New(b.DB)
+	s := sqlite.New(b.DB, sqlite.Options{})
 	s.SetPatience(20 * time.Millisecond)
 	commits, c := 0, create("key", store.InProgress, 1)
 	for _, row := range []struct {
@@ -84,7 +84,7 @@ func swap(t testing.TB, s *sqlite.Store, c store.Change) (store.SwapResult, erro
 func TestSwapAloneThatHangs(t *testing.T) {
 	t.Parallel()
 	b := openFaulty(t, true)
-	s := sqlite.New(b.DB)
+	s := sqlite.New(b.DB, sqlite.Options{})
 	s.SetCommitBound(10 * time.Millisecond)
 	goOn, commits := make(chan struct{}), 0
 	b.setFault(atRecords(&commits, func(run func() error) error {
@@ -113,7 +113,7 @@ func TestSwapAloneThatHangs(t *testing.T) {
 func TestSwapAloneWhenTheOtherWriteIsUndone(t *testing.T) {
 	t.Parallel()
 	b := openFaulty(t, true)
-	s := sqlite.New(b.DB)
+	s := sqlite.New(b.DB, sqlite.Options{})
 	stood := create("key", store.InProgress, 1)
 	mustApply(t, s, stood)
 	done := false
@@ -137,7 +137,7 @@ func TestSwapAloneWithoutAConnection(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.SetMaxOpenConns(1)
-	s := sqlite.New(db)
+	s := sqlite.New(db, sqlite.Options{})
 	c := create("key", store.InProgress, 1)
 	mustApply(t, s, create("before", store.InProgress, 1))
 	s.SetPatience(10 * time.Millisecond)
@@ -156,7 +156,7 @@ func TestSwapAloneWithoutAConnection(t *testing.T) {
 // Many records are read together, in the order of the request, also twice.
 func TestGetOfMany(t *testing.T) {
 	t.Parallel()
-	s := sqlite.New(open(t))
+	s := sqlite.New(open(t), sqlite.Options{})
 	var changes []store.Change
 	var ids []store.ID
 	for i := range 70 {

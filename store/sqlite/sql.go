@@ -143,6 +143,7 @@ const (
 	verbNow
 	verbWaiting
 	verbClaim
+	verbClaimed
 	verbCreate
 	verbMove
 	verbBeat
@@ -172,7 +173,7 @@ const (
 func texts() [verbs]string {
 	return [verbs]string{
 		verbGet: sqlGet, verbGetMany: sqlGetMany, verbNow: sqlNow,
-		verbWaiting: sqlWaiting, verbClaim: sqlClaim,
+		verbWaiting: sqlWaiting, verbClaim: sqlClaim, verbClaimed: sqlClaimed,
 		verbCreate: sqlCreate, verbMove: sqlMove, verbBeat: sqlBeat, verbOpen: sqlOpen, verbEnd: sqlEnd,
 		verbLastCreate: sqlLastCreate, verbLastMove: sqlLastMove, verbLastBeat: sqlLastBeat,
 		verbLastOpen: sqlLastOpen, verbLastEnd: sqlLastEnd,

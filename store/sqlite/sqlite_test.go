@@ -1,11 +1,16 @@
 package sqlite_test
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
+	"errors"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
 	"github.com/semelgo/semel/store/storetest"
@@ -14,40 +19,84 @@ import (
 func TestContract(t *testing.T) {
 	t.Parallel()
 	t.Attr("engine", "sqlite")
-	runContract(t, open(t), unchanged)
+	runContract(t, open(t), sqlite.Options{}, unchanged)
 }
 
 func unchanged(s *sqlite.Store) store.TxStore[*sql.Tx] { return s }
 
 func TestContractOnDefaultSettings(t *testing.T) {
 	t.Parallel()
-	runContract(t, plain(t), unchanged)
+	runContract(t, plain(t), sqlite.Options{}, unchanged)
+}
+
+// TestContractWithAPrefix: the store uses only the tables with its prefix.
+func TestContractWithAPrefix(t *testing.T) {
+	t.Parallel()
+	t.Attr("engine", "sqlite")
+	db, err := sqlite.Open(filepath.Join(t.TempDir(), "semel.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{Prefix: "once_"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sqlite.New(db, sqlite.Options{}).Capabilities(t.Context()); !errors.Is(err, sqlite.ErrNoSchema) {
+		t.Errorf("Capabilities without the prefix = %v, want ErrNoSchema", err)
+	}
+	mustExec(t, db, `CREATE TABLE effects (key TEXT NOT NULL)`)
+	runContract(t, db, sqlite.Options{Prefix: "once_"}, unchanged)
+	if salt, err := sqlite.New(db, sqlite.Options{Prefix: "once_"}).Salt(t.Context()); err != nil || len(salt) != 32 {
+		t.Errorf("Salt = %d bytes, %v, want 32", len(salt), err)
+	}
+}
+
+// TestInvalidPrefix: every call fails, with the name of the field.
+func TestInvalidPrefix(t *testing.T) {
+	t.Parallel()
+	s := sqlite.New(open(t), sqlite.Options{Prefix: "a b"})
+	_, read := s.Get(t.Context(), []store.ID{{1}})
+	_, listed := s.Scan(t.Context(), store.Query{})
+	_, written := s.Swap(t.Context(), []store.Change{create("key", store.Succeeded, 1)})
+	_, capable := s.Capabilities(t.Context())
+	_, salted := s.Salt(t.Context())
+	for call, err := range map[string]error{"Get": read, "Scan": listed, "Swap": written, "Capabilities": capable, "Salt": salted} {
+		if err == nil || !strings.Contains(err.Error(), "Options.Prefix") {
+			t.Errorf("%s = %v, want an error that names Options.Prefix", call, err)
+		}
+	}
 }
 
 // runContract empties the tables for each check: the suite needs hundreds of
 // stores, and this is faster than new databases.
-func runContract(t *testing.T, db *sql.DB, as func(*sqlite.Store) store.TxStore[*sql.Tx]) {
+func runContract(t *testing.T, db *sql.DB, o sqlite.Options, as func(*sqlite.Store) store.TxStore[*sql.Tx]) {
 	t.Helper()
-	s := sqlite.New(db)
+	s := sqlite.New(db, o)
 	// A shorter wait than in production, because the suite often has a transaction
 	// wait for itself.
 	s.SetPatience(200 * time.Millisecond)
 	storetest.Run(t, func(t testing.TB) storetest.Subject[*sql.Tx] {
 		t.Helper()
-		empty(t, db)
+		empty(t, db, cmp.Or(o.Prefix, "semel_"))
 		return storetest.Subject[*sql.Tx]{
 			Store:   as(s),
 			Effect:  func(ctx context.Context, tx *sql.Tx, key string) error { return effect(ctx, tx, key) },
 			Effects: func(key string) int { return effects(t, db, key) },
+			Begin: map[string]storetest.BeginFunc[*sql.Tx]{
+				"default": func(ctx context.Context) (*sql.Tx, func() error, func() error, error) {
+					tx, err := db.BeginTx(ctx, nil)
+					return tx, tx.Commit, tx.Rollback, err
+				},
+			},
 		}
 	})
 }
 
 // empty removes the records of a check.
-func empty(t testing.TB, db *sql.DB) {
+func empty(t testing.TB, db *sql.DB, prefix string) {
 	t.Helper()
 	tx := begin(t, db)
-	for _, table := range []string{"semel_records", "semel_notes", "semel_guard", "effects"} {
+	for _, table := range []string{prefix + "records", prefix + "notes", prefix + "guard", "effects"} {
 		mustExec(t, tx, `DELETE FROM `+table)
 	}
 	if err := tx.Commit(); err != nil {

@@ -16,6 +16,9 @@ func (s *Store) statements(ctx context.Context) (*[verbs]*sql.Stmt, error) {
 	if all := s.prepared.Load(); all != nil {
 		return all, nil
 	}
+	if s.invalid != nil {
+		return nil, s.invalid
+	}
 	s.preparing.Lock()
 	defer s.preparing.Unlock()
 	if all := s.prepared.Load(); all != nil {
@@ -35,7 +38,7 @@ func (s *Store) prepareAgain(ctx context.Context) (*[verbs]*sql.Stmt, error) {
 	wait, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
 	for rest := time.Millisecond; ; rest = min(2*rest, 50*time.Millisecond) {
-		all, err := prepare(ctx, s.db)
+		all, err := s.prepare(ctx)
 		if !IsBusy(err) {
 			return all, err
 		}
@@ -45,13 +48,13 @@ func (s *Store) prepareAgain(ctx context.Context) (*[verbs]*sql.Stmt, error) {
 	}
 }
 
-func prepare(ctx context.Context, db *sql.DB) (*[verbs]*sql.Stmt, error) {
-	if err := checkVersion(ctx, db); err != nil {
+func (s *Store) prepare(ctx context.Context) (*[verbs]*sql.Stmt, error) {
+	if err := checkVersion(ctx, s.db); err != nil {
 		return nil, err
 	}
 	var all [verbs]*sql.Stmt
 	for v, text := range texts() {
-		stmt, err := db.PrepareContext(ctx, text)
+		stmt, err := s.db.PrepareContext(ctx, s.named(text))
 		if err != nil {
 			for _, done := range all[:v] {
 				done.Close()

@@ -23,7 +23,7 @@ func TestFirstCallWaitsForALock(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := sqlite.New(db)
+	s := sqlite.New(db, sqlite.Options{})
 	c := create("k", store.Succeeded, 1)
 	answers, err := s.Swap(t.Context(), []store.Change{c})
 	if err != nil || !answers[0].Busy {

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/semelgo/semel/internal/sqlname"
 	"github.com/semelgo/semel/store"
 )
 
@@ -28,10 +29,20 @@ var (
 	_ store.BatchJoiner      = (*Store)(nil)
 )
 
+// Options name the tables.
+type Options struct {
+	// Prefix begins the names of the tables, as in the options of migrate/sqlite. Empty
+	// means semel_.
+	Prefix string
+}
+
 // Store keeps records in a SQLite database. Its methods may be called concurrently;
 // one call writes at a time, and readers do not wait for it.
 type Store struct {
-	db *sql.DB
+	db     *sql.DB
+	prefix string
+	// invalid is the error of an invalid option, which every call returns.
+	invalid error
 	// gate holds the process's right to write. It is taken before a connection is,
 	// so that waiting callers hold none.
 	gate chan struct{}
@@ -54,8 +65,11 @@ type Store struct {
 // db needs at least two connections (SetMaxOpenConns). With one, a function that
 // reads with db within its transaction waits for itself for ever, which Semel
 // cannot detect, and other calls wait until they get semel.ErrUnavailable.
-func New(db *sql.DB) *Store {
+//
+// If an option is invalid, every call of the store fails, and so does semel.New.
+func New(db *sql.DB, o Options) *Store {
+	prefix, err := sqlname.Prefix("semel/sqlite: Options.Prefix", o.Prefix)
 	return &Store{
-		db: db, gate: make(chan struct{}, 1), patience: patience, commitBound: commitBound,
+		db: db, prefix: prefix, invalid: err, gate: make(chan struct{}, 1), patience: patience, commitBound: commitBound,
 	}
 }

@@ -43,7 +43,7 @@ func afterRollback(b *faultyDriver, do func()) {
 // then, no failure is stored, and nothing of the first transaction is left.
 func TestFailureCannotBeStored(t *testing.T) {
 	b := openFaulty(t, true)
-	s := sqlite.New(b.DB)
+	s := sqlite.New(b.DB, sqlite.Options{})
 	var theirs *sql.Tx
 	afterRollback(b, func() {
 		s.SetPatience(20 * time.Millisecond) // not earlier: the first transaction must begin on a slow machine too
@@ -65,8 +65,8 @@ func TestFailureCannotBeStored(t *testing.T) {
 // If another process has written in between, its record stays.
 func TestFailureIsSuperseded(t *testing.T) {
 	b := openFaulty(t, true)
-	s, theirs := sqlite.New(b.DB), create("key", store.Succeeded, 2)
-	afterRollback(b, func() { mustApply(t, sqlite.New(b.DB), theirs) })
+	s, theirs := sqlite.New(b.DB, sqlite.Options{}), create("key", store.Succeeded, 2)
+	afterRollback(b, func() { mustApply(t, sqlite.New(b.DB, sqlite.Options{}), theirs) })
 	_, verdict, err := storeFailure(t, s)
 	if verdict != store.NotCommitted || !errors.Is(err, store.ErrSuperseded) {
 		t.Errorf("Atomic = %v, %v, want NotCommitted, ErrSuperseded", verdict, err)

@@ -12,10 +12,10 @@ func TestSwapTxOfAnotherDatabase(t *testing.T) {
 	mine, theirs := open(t), open(t)
 	tx := begin(t, theirs)
 	c := create("key", store.Pending, 1)
-	if answers, err := sqlite.New(mine).SwapTx(t.Context(), tx, []store.Change{c}); err == nil {
+	if answers, err := sqlite.New(mine, sqlite.Options{}).SwapTx(t.Context(), tx, []store.Change{c}); err == nil {
 		t.Errorf("SwapTx = %+v, want an error", answers)
 	}
-	if answers, err := sqlite.New(mine).SwapTx(t.Context(), nil, []store.Change{c}); err == nil {
+	if answers, err := sqlite.New(mine, sqlite.Options{}).SwapTx(t.Context(), nil, []store.Change{c}); err == nil {
 		t.Errorf("SwapTx without a transaction = %+v, want an error", answers)
 	}
 }
@@ -25,7 +25,7 @@ func TestSwapTxOfAnotherDatabase(t *testing.T) {
 func TestSwapTxAfterALostSnapshot(t *testing.T) {
 	db := plain(t)
 	mustExec(t, db, `PRAGMA journal_mode = WAL`)
-	s := sqlite.New(db)
+	s := sqlite.New(db, sqlite.Options{})
 	tx := begin(t, db)
 	var n int
 	if err := tx.QueryRowContext(t.Context(), `SELECT count(*) FROM effects`).Scan(&n); err != nil {
@@ -41,7 +41,7 @@ func TestSwapTxAfterALostSnapshot(t *testing.T) {
 // If another transaction has the lock, the caller's transaction gets Busy.
 func TestSwapTxBusy(t *testing.T) {
 	db := plain(t)
-	s := sqlite.New(db)
+	s := sqlite.New(db, sqlite.Options{})
 	tx := begin(t, db)
 	other := connect(t, db)
 	mustExec(t, other, `BEGIN IMMEDIATE`)

@@ -24,8 +24,8 @@ func TestStoreLeavesNoGoroutine(t *testing.T) {
 		if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
 			t.Fatal(err)
 		}
-		wantApplied(t, sqlite.New(db), firstClaims("one"), true)
-		wantApplied(t, sqlite.New(db), firstClaims("two", "three"), true)
+		wantApplied(t, sqlite.New(db, sqlite.Options{}), firstClaims("one"), true)
+		wantApplied(t, sqlite.New(db, sqlite.Options{}), firstClaims("two", "three"), true)
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +36,7 @@ func TestStoreLeavesNoGoroutine(t *testing.T) {
 // time would not wait for that goroutine.
 func TestCommitRunsInTheCallersBubble(t *testing.T) {
 	t.Parallel()
-	s := sqlite.New(open(t))
+	s := sqlite.New(open(t), sqlite.Options{})
 	wantApplied(t, s, firstClaims("outside"), true)
 	synctest.Test(t, func(t *testing.T) {
 		wantApplied(t, s, firstClaims("inside"), true)

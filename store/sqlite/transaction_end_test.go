@@ -93,7 +93,7 @@ func TestHandlerEndsTheTransaction(t *testing.T) {
 		for _, counts := range []bool{true, false} {
 			t.Run(fmt.Sprint(row.name, ", commits counted ", counts), func(t *testing.T) {
 				b := openFaulty(t, counts)
-				s := sqlite.New(b.DB)
+				s := sqlite.New(b.DB, sqlite.Options{})
 				want := row.blind
 				if counts {
 					want = row.want
@@ -137,7 +137,7 @@ func TestHandlerInItsTransaction(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			db := open(t)
-			s := sqlite.New(db)
+			s := sqlite.New(db, sqlite.Options{})
 			if row.prepare != "" {
 				mustExec(t, db, row.prepare)
 			}
@@ -161,7 +161,7 @@ func TestHandlerWithPreparedStatementsOfTheDatabase(t *testing.T) {
 	}
 	defer stmt.Close()
 	last := create("key", store.Succeeded, 1)
-	verdict, err := handle(t, sqlite.New(db), &last, func(ctx context.Context, tx *sql.Tx) error {
+	verdict, err := handle(t, sqlite.New(db, sqlite.Options{}), &last, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.StmtContext(ctx, stmt).ExecContext(ctx, "key")
 		return err
 	})
@@ -195,7 +195,7 @@ func TestHandlerFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := openFaulty(t, true)
-			s := sqlite.New(b.DB)
+			s := sqlite.New(b.DB, sqlite.Options{})
 			mustExec(t, b.DB, `CREATE TABLE parents (id INTEGER PRIMARY KEY);
 CREATE TABLE children (parent INTEGER REFERENCES parents DEFERRABLE INITIALLY DEFERRED)`)
 			verdict, err := handle(t, s, row.last, row.steps...)

@@ -44,7 +44,7 @@ func (t *transaction) gone(ctx context.Context, closing error, last *store.Chang
 // assumes none if the handler had stopped.
 func (t *transaction) find(ctx context.Context, stopped bool) store.Verdict {
 	none, known := t.commits.none(t.conn)
-	result, err := t.conn.ExecContext(context.WithoutCancel(ctx), sqlUnmark, t.mark)
+	result, err := t.conn.ExecContext(context.WithoutCancel(ctx), t.store.named(sqlUnmark), t.mark)
 	if err != nil {
 		return store.Unknown
 	}

@@ -66,7 +66,7 @@ func TestRecordView(t *testing.T) {
 	}
 	defer db.Close()
 	migrateToVersion2(t, db)
-	s := sqlite.New(db)
+	s := sqlite.New(db, sqlite.Options{})
 	if _, err := s.Salt(t.Context()); !errors.Is(err, sqlite.ErrNoSchema) {
 		t.Errorf("Salt before the migration = %v, want ErrNoSchema", err)
 	}
@@ -187,7 +187,7 @@ func migrateToVersion2(t *testing.T, db *sql.DB) {
 func TestSaltsDiffer(t *testing.T) {
 	first, second := open(t), open(t)
 	salt := func(db *sql.DB) string {
-		salt, err := sqlite.New(db).Salt(context.Background())
+		salt, err := sqlite.New(db, sqlite.Options{}).Salt(context.Background())
 		if err != nil || len(salt) != 32 {
 			t.Fatalf("Salt = %d bytes, %v, want 32", len(salt), err)
 		}

@@ -19,7 +19,7 @@ import (
 func TestWaitersHoldNoConnections(t *testing.T) {
 	const waiters = 200
 	db := open(t)
-	s := sqlite.New(db)
+	s := sqlite.New(db, sqlite.Options{})
 	s.SetPatience(time.Minute)
 	before := db.Stats().OpenConnections
 	var waiting atomic.Int32
@@ -71,7 +71,7 @@ func lockDatabase(t *testing.T, db *sql.DB) (release func()) {
 // A lock of another connection makes everything Busy, and nothing fails.
 func TestLockedByAnotherProcess(t *testing.T) {
 	db := plain(t)
-	s := sqlite.New(db)
+	s := sqlite.New(db, sqlite.Options{})
 	stood := create("stood", store.InProgress, 1)
 	mustApply(t, s, stood)
 	over := create("over", store.Succeeded, 1)
@@ -104,7 +104,7 @@ func TestLockedByAnotherProcess(t *testing.T) {
 // With the settings of Open SQLite waits for the lock.
 func TestLockedByAnotherProcessAfterOpen(t *testing.T) {
 	db := open(t)
-	s := sqlite.New(db)
+	s := sqlite.New(db, sqlite.Options{})
 	c := create("key", store.InProgress, 1)
 	release := lockDatabase(t, db)
 	if answers, err := s.Swap(t.Context(), []store.Change{c}); err != nil || !answers[0].Busy {
@@ -149,7 +149,7 @@ func TestDeferredTransactions(t *testing.T) {
 	mustExec(t, db, `PRAGMA journal_mode = WAL`)
 	var all sync.WaitGroup
 	for w := range 4 {
-		s := sqlite.New(db) // with a writer queue of its own
+		s := sqlite.New(db, sqlite.Options{}) // with a writer queue of its own
 		s.SetPatience(time.Minute)
 		all.Go(func() {
 			for i := range 25 {
@@ -178,7 +178,7 @@ func TestPoolOfOne(t *testing.T) {
 	db.SetMaxOpenConns(1)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	s := sqlite.New(db)
+	s := sqlite.New(db, sqlite.Options{})
 	last := create("key", store.Succeeded, 1)
 	verdict, err := s.Atomic(ctx, last.To.ID, true,
 		func(ctx context.Context, tx *sql.Tx, _ store.SwapResult) (*store.Change, error) {
@@ -197,7 +197,7 @@ func TestPoolOfOne(t *testing.T) {
 // and has written nothing.
 func TestContextEndsWhileWaiting(t *testing.T) {
 	db := open(t)
-	s := sqlite.New(db)
+	s := sqlite.New(db, sqlite.Options{})
 	s.SetPatience(time.Minute)
 	last := create("leader", store.Succeeded, 1)
 	given := create("given up", store.Succeeded, 1)
@@ -227,7 +227,7 @@ func TestContextEndsWhileWaiting(t *testing.T) {
 func TestContextEndsAnywhere(t *testing.T) {
 	const rounds = 400
 	db := open(t)
-	s := sqlite.New(db)
+	s := sqlite.New(db, sqlite.Options{})
 	done, broken := 0, 0
 	for i := range rounds {
 		swapped, acted := create(fmt.Sprint("swap ", i), store.Succeeded, 1), create(fmt.Sprint("act ", i), store.Succeeded, 1)

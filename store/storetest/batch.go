@@ -12,6 +12,7 @@ func batchChecks() []storeCheck {
 		{"Independent", batchIndependent},
 		{"InvalidChange", batchWithInvalidChange},
 		{"DuplicateIDs", duplicateIDs},
+		{"TooManyBytes", tooManyBytes},
 		{"TooMany", tooManyChanges},
 		{"Empty", emptyBatch},
 		{"Largest", largestBatch},

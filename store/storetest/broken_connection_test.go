@@ -42,7 +42,7 @@ func brokenConnection() []brokenStore {
 				rs, err := h.Store.Dequeue(ctx, d)
 				h.mu.Lock()
 				defer h.mu.Unlock()
-				if d.Reread && d.Owner == h.lost && len(rs) > 0 {
+				if d.Owner == h.lost && len(rs) > 0 {
 					rs = rs[1:]
 				}
 				return rs, err

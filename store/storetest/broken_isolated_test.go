@@ -36,6 +36,9 @@ func (h *hooked) Isolate() (restore func()) {
 func (h *hooked) Capabilities(ctx context.Context) (store.Capabilities, error) {
 	caps, err := h.Store.Capabilities(ctx)
 	caps.Survives = store.Failover
+	if h.caps != nil {
+		h.caps(&caps)
+	}
 	return caps, err
 }
 

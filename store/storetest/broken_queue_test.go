@@ -30,6 +30,9 @@ func brokenQueue() []brokenStore {
 		{"a queue that claims one more than it gives", "Queue/Limit", func(h *hooked) {
 			h.dequeue = func(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
 				most := d.Limit
+				if h.hasClaims(ctx, d) {
+					return h.Store.Dequeue(ctx, d)
+				}
 				if most == 2 {
 					d.Limit++
 				}
@@ -58,15 +61,33 @@ func brokenQueue() []brokenStore {
 		{"a retry that claims", "Queue/Repeated", func(h *hooked) {
 			h.dequeue = func(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
 				rs, err := h.Store.Dequeue(ctx, d)
-				if err != nil || !d.Reread || len(rs) < 2 {
-					return rs, err
+				if err == nil && !d.Reread && len(rs) > 0 && d.Limit == 100 {
+					due, _ := h.Store.Scan(ctx, store.Query{State: store.Pending, Operation: d.Operation, Due: true})
+					rs = append(rs, h.claim(d, due, func(*store.Change) {})...)
 				}
-				d.Reread = false
-				more, err := h.Store.Dequeue(ctx, d)
-				return append(rs, more...), err
+				return rs, err
 			}
 		}},
-		{"a retry that gives what it gave", "Queue/RepeatedAfterEnd", func(h *hooked) {
+		{"a retry that never claims again", "Queue/RepeatedAfterEnd", func(h *hooked) {
+			gave := make(map[uint64]bool)
+			h.dequeue = func(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
+				d.Reread = d.Reread || gave[d.Owner] && d.Operation == "storetest"
+				rs, err := h.Store.Dequeue(ctx, d)
+				gave[d.Owner] = gave[d.Owner] || len(rs) > 0
+				return rs, err
+			}
+		}},
+		{"a reread that claims", "Queue/Reread", func(h *hooked) {
+			h.dequeue = func(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
+				rs, err := h.Store.Dequeue(ctx, d)
+				if err == nil && d.Reread && len(rs) > 1 {
+					due, _ := h.Store.Scan(ctx, store.Query{State: store.Pending, Operation: d.Operation, Due: true})
+					rs = append(rs, h.claim(d, due, func(*store.Change) {})...)
+				}
+				return rs, err
+			}
+		}},
+		{"a reread that gives what was given", "Queue/RereadAfterEnd", func(h *hooked) {
 			gave := make(map[uint64][]store.Record)
 			h.dequeue = func(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
 				if d.Reread {
@@ -96,7 +117,7 @@ func choosing(which func(d store.Dequeue, r store.Record) bool, order func(a, b 
 // claiming does the same, and alters each claim.
 func (h *hooked) claiming(which func(d store.Dequeue, r store.Record) bool, order func(a, b store.Record) int, change func(c *store.Change)) {
 	h.dequeue = func(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
-		if d.Reread || d.Limit < 1 || d.Limit > 1000 {
+		if d.Reread || d.Limit < 1 || d.Limit > 1000 || h.hasClaims(ctx, d) {
 			return h.Store.Dequeue(ctx, d)
 		}
 		rs, err := h.Store.Scan(ctx, store.Query{State: store.Pending, Limit: store.MaxLimit})
@@ -104,6 +125,13 @@ func (h *hooked) claiming(which func(d store.Dequeue, r store.Record) bool, orde
 		slices.SortStableFunc(rs, order)
 		return h.claim(d, rs[:min(d.Limit, len(rs))], change), err
 	}
+}
+
+// hasClaims reports whether claims of d's Owner are current.
+func (h *hooked) hasClaims(ctx context.Context, d store.Dequeue) bool {
+	d.Reread = true
+	rs, err := h.Store.Dequeue(ctx, d)
+	return err == nil && len(rs) > 0
 }
 
 // claim claims those of the records that have not changed.
@@ -125,7 +153,7 @@ func dequeuesState(state store.State) func(h *hooked) {
 	return func(h *hooked) {
 		h.dequeue = func(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
 			too, err := h.Store.Scan(ctx, store.Query{State: state, Operation: d.Operation})
-			if err != nil || d.Reread || d.Limit < 1 {
+			if err != nil || d.Reread || d.Limit < 1 || h.hasClaims(ctx, d) {
 				return h.Store.Dequeue(ctx, d)
 			}
 			too = slices.DeleteFunc(too, func(r store.Record) bool { return r.Due > 0 })

@@ -31,6 +31,7 @@ func brokenQueueTx() []brokenStore {
 		}},
 		{"a queue that looks, then claims", "QueueRace/Once", looksThenClaims},
 		{"a queue that takes what a direct call has", "QueueRace/AgainstSwap", takesBack},
+		{"a queue that looks for its claims, then claims", "QueueRace/SameOwner", looksForClaims},
 	}
 }
 
@@ -105,5 +106,22 @@ func takesBack(h *hooked) {
 		seen = slices.DeleteFunc(seen, func(r store.Record) bool { return !taken(r) })
 		rs, err := dequeue(ctx, d)
 		return append(rs, h.seize(d, seen)...), err
+	}
+}
+
+// looksForClaims lets two calls with one Owner find no claims, and both claim.
+func looksForClaims(h *hooked) {
+	looks := make(map[uint64]int) // by owner; guarded by race.mu
+	h.dequeue = func(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
+		if d.Reread || d.Limit != 2 || !h.race.has(8) || h.hasClaims(ctx, d) {
+			return h.Store.Dequeue(ctx, d)
+		}
+		h.race.mu.Lock()
+		looks[d.Owner]++
+		h.race.changed.Broadcast()
+		h.race.mu.Unlock()
+		h.race.wait(2, func() bool { return looks[d.Owner] > 1 })
+		due, err := h.Store.Scan(ctx, store.Query{State: store.Pending, Operation: d.Operation, Due: true, Limit: 10})
+		return h.claim(d, due[:min(d.Limit, len(due))], func(*store.Change) {}), err
 	}
 }

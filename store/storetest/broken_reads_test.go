@@ -11,6 +11,17 @@ import (
 // brokenReads are broken in reads, times, lists and purges.
 func brokenReads() []brokenStore {
 	return []brokenStore{
+		{"a limit of bytes that is not kept", "Batch/TooManyBytes", func(h *hooked) {
+			h.caps = func(c *store.Capabilities) { c.MaxBytes = 2 * c.MaxOutcome }
+		}},
+		{"pages of a store without an order that repeat records", "Scan/Pages", func(h *hooked) {
+			h.caps = func(c *store.Capabilities) { c.Ordered = false }
+			h.scan = func(q *store.Query) {
+				if q.Limit == 3 && q.After != (store.ID{}) {
+					q.After[0]--
+				}
+			}
+		}},
 		{"a Get that leaves out what is absent", "Get/Absent", func(h *hooked) {
 			h.get = func(ids []store.ID, as []store.SwapResult) []store.SwapResult {
 				if len(ids) == 1 {

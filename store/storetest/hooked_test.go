@@ -45,7 +45,8 @@ type hooked struct {
 	swapTx         func(tx *memory.Tx, cs []store.Change) []store.Change
 	effect         func(write effectFunc) effectFunc // replaces Subject.Effect
 	join           joinFunc                          // nil: changes cannot join a Swap
-	writesAfterEnd bool                              // SwapTx writes after its transaction has ended
+	caps           func(c *store.Capabilities)
+	writesAfterEnd bool // SwapTx writes after its transaction has ended
 
 	armed     atomic.Bool                                                       // the next reply is lost
 	driver    func(cs []store.Change, as []store.SwapResult) []store.SwapResult // the driver's own retry

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -108,4 +109,34 @@ func tooManyChanges(r *harness) {
 		r.Errorf("Swap of %d changes = %d answers, want an error", len(changes), len(answers))
 	}
 	r.mustFind(store.Query{})
+}
+
+// A batch with more bytes than the store reports is rejected as a whole, by name. A batch
+// with as many bytes is applied.
+func tooManyBytes(r *harness) {
+	if r.caps.MaxBytes == 0 {
+		r.Skip("Capabilities.MaxBytes is zero")
+	}
+	if r.caps.MaxBytes < 2*r.caps.MaxOutcome {
+		r.Fatalf("Capabilities.MaxBytes = %d, want at least twice MaxOutcome, %d", r.caps.MaxBytes, r.caps.MaxOutcome)
+	}
+	var changes []store.Change
+	for left := r.caps.MaxBytes; left > 0; {
+		c := create(r.fresh(), store.InProgress)
+		c.To.Outcome = r.largest()[:min(left, r.caps.MaxOutcome)]
+		left -= len(c.To.Outcome)
+		changes = append(changes, c)
+	}
+	one := create(r.fresh(), store.InProgress)
+	one.To.Input = []byte{1}
+	answers, err := r.store.Swap(r.ctx, append(slices.Clone(changes), one))
+	if !errors.Is(err, store.ErrTooManyBytes) {
+		r.Errorf("Swap of MaxBytes and one = %d answers, %v, want ErrTooManyBytes", len(answers), err)
+	}
+	r.mustFind(store.Query{})
+	for i, answer := range r.swap(changes...) {
+		if !answer.Applied(changes[i]) {
+			r.Errorf("%s in a batch of MaxBytes = %s, want applied", show(changes[i]), showAnswer(answer))
+		}
+	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// againChecks disconnect the replicas of a store that survives a failover, and repeat
-// changes that are not confirmed.
+// againChecks disconnect what a change needs for its confirmation, the replicas or the
+// disk of the store, and repeat changes that are not confirmed.
 func againChecks() []checkCase[*harness] {
 	return []checkCase[*harness]{{"NotYetSafe", againNotYetSafe}}
 }
@@ -18,36 +18,33 @@ func againTxChecks[Tx any]() []checkCase[*txHarness[Tx]] {
 	return []checkCase[*txHarness[Tx]]{{"NotYetSafe", againTxNotYetSafe[Tx]}}
 }
 
-// lacksReplicas returns why a store has no replicas to disconnect.
-func (r *harness) lacksReplicas() string {
+// lacksIsolate returns why a store cannot be isolated.
+func (r *harness) lacksIsolate() string {
 	if r.isolate == nil {
-		return "Subject.Isolate is nil: the store has no replicas"
+		return "Subject.Isolate is nil"
 	}
 	return ""
 }
 
 const (
-	// isolatedTimeout is how long a caller waits for a store without its replicas.
+	// isolatedTimeout is how long a caller waits for an isolated store.
 	isolatedTimeout = time.Second
-	// isolatedTries is how often a change is repeated without replicas: the first
+	// isolatedTries is how often a change is repeated meanwhile: the first
 	// retry may find the record still locked by the call that has timed out.
 	isolatedTries = 4
 )
 
-// replicaCall is a call that asks for changes while the replicas are away.
+// replicaCall is a call that asks for changes while the replicas, or the disk, are away.
 type replicaCall struct {
 	name    string
 	changes []store.Change
 	call    func(ctx context.Context, changes []store.Change) (applied bool)
 }
 
-// A change that no replica has is not reported as applied, neither by the call that
-// makes it nor by one that finds it applied, and a final state without a replica is
-// not shown: a failover would take both back.
+// A change that is not confirmed is not reported as applied, neither by the call that
+// makes it nor by one that finds it applied, and its final state is not shown: a failover
+// or a power loss would take both back.
 func againNotYetSafe(r *harness) {
-	if r.caps.Survives < store.Failover {
-		r.Errorf("Capabilities.Survives is %v (%s), want Failover with replicas", r.caps.Survives, r.caps.SurvivesBecause)
-	}
 	running, pending := r.mustCreateIn(store.InProgress), r.mustCreateIn(store.Pending)
 	batch := make([]store.Change, 6)
 	for i := range batch {
@@ -72,8 +69,8 @@ func againTxNotYetSafe[Tx any](r *txHarness[Tx]) {
 	r.mustConfirmLater(calls, 0)
 }
 
-// mustConfirmLater makes the calls without replicas, and repeats their changes that often.
-// It requires that the changes are confirmed with replicas, and not before.
+// mustConfirmLater isolates the store, makes the calls, and repeats their changes that
+// often. It requires that the changes are confirmed afterwards, and not before.
 func (r *harness) mustConfirmLater(calls []replicaCall, tries int) {
 	r.Helper()
 	restore := r.isolate()
@@ -81,7 +78,7 @@ func (r *harness) mustConfirmLater(calls []replicaCall, tries int) {
 	r.concurrently(len(calls), func(i int) {
 		c := calls[i]
 		if c.call(r.ctx, c.changes) {
-			r.Errorf("%s: applied without replicas", c.name)
+			r.Errorf("%s: applied while isolated", c.name)
 		}
 		for range tries {
 			r.mustNotConfirm(c)
@@ -96,17 +93,17 @@ func (r *harness) mustConfirmLater(calls []replicaCall, tries int) {
 		})
 		for i, change := range c.changes {
 			if !answers[i].Applied(change) {
-				r.Errorf("%s: with replicas, %s = %s, want applied", c.name, show(change), showAnswer(answers[i]))
+				r.Errorf("%s: after the isolation, %s = %s, want applied", c.name, show(change), showAnswer(answers[i]))
 			}
 		}
 	}
 }
 
-// mustNotConfirm repeats the changes, and reads the records, without replicas.
+// mustNotConfirm repeats the changes, and reads the records, of an isolated store.
 func (r *harness) mustNotConfirm(c replicaCall) {
 	r.Helper()
 	if swapWithin(r.ctx, r.store, c.changes) {
-		r.Errorf("%s: the repeated change is applied without replicas", c.name)
+		r.Errorf("%s: the repeated change is applied while isolated", c.name)
 	}
 	ids := make([]store.ID, len(c.changes))
 	for i, change := range c.changes {
@@ -117,7 +114,7 @@ func (r *harness) mustNotConfirm(c replicaCall) {
 	answers, err := r.store.Get(ctx, ids)
 	for i, answer := range answers {
 		if err == nil && answer.Token.State.Final() && answer.Token == c.changes[i].To.Token {
-			r.Errorf("%s: Get shows %s without replicas", c.name, showToken(answer.Token))
+			r.Errorf("%s: Get shows %s while isolated", c.name, showToken(answer.Token))
 		}
 	}
 }

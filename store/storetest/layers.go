@@ -65,7 +65,7 @@ func storeParts(h func(t *testing.T) *harness, e func(t *testing.T) *engineHarne
 			partOf("Race", h, raceChecks()),
 		},
 		layerDequeues: {partUnless((*harness).lacksDequeue, "QueueRace", h, queueRaceChecks())},
-		layerReplicas: {partUnless((*harness).lacksReplicas, "Again", h, againChecks())},
+		layerReplicas: {partUnless((*harness).lacksIsolate, "Again", h, againChecks())},
 		layerEngines: {
 			partOf("LostReply", h, lostReplyChecks()),
 			partUnless((*harness).lacksConnection, "Wire", h, wireChecks()),
@@ -86,6 +86,7 @@ func txParts[Tx any](tx func(t *testing.T) *txHarness[Tx]) map[string][]part {
 			partOf("Savepoint", tx, savepointChecks[Tx]()),
 			partOf("Lock", tx, lockChecks[Tx]()),
 			partOf("SwapTx", tx, swapTxChecks[Tx]()),
+			ownTxPart(tx),
 		},
 		layerConcurrent: {
 			partOf("BatchTx", tx, batchTxChecks[Tx]()),
@@ -101,7 +102,7 @@ func txParts[Tx any](tx func(t *testing.T) *txHarness[Tx]) map[string][]part {
 			partOf("ModelTx", tx, modelTxChecks[Tx]()),
 			partOf("RaceTx", tx, raceTxChecks[Tx]()),
 		},
-		layerReplicas: {partUnless(func(r *txHarness[Tx]) string { return r.lacksReplicas() }, "AgainTx", tx, againTxChecks[Tx]())},
+		layerReplicas: {partUnless(func(r *txHarness[Tx]) string { return r.lacksIsolate() }, "AgainTx", tx, againTxChecks[Tx]())},
 		layerEngines: {
 			partUnless(func(r *txHarness[Tx]) string { return r.lacksConnection() }, "WireTx", tx, wireTxChecks[Tx]()),
 			partUnless(func(r *engineHarness) string { return r.lacksConnection() }, "WireCallTx", e, wireCallChecks(modesInTx())),

@@ -25,6 +25,8 @@ func queueChecks() []storeCheck {
 		{"Zombie", queueZombie},
 		{"Repeated", queueRepeated},
 		{"RepeatedAfterEnd", queueRepeatedAfterEnd},
+		{"Reread", queueReread},
+		{"RereadAfterEnd", queueRereadAfterEnd},
 	}
 }
 

@@ -99,8 +99,73 @@ func queueZombie(r *harness) {
 	r.mustReject(end, finish.To.Token)
 }
 
-// A repeated Dequeue returns the same records and claims nothing.
+// A repeated Dequeue returns the same records and claims nothing, whatever its Limit.
+// Another Owner or another Operation makes another call.
 func queueRepeated(r *harness) {
+	var all []store.Record
+	for i := range 6 {
+		all = append(all, r.createPending(int8(-i%5), 0))
+	}
+	d, other := dequeueOf(3), dequeueOf(1)
+	r.mustDequeue(d, all[0], all[5], all[1])
+	r.mustDequeue(other, all[2])
+	elsewhere := identity("elsewhere", "scope", "key")
+	elsewhere.Token = token(store.Pending, 0)
+	r.mustApply(store.Change{To: elsewhere})
+	there := d
+	there.Operation = elsewhere.Operation
+	r.mustDequeue(there, elsewhere)
+	for _, limit := range []int{3, 1, 100} {
+		repeated := d
+		repeated.Limit = limit
+		r.mustReturnAgain(repeated, all[0], all[5], all[1])
+		r.mustReturnAgain(other, all[2])
+		r.mustReturnAgain(there, elsewhere)
+	}
+	r.mustHoldRecord(all[3])
+	r.mustHoldRecord(all[4])
+}
+
+// mustReturnAgain repeats d and requires its earlier claims, in any order.
+func (r *harness) mustReturnAgain(d store.Dequeue, want ...store.Record) {
+	r.Helper()
+	got := r.dequeue(d)
+	if !sameIDs(idsOf(got), idsOf(want)) {
+		r.Fatalf("repeated Dequeue(%+v) gives\n %v\nwant\n %v", d, idsOf(got), idsOf(want))
+	}
+	for _, rec := range got {
+		i := slices.IndexFunc(want, func(w store.Record) bool { return w.ID == rec.ID })
+		if diff := diffRecords(rec, claimed(d, want[i])); diff != "" {
+			r.Errorf("repeated Dequeue(%+v) gives a record that differs (-want +got):\n%s", d, diff)
+		}
+	}
+}
+
+// sameIDs compares IDs in any order.
+func sameIDs(a, b []store.ID) bool {
+	return slices.Equal(slices.SortedFunc(slices.Values(a), compareIDs), slices.SortedFunc(slices.Values(b), compareIDs))
+}
+
+// A repeated Dequeue claims nothing while one of its claims is current, and claims
+// again when none is.
+func queueRepeatedAfterEnd(r *harness) {
+	first, second := r.createPending(1, 0), r.createPending(0, 0)
+	d := dequeueOf(2)
+	d.Lease = -time.Second // a claim whose lease has expired is current, too
+	r.mustDequeue(d, first, second)
+	next := r.createPending(0, 0)
+	released := move(claimed(d, first), store.Token{State: store.Pending, Attempt: 1, Owner: d.Owner})
+	r.mustApply(released)
+	r.mustReturnAgain(d, second)
+	r.mustApply(move(claimed(d, second), store.Token{State: store.Succeeded, Attempt: 1, Owner: d.Owner}))
+	again := first
+	again.Token = released.To.Token
+	r.mustDequeue(d, again, next)
+	r.mustReturnAgain(d, again, next)
+}
+
+// A Dequeue that rereads returns the same records and claims nothing.
+func queueReread(r *harness) {
 	var all []store.Record
 	for i := range 5 {
 		all = append(all, r.createPending(int8(-i), 0))
@@ -120,8 +185,8 @@ func queueRepeated(r *harness) {
 	r.mustHoldRecord(all[4])
 }
 
-// A repeated Dequeue does not return records that have changed since.
-func queueRepeatedAfterEnd(r *harness) {
+// A Dequeue that rereads does not return records that have changed since.
+func queueRereadAfterEnd(r *harness) {
 	var all []store.Record
 	for i := range 6 {
 		all = append(all, r.createPending(int8(-i%5), 0))
@@ -142,6 +207,6 @@ func queueRepeatedAfterEnd(r *harness) {
 	r.mustApply(takeover(got[4]))
 	d.Reread = true
 	if again := idsOf(r.dequeue(d)); !slices.Equal(again, []store.ID{got[5].ID}) {
-		r.Errorf("a repeated Dequeue returns %v, want only %v", again, got[5].ID)
+		r.Errorf("a Dequeue that rereads returns %v, want only %v", again, got[5].ID)
 	}
 }

@@ -11,6 +11,7 @@ func queueRaceChecks() []storeCheck {
 	return []storeCheck{
 		{"Once", raceDequeue},
 		{"AgainstSwap", raceDequeueAgainstSwap},
+		{"SameOwner", raceDequeueOfOneOwner},
 	}
 }
 
@@ -97,6 +98,34 @@ func raceDequeueAgainstSwap(r *harness) {
 			got := t.tokens[c.To.ID]
 			if len(got) != 1 || r.mustRead(c.To.ID).Token != got[0] {
 				r.Errorf("%d claimed a record, %s is current, want one", len(got), showToken(r.mustRead(c.To.ID).Token))
+			}
+		}
+	}
+}
+
+// Concurrent calls with the same Owner claim as one call. Each returns these claims, or
+// none.
+func raceDequeueOfOneOwner(r *harness) {
+	for range 8 {
+		for range 8 {
+			r.createPending(0, 0)
+		}
+		d := dequeueOf(2)
+		answers := make([][]store.Record, 8)
+		r.concurrently(len(answers), func(i int) {
+			var err error
+			if answers[i], err = r.store.(store.Dequeuer).Dequeue(r.ctx, d); err != nil {
+				r.Errorf("Dequeue: %v", err)
+			}
+		})
+		d.Reread = true
+		claims := idsOf(r.dequeue(d))
+		if len(claims) != d.Limit {
+			r.Errorf("concurrent calls with one Owner claim %d records, want %d", len(claims), d.Limit)
+		}
+		for i, got := range answers {
+			if len(got) > 0 && !sameIDs(idsOf(got), claims) {
+				r.Errorf("call %d returns %v, want the claims %v, or none", i, idsOf(got), claims)
 			}
 		}
 	}

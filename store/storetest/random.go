@@ -76,7 +76,7 @@ type randomHistory struct {
 	operation string
 	model     model
 	sent      []store.Change
-	owners    uint64
+	dequeued  []uint64       // the owners of earlier calls of Dequeue
 	effects   int            // drawn for transactions
 	seen      map[string]int // how often each answer was given, in all histories
 }

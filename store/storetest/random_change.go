@@ -37,9 +37,8 @@ func (h *randomHistory) change(m model, key int) store.Change {
 		c.To.Token = c.If // a heartbeat
 		return c
 	}
-	h.owners++
 	c.To.Token = store.Token{
-		State: store.States()[h.IntN(5)], Attempt: c.If.Attempt + h.Uint32N(2), Owner: h.owners,
+		State: store.States()[h.IntN(5)], Attempt: c.If.Attempt + h.Uint32N(2), Owner: h.Uint64(),
 	}
 	c.To.Tainted = h.IntN(2) == 0
 	c.To.Input, c.To.Outcome = h.content(), h.content()

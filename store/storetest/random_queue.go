@@ -5,19 +5,32 @@ import (
 )
 
 // dequeue requests one to three records and compares them with the waiting records
-// of the model. Then the model claims the same records.
+// of the model. Then the model claims the same records. It may repeat an earlier call.
 func (h *randomHistory) dequeue() {
 	h.Helper()
-	dequeuer, ok := h.store.(store.Dequeuer)
-	if !ok {
+	if _, ok := h.store.(store.Dequeuer); !ok {
 		return
 	}
-	h.owners++
-	d := store.Dequeue{Operation: h.operation, Limit: 1 + h.IntN(3), Owner: h.owners, Lease: farAhead}
+	d := store.Dequeue{Operation: h.operation, Limit: 1 + h.IntN(3), Owner: h.Uint64(), Lease: farAhead}
 	if h.IntN(2) == 0 {
 		d.Lease = 0 // expires at once
 	}
-	got, err := dequeuer.Dequeue(h.ctx, d)
+	if len(h.dequeued) > 0 && h.IntN(4) == 0 {
+		d.Owner = h.dequeued[h.IntN(len(h.dequeued))]
+	}
+	h.dequeued = append(h.dequeued, d.Owner)
+	if len(h.claimsOf(d.Owner)) == 0 {
+		h.claim(d)
+	}
+	h.rereads(d)
+	d.Reread = true
+	h.rereads(d)
+}
+
+// claim makes a call that claims records.
+func (h *randomHistory) claim(d store.Dequeue) {
+	h.Helper()
+	got, err := h.store.(store.Dequeuer).Dequeue(h.ctx, d)
 	if err != nil {
 		h.Errorf("Dequeue: %v", err)
 		return
@@ -41,9 +54,23 @@ func (h *randomHistory) dequeue() {
 		h.model.swap(claim)
 		h.compareRecords("Dequeue gives", rec, h.model[rec.ID].Record)
 	}
-	d.Reread = true
-	again, err := dequeuer.Dequeue(h.ctx, d)
-	if err != nil || len(again) != len(got) {
-		h.Errorf("Dequeue(%+v) gives %d records, %v, want the same %d again", d, len(again), err, len(got))
+}
+
+// rereads makes a call that returns the current claims of d's Owner and claims nothing.
+func (h *randomHistory) rereads(d store.Dequeue) {
+	h.Helper()
+	again, err := h.store.(store.Dequeuer).Dequeue(h.ctx, d)
+	want := h.claimsOf(d.Owner)
+	if err != nil || !sameIDs(idsOf(again), want) {
+		h.Errorf("Dequeue(%+v) gives %v, %v, want the claims of its Owner, %v", d, idsOf(again), err, want)
+		return
 	}
+	for _, rec := range again {
+		h.compareRecords("a repeated Dequeue gives", rec, h.model[rec.ID].Record)
+	}
+}
+
+// claimsOf returns the running records of an owner.
+func (h *randomHistory) claimsOf(owner uint64) []store.ID {
+	return h.model.ids(func(s modelRecord) bool { return s.State == store.InProgress && s.Owner == owner })
 }

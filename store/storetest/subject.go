@@ -32,12 +32,12 @@ type StoreSubject struct {
 	// process; the checks that need one are then skipped.
 	Lose func() (lost func() bool)
 
-	// Isolate disconnects the replicas that a change of Store needs for its
-	// confirmation, for a store that survives a failover. Until the function it
-	// returns is called, no change is confirmed; that function may be called twice.
+	// Isolate disconnects what a change of Store needs for its confirmation: the
+	// replicas of a store that survives a failover, or the disk of one that survives a
+	// power loss. Until the function it returns is called, no change is confirmed; that
+	// function may be called twice.
 	//
-	// Nil says that the store has no replicas; the checks that need them are then
-	// skipped.
+	// Nil says that the test cannot do that; the checks that need it are then skipped.
 	Isolate func() (restore func())
 
 	// callers is called with the number of concurrent callers that a check starts,
@@ -64,12 +64,20 @@ type Subject[Tx any] struct {
 	// Effects counts the effects of key that are committed.
 	Effects func(key string) int
 
+	// Begin has a function for each isolation level at which a program may begin a
+	// transaction of its own for SwapTx, by the level's name. Empty: only Atomic
+	// begins transactions of the store.
+	Begin map[string]BeginFunc[Tx]
+
 	// Batches hands statements over all together, for a store that is a
 	// store.Batcher: see BatchesOf. Required then.
 	Batches *Batches[Tx]
 
 	callers func(n int) // as in StoreSubject
 }
+
+// BeginFunc begins a transaction. The suite calls commit or rollback once.
+type BeginFunc[Tx any] func(ctx context.Context) (tx Tx, commit, rollback func() error, err error)
 
 // plain returns the part of the subject that needs no transactions.
 func (s *Subject[Tx]) plain() StoreSubject {

@@ -100,7 +100,7 @@ func TestUnreachableSQLite(t *testing.T) {
 			if err := tx.Rollback(); err != nil {
 				t.Fatal(err)
 			}
-			unreachable(t, sqlite.New(db), tx, func() { cut(t, db) })
+			unreachable(t, sqlite.New(db, sqlite.Options{}), tx, func() { cut(t, db) })
 		})
 	}
 }

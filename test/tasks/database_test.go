@@ -107,7 +107,7 @@ func openSQLite(_ context.Context, at string) (*database[*sql.Tx], error) {
 		return nil, err
 	}
 	return &database[*sql.Tx]{
-		store: sqlite.New(db),
+		store: sqlite.New(db, sqlite.Options{}),
 		exec: func(ctx context.Context, tx *sql.Tx, statement string, args ...any) error {
 			_, err := tx.ExecContext(ctx, statement, args...)
 			return err

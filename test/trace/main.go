@@ -87,7 +87,7 @@ func handler(ctx context.Context, dir, over string) (http.Handler, error) {
 	if err := sqlitemigrate.Up(ctx, db, sqlitemigrate.Options{}); err != nil {
 		return nil, err
 	}
-	return protect(sqlite.New(db))
+	return protect(sqlite.New(db, sqlite.Options{}))
 }
 
 func protect[Tx any](s store.TxStore[Tx]) (http.Handler, error) {

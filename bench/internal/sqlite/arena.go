@@ -51,7 +51,7 @@ func (a *arena) do(ctx context.Context) (contest.Side, error) {
 	if err := sqlitemigrate.Up(ctx, db, sqlitemigrate.Options{}); err != nil {
 		return contest.Side{}, fmt.Errorf("make the tables: %w", err)
 	}
-	engine, err := semel.New(sqlite.New(db), semel.Options{})
+	engine, err := semel.New(sqlite.New(db, sqlite.Options{}), semel.Options{})
 	if err != nil {
 		return contest.Side{}, err
 	}

@@ -162,7 +162,7 @@ func (f files) engine(t *testing.T) semel.Runner {
 		_, s := openMySQL(t, f.dsn)
 		return person(t, s, nil)
 	}
-	return person(t, sqlite.New(openFile(t, f.records)), nil)
+	return person(t, sqlite.New(openFile(t, f.records), sqlite.Options{}), nil)
 }
 
 func person[Tx any](t *testing.T, s store.TxStore[Tx], err error) semel.Runner {

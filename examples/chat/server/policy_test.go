@@ -124,7 +124,7 @@ func openReceiver(dir, policy string) (*receiver, error) {
 		"keyed": semel.Keyed(), "at-least-once": semel.AtLeastOnce(),
 	}
 	r.operation = semel.Define("act-"+policy, semel.OperationOptions[string]{Policy: policies[policy], Lease: shortLease})
-	r.engine, err = semel.New(sqlite.New(r.records), semel.Options{RecordTimeout: patience})
+	r.engine, err = semel.New(sqlite.New(r.records, sqlite.Options{}), semel.Options{RecordTimeout: patience})
 	return r, err
 }
 

@@ -16,7 +16,7 @@ func openSQLite(path string, _ config) (*database, error) {
 	}
 	return &database{
 		DB: chatdb.SQLite(db), name: path,
-		store:   records(sqlite.New(db), chatdb.OnSQLite),
+		store:   records(sqlite.New(db, sqlite.Options{}), chatdb.OnSQLite),
 		migrate: func(ctx context.Context) error { return sqlitemigrate.Up(ctx, db, sqlitemigrate.Options{}) },
 	}, nil
 }

@@ -128,7 +128,7 @@ func (s *service) assemble() (err error) {
 // startBound.
 func (s *service) newEngine() (*semel.Engine[*sql.Tx], error) {
 	for deadline := time.Now().Add(startBound); ; {
-		e, err := semel.New(sqlite.New(s.db), semel.Options{
+		e, err := semel.New(sqlite.New(s.db, sqlite.Options{}), semel.Options{
 			Observer: event.Slog(s.log), Operations: []semel.Declared{createCharge},
 		})
 		late := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, sqlite.ErrBusy)

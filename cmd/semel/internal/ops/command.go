@@ -10,46 +10,67 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/internal/sqlname"
 	"github.com/semelgo/semel/store/mysql"
 	"github.com/semelgo/semel/store/postgres"
 	"github.com/semelgo/semel/store/sqlite"
 )
 
 const (
-	flagDB = "db"
-	envDB  = "SEMEL_DB"
+	flagDB     = "db"
+	flagSchema = "schema"
+	flagPrefix = "prefix"
+	envDB      = "SEMEL_DB"
 )
 
-// addDB adds the flag that names the database to c. The environment variable is
+// dbName names a database and the tables in it.
+type dbName struct{ db, schema, prefix string }
+
+// addDB adds the flags that name the database and its tables to c. The environment variable is
 // read when the command runs, so that help does not print its value.
 func addDB(c *cobra.Command) {
 	c.Flags().String(flagDB, "", "the database: sqlite:PATH, postgres://… or mysql://… (default $"+envDB+")")
+	c.Flags().String(flagSchema, "", "the schema of the tables in PostgreSQL (default: found by the search_path)")
+	c.Flags().String(flagPrefix, "", "the beginning of the tables' names (default semel_)")
 	complete(c, flagDB, []cobra.Completion{"sqlite:", "postgres://", "mysql://"}, cobra.ShellCompDirectiveNoSpace)
 }
 
-// dbOf returns the name of the database.
-func dbOf(c *cobra.Command) (string, error) {
-	name, err := c.Flags().GetString(flagDB)
-	if err != nil {
-		return "", err
+// dbOf returns the names of the database and of its tables.
+func dbOf(c *cobra.Command) (dbName, error) {
+	var a dbName
+	for _, f := range []struct {
+		name string
+		to   *string
+	}{{flagDB, &a.db}, {flagSchema, &a.schema}, {flagPrefix, &a.prefix}} {
+		var err error
+		if *f.to, err = c.Flags().GetString(f.name); err != nil {
+			return a, err
+		}
 	}
-	if name == "" {
-		name = os.Getenv(envDB)
+	if a.db == "" {
+		a.db = os.Getenv(envDB)
 	}
-	if name == "" {
-		return "", exit.Usagef("--%s is required, or $%s", flagDB, envDB)
+	if a.db == "" {
+		return a, exit.Usagef("--%s is required, or $%s", flagDB, envDB)
 	}
-	return name, nil
+	if err := sqlname.CheckSchema("--"+flagSchema, a.schema); err != nil {
+		return a, exit.Usagef("%w", err)
+	}
+	var err error
+	if a.prefix, err = sqlname.Prefix("--"+flagPrefix, a.prefix); err != nil {
+		return a, exit.Usagef("%w", err)
+	}
+	return a, nil
 }
 
 // withDB runs fn with the database that c names. The database and its tables
 // must exist. An error of the database ends the program with exit.Unavailable.
 func withDB(c *cobra.Command, fn func(ctx context.Context, db *database) error) error {
-	name, err := dbOf(c)
+	at, err := dbOf(c)
 	if err != nil {
 		return err
 	}
-	db, err := open(c.Context(), name, mustExist)
+	db, err := open(c.Context(), at, mustExist)
 	if err != nil {
 		return err
 	}

@@ -88,11 +88,11 @@ func recordIDs(c *cobra.Command, state store.State, typed string) (ids []cobra.C
 func withDatabaseSoon(c *cobra.Command, fn func(ctx context.Context, db *database)) {
 	ctx, cancel := context.WithTimeout(c.Context(), completionTimeout)
 	defer cancel()
-	name, err := dbOf(c)
+	at, err := dbOf(c)
 	if err != nil {
 		return
 	}
-	db, err := open(ctx, name, mustExist)
+	db, err := open(ctx, at, mustExist)
 	if err != nil {
 		return
 	}

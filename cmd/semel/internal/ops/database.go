@@ -38,15 +38,15 @@ const (
 )
 
 // open opens the database that --db names. It creates no tables.
-func open(ctx context.Context, name string, e openMode) (*database, error) {
-	scheme, rest, _ := strings.Cut(name, ":")
+func open(ctx context.Context, at dbName, e openMode) (*database, error) {
+	scheme, rest, _ := strings.Cut(at.db, ":")
 	switch {
 	case scheme == "sqlite" && rest != "":
-		return openSQLite(ctx, rest, e)
+		return openSQLite(ctx, rest, at, e)
 	case scheme == "postgres", scheme == "postgresql":
-		return openPostgres(ctx, name)
+		return openPostgres(ctx, at)
 	case scheme == "mysql":
-		return openMySQL(ctx, name)
+		return openMySQL(ctx, at)
 	default:
 		// The rest of the name may contain a password.
 		return nil, exit.Usagef("--%s must be sqlite:PATH, postgres://… or mysql://…", flagDB)

@@ -24,11 +24,11 @@ Programs may use the database meanwhile, and several migrations may run at once.
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
-			name, err := dbOf(c)
+			at, err := dbOf(c)
 			if err != nil {
 				return err
 			}
-			db, err := open(c.Context(), name, mayBeNew)
+			db, err := open(c.Context(), at, mayBeNew)
 			if err != nil {
 				return err
 			}

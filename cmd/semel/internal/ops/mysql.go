@@ -15,10 +15,13 @@ import (
 	"github.com/semelgo/semel/store/mysql"
 )
 
-// openMySQL connects to the server at address, mysql://user:password@host:port/database
-// with the driver's parameters.
-func openMySQL(ctx context.Context, address string) (*database, error) {
-	config, err := mysqlConfig(address)
+// openMySQL connects to the server at mysql://user:password@host:port/database, with the
+// driver's parameters.
+func openMySQL(ctx context.Context, at dbName) (*database, error) {
+	if at.schema != "" {
+		return nil, exit.Usagef("--%s: MariaDB has no schemas within a database", flagSchema)
+	}
+	config, err := mysqlConfig(at.db)
 	if err != nil {
 		return nil, exit.Usagef("--%s: %w", flagDB, singleLineError{err})
 	}
@@ -29,7 +32,7 @@ func openMySQL(ctx context.Context, address string) (*database, error) {
 	}
 	reached, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	s, err := mysql.New(db, mysql.Options{})
+	s, err := mysql.New(db, mysql.Options{Prefix: at.prefix})
 	if err == nil {
 		err = db.PingContext(reached)
 	}
@@ -40,8 +43,10 @@ func openMySQL(ctx context.Context, address string) (*database, error) {
 	return &database{
 		name:    fmt.Sprintf("mysql://%s/%s", config.Addr, config.DBName),
 		records: s, engine: engineOver(s), noting: notingEngine(s), readSalt: s.Salt,
-		migrate: func(ctx context.Context) error { return mysqlmigrate.Up(ctx, db, mysqlmigrate.Options{}) },
-		close:   func() { _ = db.Close() }, // every result was committed or reported before
+		migrate: func(ctx context.Context) error {
+			return mysqlmigrate.Up(ctx, db, mysqlmigrate.Options{Prefix: at.prefix})
+		},
+		close: func() { _ = db.Close() }, // every result was committed or reported before
 	}, nil
 }
 

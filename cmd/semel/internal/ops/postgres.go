@@ -16,9 +16,9 @@ import (
 // connectTimeout bounds the wait for a server's first answer.
 const connectTimeout = 10 * time.Second
 
-// openPostgres connects to the server at address.
-func openPostgres(ctx context.Context, address string) (*database, error) {
-	config, err := pgxpool.ParseConfig(address)
+// openPostgres connects to a server.
+func openPostgres(ctx context.Context, at dbName) (*database, error) {
+	config, err := pgxpool.ParseConfig(at.db)
 	if err != nil {
 		return nil, exit.Usagef("--%s: %w", flagDB, singleLineError{err}) // the error contains no password
 	}
@@ -42,7 +42,7 @@ func openPostgres(ctx context.Context, address string) (*database, error) {
 		pool.Close()
 		return nil, withCode(err)
 	}
-	s, err := postgres.New(pool, postgres.Options{})
+	s, err := postgres.New(pool, postgres.Options{Schema: at.schema, Prefix: at.prefix})
 	if err != nil {
 		pool.Close()
 		return nil, err
@@ -50,7 +50,9 @@ func openPostgres(ctx context.Context, address string) (*database, error) {
 	return &database{
 		name:    fmt.Sprintf("postgres://%s:%d/%s", to.Host, to.Port, to.Database),
 		records: s, engine: engineOver(s), noting: notingEngine(s), readSalt: s.Salt,
-		migrate: func(ctx context.Context) error { return pgmigrate.Up(ctx, pool, pgmigrate.Options{}) },
+		migrate: func(ctx context.Context) error {
+			return pgmigrate.Up(ctx, pool, pgmigrate.Options{Schema: at.schema, Prefix: at.prefix})
+		},
 		partitions: func(o postgres.PartitionOptions) (*postgres.Partitions, error) {
 			return postgres.NewPartitions(s, o)
 		},

@@ -96,7 +96,7 @@ func newSQLite(t *testing.T) *testDB {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	records := sqlite.New(db)
+	records := sqlite.New(db, sqlite.Options{})
 	fill(t, s, records)
 	return s
 }

@@ -19,7 +19,10 @@ import (
 // openSQLite opens the file at path. Unless the file may be new, it is first
 // checked without any change, because sqlite.Open creates a missing file and
 // prepares the file of another program.
-func openSQLite(ctx context.Context, path string, e openMode) (*database, error) {
+func openSQLite(ctx context.Context, path string, at dbName, e openMode) (*database, error) {
+	if at.schema != "" {
+		return nil, exit.Usagef("--%s: SQLite has no schemas", flagSchema)
+	}
 	empty, err := checkFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && e == mustExist:
@@ -29,7 +32,7 @@ func openSQLite(ctx context.Context, path string, e openMode) (*database, error)
 	case e == mustExist && empty:
 		return nil, errNoTables()
 	case e == mustExist:
-		if err := checkTables(ctx, path); err != nil {
+		if err := checkTables(ctx, path, at.prefix); err != nil {
 			return nil, err
 		}
 	}
@@ -40,11 +43,13 @@ func openSQLite(ctx context.Context, path string, e openMode) (*database, error)
 	case err != nil:
 		return nil, exit.Usagef("--%s: %w", flagDB, err)
 	}
-	s := sqlite.New(db)
+	s := sqlite.New(db, sqlite.Options{Prefix: at.prefix})
 	return &database{
 		name: "sqlite:" + path, records: s, engine: engineOver(s), noting: notingEngine(s), readSalt: s.Salt,
-		migrate: func(ctx context.Context) error { return sqlitemigrate.Up(ctx, db, sqlitemigrate.Options{}) },
-		close:   func() { _ = db.Close() }, // every result was committed or reported before
+		migrate: func(ctx context.Context) error {
+			return sqlitemigrate.Up(ctx, db, sqlitemigrate.Options{Prefix: at.prefix})
+		},
+		close: func() { _ = db.Close() }, // every result was committed or reported before
 	}, nil
 }
 
@@ -72,7 +77,7 @@ func checkFile(path string) (empty bool, err error) {
 
 // checkTables checks whether the database at path has the tables. It does not
 // write to it.
-func checkTables(ctx context.Context, path string) error {
+func checkTables(ctx context.Context, path, prefix string) error {
 	name := (&url.URL{Path: filepath.ToSlash(filepath.Clean(path))}).EscapedPath()
 	db, err := sql.Open("sqlite", "file:"+name+"?mode=ro&_pragma=busy_timeout(2000)")
 	if err != nil {
@@ -81,7 +86,7 @@ func checkTables(ctx context.Context, path string) error {
 	defer db.Close()
 	var there bool
 	err = db.QueryRowContext(ctx,
-		`SELECT count(*) > 0 FROM sqlite_schema WHERE type = 'table' AND name = 'semel_records'`).Scan(&there)
+		`SELECT count(*) > 0 FROM sqlite_schema WHERE type = 'table' AND name = ?`, prefix+"records").Scan(&there)
 	switch {
 	case err != nil:
 		return withCode(fmt.Errorf("read %s: %w", path, err))

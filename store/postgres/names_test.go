@@ -1,0 +1,113 @@
+package postgres_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel/internal/realtest"
+	pgmigrate "github.com/semelgo/semel/migrate/postgres"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/postgres"
+)
+
+// otherNames are a schema that the search_path does not name, and another prefix.
+var otherNames = postgres.Options{Schema: "app", Prefix: "once_"}
+
+// databaseWithOtherNames returns the address of a new database whose tables have
+// otherNames, and a table of effects.
+func databaseWithOtherNames(t *testing.T) string {
+	t.Helper()
+	url := realtest.Postgres(t).Database(t)
+	pool := connect(t, url)
+	o := pgmigrate.Options{Schema: otherNames.Schema, Prefix: otherNames.Prefix}
+	if err := pgmigrate.Up(t.Context(), pool, o); err != nil {
+		t.Fatal(err)
+	}
+	mustExec(t, pool, `CREATE TABLE effects (key text NOT NULL)`)
+	return url
+}
+
+func TestContractWithOtherNames(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
+	t.Attr("engine", "postgres")
+	url := databaseWithOtherNames(t)
+	run(t, url, url, otherNames)
+}
+
+// TestOtherNames: every statement that is not a change of one record uses the names,
+// also those about partitions.
+func TestOtherNames(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, databaseWithOtherNames(t))
+	s := newStore(t, pool, otherNames)
+	tellStory(t, s, "story")
+	if _, err := newStore(t, pool, postgres.Options{}).Capabilities(t.Context()); !errors.Is(err, postgres.ErrNoSchema) {
+		t.Errorf("Capabilities with the default names = %v, want ErrNoSchema", err)
+	}
+	p, err := postgres.NewPartitions(s, postgres.PartitionOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.SetAhead(-past)
+	if err := p.Divide(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.SetAhead(0)
+	if _, err := p.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mustPurgeAndDrop(t, s, p)
+	if salt := mustSalt(t, s); len(salt) != 32 {
+		t.Errorf("the salt has %d bytes, want 32", len(salt))
+	}
+	if got := one[string](t, pool, `SELECT string_agg(DISTINCT left(relname, 5), ' ') FROM pg_class WHERE relnamespace = 'app'::regnamespace`); got != "once_" {
+		t.Errorf("names in the schema begin with %s, want once_", got)
+	}
+	if one[bool](t, pool, `SELECT EXISTS (SELECT FROM pg_class WHERE relname LIKE 'semel%')`) {
+		t.Error("there are relations with the default prefix")
+	}
+}
+
+// mustPurgeAndDrop requires that Purge removes records of the first partition, and Drop
+// removes partitions.
+func mustPurgeAndDrop(t *testing.T, s *postgres.Store, p *postgres.Partitions) {
+	t.Helper()
+	mustForce(t, s, expired(create("untimed", store.Succeeded, 1)))
+	mustForce(t, s, expired(at(3*24*time.Hour, "timed", store.Succeeded, 1)))
+	counts, err := s.Counts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range counts {
+		if c.Operation == "test" && c.State == store.Succeeded && c.Purgeable != 1 {
+			t.Errorf("Counts = %+v, want that Purge would remove one", c)
+		}
+	}
+	if n, err := s.Purge(t.Context(), 10); err != nil || n != 1 {
+		t.Errorf("Purge = %d, %v, want one record", n, err)
+	}
+	dropped, err := p.Drop(t.Context())
+	if err != nil || len(dropped) == 0 {
+		t.Errorf("Drop = %v, %v, want some partitions", dropped, err)
+	}
+	for _, d := range dropped {
+		if !strings.HasPrefix(d.Name, "once_records_p") {
+			t.Errorf("the partition is %s, want once_records_p and a time", d.Name)
+		}
+	}
+}
+
+func TestInvalidNames(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, "postgres://localhost/none")
+	for field, o := range map[string]postgres.Options{"Options.Schema": {Schema: "a.b"}, "Options.Prefix": {Prefix: "a b"}} {
+		if _, err := postgres.New(pool, o); err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("New with %+v = %v, want an error that names %s", o, err, field)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semelgo/semel/internal/realtest"
+	pgmigrate "github.com/semelgo/semel/migrate/postgres"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/postgres"
+)
+
+// privilegeBlocks returns the two blocks of docs/migrations.md that create the roles and
+// grant their privileges, for roles whose names begin with prefix.
+func privilegeBlocks(t *testing.T, prefix string) (create, grant string) {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/migrations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var blocks []string
+	for _, rest := range strings.Split(string(page), "```sql\n")[1:] {
+		block, _, _ := strings.Cut(rest, "```")
+		for _, role := range []string{"migrator", "app", "reader"} {
+			block = strings.ReplaceAll(block, "semel_"+role, prefix+role)
+		}
+		blocks = append(blocks, block)
+	}
+	if len(blocks) != 2 {
+		t.Fatalf("docs/migrations.md has %d blocks of SQL, want those that create roles and that grant", len(blocks))
+	}
+	return blocks[0], blocks[1]
+}
+
+// TestPrivileges: the migrator, the program and the reader need the privileges that
+// docs/migrations.md grants, and no others.
+func TestPrivileges(t *testing.T) {
+	t.Parallel()
+	url := realtest.Postgres(t).Database(t)
+	admin := connect(t, url)
+	prefix := one[string](t, admin, `SELECT current_database()::text`) + "_"
+	create, grant := privilegeBlocks(t, prefix)
+	mustExec(t, admin, create)
+	as := func(role string) *pgxpool.Pool {
+		return connect(t, url, func(c *pgxpool.Config) {
+			c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+				_, err := conn.Exec(ctx, `SET ROLE `+prefix+role)
+				return err
+			}
+		})
+	}
+	migrator, app, reader := as("migrator"), as("app"), as("reader")
+	names := pgmigrate.Options{Schema: "semel"}
+	if err := pgmigrate.Up(t.Context(), migrator, names); err != nil {
+		t.Fatal(err)
+	}
+	mustExec(t, migrator, grant)
+	if err := pgmigrate.Up(t.Context(), app, names); err != nil {
+		t.Errorf("Up by the program, when all migrations have run = %v", err)
+	}
+	if err := useStore(t, app, "granted"); err != nil {
+		t.Errorf("the program: %v", err)
+	}
+	if err := readStore(t, reader); err != nil {
+		t.Errorf("the reader: %v", err)
+	}
+	if err := useStore(t, reader, "reader"); postgres.CodeOf(err) != "42501" {
+		t.Errorf("a write by the reader = %v, want that the role may not", err)
+	}
+	for _, p := range []string{
+		"SELECT ON semel.semel_records", "INSERT ON semel.semel_records", "UPDATE ON semel.semel_records",
+		"DELETE ON semel.semel_records", "SELECT ON semel.semel_notes", "INSERT ON semel.semel_notes", "USAGE ON SCHEMA semel",
+	} {
+		mustExec(t, migrator, fmt.Sprintf(`REVOKE %s FROM %sapp`, p, prefix))
+		if err := useStore(t, app, p); postgres.CodeOf(err) != "42501" {
+			t.Errorf("the program without %s: %v, want that the role may not", p, err)
+		}
+		mustExec(t, migrator, fmt.Sprintf(`GRANT %s TO %sapp`, p, prefix))
+	}
+}
+
+// useStore makes each kind of call that a program makes, and returns their errors.
+func useStore(t *testing.T, pool *pgxpool.Pool, key string) error {
+	t.Helper()
+	s := newStore(t, pool, postgres.Options{Schema: "semel"})
+	running, old, waiting := create(key, store.InProgress, 1), expired(create(key+" old", store.Succeeded, 1)), create(key+" waits", store.Pending, 1)
+	_, capable := s.Capabilities(t.Context())
+	answers, swapped := s.Swap(t.Context(), []store.Change{running, old, waiting})
+	all := errors.Join(capable, swapped)
+	for _, a := range answers {
+		all = errors.Join(all, a.Err)
+	}
+	if all != nil {
+		return all
+	}
+	_, noted := s.SwapNoted(t.Context(), move(running, store.InDoubt), store.Note{Actor: "ann", Reason: "test"})
+	_, queued := s.Dequeue(t.Context(), store.Dequeue{Operation: "test", Owner: 2, Limit: 1, Lease: day})
+	purged, removed := s.Purge(t.Context(), 10)
+	if removed == nil && purged != 1 {
+		removed = fmt.Errorf("Purge removed %d records, want 1", purged)
+	}
+	return errors.Join(noted, queued, removed, readNotes(t, s))
+}
+
+func readNotes(t *testing.T, s *postgres.Store) error {
+	t.Helper()
+	_, notes := s.Notes(t.Context(), store.ID{})
+	_, scanned := s.Scan(t.Context(), store.Query{})
+	_, counted := s.Counts(t.Context())
+	return errors.Join(notes, scanned, counted)
+}
+
+// readStore reads what the program semel and dashboards read.
+func readStore(t *testing.T, pool *pgxpool.Pool) error {
+	t.Helper()
+	s := newStore(t, pool, postgres.Options{Schema: "semel"})
+	_, capable := s.Capabilities(t.Context())
+	_, salted := s.Salt(t.Context())
+	_, viewed := pool.Exec(t.Context(), `SELECT FROM semel.semel_record_view`)
+	return errors.Join(capable, salted, viewed, readNotes(t, s))
+}
