@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"testing"
 
+	driver "github.com/go-sql-driver/mysql"
+
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 )
@@ -163,6 +165,7 @@ func TestIgnoredLockWait(t *testing.T) {
 func TestHandlerEndsTransaction(t *testing.T) {
 	t.Parallel()
 	db := connect(t, database(t))
+	createPairs(t, db)
 	texts := func(all ...string) handler {
 		return func(ctx context.Context, tx *sql.Tx) error {
 			for _, text := range all {
@@ -171,6 +174,13 @@ func TestHandlerEndsTransaction(t *testing.T) {
 				}
 			}
 			return nil
+		}
+	}
+	// inAutocommit rolls back, and writes an effect that the server commits at once.
+	inAutocommit := func(ctx context.Context, tx *sql.Tx, key string) {
+		mustExec(t, tx, `ROLLBACK`)
+		if err := effect(ctx, tx, key); err != nil {
+			t.Fatal(err)
 		}
 	}
 	for name, row := range map[string]struct {
@@ -189,6 +199,16 @@ func TestHandlerEndsTransaction(t *testing.T) {
 		"method Rollback":      {func(_ context.Context, tx *sql.Tx) error { return tx.Rollback() }, store.NotCommitted, 0},
 		"commit and an error":  {func(ctx context.Context, tx *sql.Tx) error { _ = texts(`COMMIT`)(ctx, tx); return errors.New("failed") }, store.Committed, 1},
 		"rollback to own mark": {texts(`ROLLBACK TO SAVEPOINT semelrun`, `RELEASE SAVEPOINT semelrun`), store.Unknown, 0},
+		"rollback and a deadlock": {func(ctx context.Context, tx *sql.Tx) error {
+			inAutocommit(ctx, tx, "rollback and a deadlock")
+			mustExec(t, tx, `BEGIN`)
+			return deadlock(ctx, t, db, tx)
+		}, store.Unknown, 1},
+		"rollback and a lost connection": {func(ctx context.Context, tx *sql.Tx) error {
+			inAutocommit(ctx, tx, "rollback and a lost connection")
+			kill(ctx, t, db, tx)
+			return effect(ctx, tx, "lost")
+		}, store.Unknown, 1},
 	} {
 		verdict, err := atomic(t, db, name, row.run)
 		n := effects(t, db, name)
@@ -212,11 +232,7 @@ func TestKilledConnection(t *testing.T) {
 		"returned":  func(ctx context.Context, tx *sql.Tx) error { return effect(ctx, tx, "returned") },
 	} {
 		verdict, err := atomic(t, db, name, func(ctx context.Context, tx *sql.Tx) error {
-			var id int64
-			if err := tx.QueryRowContext(ctx, `SELECT connection_id()`).Scan(&id); err != nil {
-				t.Fatal(err)
-			}
-			mustExec(t, db, fmt.Sprintf(`KILL %d`, id))
+			kill(ctx, t, db, tx)
 			return after(ctx, tx)
 		})
 		want := name != "unnoticed"
@@ -226,6 +242,58 @@ func TestKilledConnection(t *testing.T) {
 		if n := effects(t, db, name); n != 0 {
 			t.Errorf("%s: %d effects, want none", name, n)
 		}
+	}
+}
+
+// kill ends the connection of tx.
+func kill(ctx context.Context, t *testing.T, db *sql.DB, tx *sql.Tx) {
+	t.Helper()
+	var id int64
+	if err := tx.QueryRowContext(ctx, `SELECT connection_id()`).Scan(&id); err != nil {
+		t.Fatal(err)
+	}
+	mustExec(t, db, fmt.Sprintf(`KILL %d`, id))
+}
+
+// A statement that cannot end the transaction leaves the verdict certain when the
+// connection is lost after it.
+func TestKilledConnectionAfterHarmlessStatement(t *testing.T) {
+	t.Parallel()
+	db := connect(t, database(t))
+	for _, text := range []string{
+		"SELECT\n1", "(SELECT 1) UNION (SELECT 2)", "select(1)", "WITH a AS (SELECT 1) SELECT * FROM a", "VALUES (1)",
+		"SHOW TABLES", "EXPLAIN SELECT 1", "DESCRIBE effects", "DESC effects", "DO 1", "INSERT\tINTO effects VALUES ('text');\n",
+		"SAVEPOINT mine", "ROLLBACK TO SAVEPOINT semelrun", "ROLLBACK WORK TO semelrun", "rollback\nto semelrun",
+	} {
+		verdict, err := atomic(t, db, text, func(ctx context.Context, tx *sql.Tx) error {
+			mustExec(t, tx, text)
+			kill(ctx, t, db, tx)
+			return effect(ctx, tx, text)
+		})
+		if verdict != store.NotCommitted || !errors.Is(err, store.ErrInterrupted) || effects(t, db, text) != 0 {
+			t.Errorf("%q: Atomic = %v, %v with %d effects, want NotCommitted, ErrInterrupted and none", text, verdict, err, effects(t, db, text))
+		}
+	}
+}
+
+// With the setting multiStatements of the driver, one text can end the transaction after
+// its first statement.
+func TestSeveralStatementsInOneText(t *testing.T) {
+	t.Parallel()
+	name := database(t)
+	config, err := driver.ParseDSN(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.MultiStatements = true
+	db := connect(t, config.FormatDSN())
+	verdict, err := atomic(t, db, "key", func(ctx context.Context, tx *sql.Tx) error {
+		mustExec(t, tx, `DELETE FROM effects WHERE k = 'none'; COMMIT`)
+		kill(ctx, t, db, tx)
+		return effect(ctx, tx, "lost")
+	})
+	if verdict != store.Committed || !errors.Is(err, store.ErrTxEndedByHandler) || effects(t, db, "key") != 1 {
+		t.Errorf("Atomic = %v, %v with %d effects, want Committed, ErrTxEndedByHandler and one", verdict, err, effects(t, db, "key"))
 	}
 }
 

@@ -79,11 +79,24 @@ func subject(t testing.TB, direct, through *sql.DB) storetest.Subject[*sql.Tx] {
 	}
 	s := newStore(t, through)
 	return storetest.Subject[*sql.Tx]{
+		Begin:   beginAt(through),
 		Store:   s,
 		Effect:  func(ctx context.Context, tx *sql.Tx, key string) error { return effect(ctx, tx, key) },
 		Effects: func(key string) int { return effects(t, direct, key) },
 		Batches: storetest.BatchesOf(s, batchOf),
 	}
+}
+
+// beginAt begins transactions of the program at each isolation level.
+func beginAt(db *sql.DB) map[string]storetest.BeginFunc[*sql.Tx] {
+	levels := make(map[string]storetest.BeginFunc[*sql.Tx])
+	for _, level := range []sql.IsolationLevel{sql.LevelReadUncommitted, sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable} {
+		levels[level.String()] = func(ctx context.Context) (*sql.Tx, func() error, func() error, error) {
+			tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: level})
+			return tx, tx.Commit, tx.Rollback, err
+		}
+	}
+	return levels
 }
 
 // batchOf has an effect in each statement, or fails.

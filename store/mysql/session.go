@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"unicode"
 )
 
 // driverConn is a connection of the driver.
@@ -122,11 +123,26 @@ func (s *session) touch(ctx context.Context, query string) {
 	if s.tx == nil || s.tx.touched || kindOf(ctx) != 0 {
 		return
 	}
-	word, _, _ := strings.Cut(strings.TrimSpace(query), " ")
+	s.tx.touched = !staysInTx(query)
+}
+
+// staysInTx reports whether a text certainly does not end the transaction. SET is not
+// among them, because SET autocommit commits, nor is CALL, because a procedure can.
+func staysInTx(query string) bool {
+	query = strings.TrimRight(query, "; \t\r\n")
+	if strings.Contains(query, ";") {
+		return false // it may be several statements
+	}
+	word := strings.TrimLeft(query, "( \t\r\n")
+	if end := strings.IndexFunc(word, func(r rune) bool { return !unicode.IsLetter(r) }); end >= 0 {
+		word = word[:end]
+	}
 	switch strings.ToUpper(word) {
-	case "SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "WITH", "SAVEPOINT", "RELEASE":
+	case "SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "WITH", "VALUES", "DO",
+		"SHOW", "EXPLAIN", "DESCRIBE", "DESC", "SAVEPOINT", "RELEASE":
+		return true
 	default:
-		s.tx.touched = !undoes(query)
+		return undoes(query)
 	}
 }
 

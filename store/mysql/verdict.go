@@ -30,8 +30,8 @@ func isNoSavepoint(err error) bool {
 }
 
 // dead returns the verdict of a transaction that the server has rolled back, or will,
-// because its connection is lost. Only a statement of the handler can have committed
-// it before.
+// because its connection is lost. Only a statement of the handler can have ended it
+// before.
 func (t *transaction) dead(ctx context.Context, state txState, failed error) (store.Verdict, error) {
 	cause := instead(state.dead, failed)
 	if state.lost {
@@ -40,7 +40,7 @@ func (t *transaction) dead(ctx context.Context, state txState, failed error) (st
 	if !state.touched {
 		return store.NotCommitted, cause
 	}
-	return t.find(ctx), fmt.Errorf("%w: %w", ErrEnded, cause)
+	return t.gone(ctx, state, cause)
 }
 
 // gone returns the verdict of a transaction that the handler has ended. If it was rolled

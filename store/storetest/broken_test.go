@@ -83,6 +83,9 @@ func runBroken(t *testing.T, name string) {
 		broken := storetest.WithCallers(subject(s, now.Advance), h.race.add)
 		broken.Store, broken.Lose, broken.Isolate = h, h.lose, h.Isolate
 		broken.Batches = storetest.BatchesOf(h, batchOf(broken.Effect))
+		if h.begins || name == "nothing" {
+			broken.Begin = beginMemory(s)
+		}
 		if h.join != nil {
 			broken.Store = &joinableStore{h, h.join}
 		}
@@ -133,7 +136,7 @@ func TestEveryPartHasABrokenStore(t *testing.T) {
 	}
 	for _, part := range []string{
 		"Swap", "Heartbeat", "Fields", "Keys", "Batch", "Get", "Time", "Clock", "Scan", "Purge", "Zombie", "Sweep", "Join", "Queue", "QueueTx", "QueueRace", "Audit", "Counts",
-		"Atomic", "AtomicBatch", "Savepoint", "Lock", "SwapTx", "BatchTx", "ClockTx", "PurgeTx", "ZombieTx", "LeakedGoroutine", "Transition", "TransitionTx", "Model", "ModelTx", "Race", "RaceTx", "LostReply", "Again", "AgainTx",
+		"Atomic", "AtomicBatch", "Savepoint", "Lock", "SwapTx", "OwnTx", "BatchTx", "ClockTx", "PurgeTx", "ZombieTx", "LeakedGoroutine", "Transition", "TransitionTx", "Model", "ModelTx", "Race", "RaceTx", "LostReply", "Again", "AgainTx",
 		"Wire", "WireTx", "WireCall", "WireCallTx", "LateLeader", "LateLeaderTx", "FailingCall", "FailingCallTx", "Storm", "StormTx",
 	} {
 		if !tried[part] {

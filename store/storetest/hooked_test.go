@@ -47,6 +47,7 @@ type hooked struct {
 	join           joinFunc                          // nil: changes cannot join a Swap
 	caps           func(c *store.Capabilities)
 	writesAfterEnd bool // SwapTx writes after its transaction has ended
+	begins         bool // the program begins transactions
 
 	armed     atomic.Bool                                                       // the next reply is lost
 	driver    func(cs []store.Change, as []store.SwapResult) []store.SwapResult // the driver's own retry
@@ -178,6 +179,9 @@ func (h *hooked) Purge(ctx context.Context, limit int) (int, error) {
 
 func (h *hooked) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
 	dequeue := h.Store.Dequeue
+	if h.away.Load() {
+		return h.dequeueIsolated(ctx, d)
+	}
 	if h.dequeue != nil {
 		dequeue = h.dequeue
 	}
