@@ -25,10 +25,11 @@ func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, e
 	guard := ownerGuard(d)
 	find := []step{{text: sqlMark + `(?)` + orLock, args: []any{guard}, wait: noWait}, waiting(d)}
 	done, err := s.locked(ctx, find, func(db runner, ids []store.ID) (err error) {
-		if records, err = claimed(ctx, db, d); err != nil || len(records) > 0 {
-			return err // by an earlier call whose reply was lost
+		records, err = claimed(ctx, db, d) // by an earlier call whose reply was lost
+		if err == nil && len(records) == 0 {
+			records, err = claim(ctx, db, d, ids)
 		}
-		if records, err = claim(ctx, db, d, ids); err != nil {
+		if err != nil {
 			return err
 		}
 		_, err = db.ExecContext(ctx, sqlUnmark+`(?)`, guard)
@@ -42,7 +43,7 @@ func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, e
 	case len(records) == 0:
 		return s.claimed(ctx, d)
 	default:
-		return records, s.confirmClaims(ctx, records)
+		return records, nil // this call's own commit confirms the claims of an earlier one, too
 	}
 }
 
@@ -97,15 +98,7 @@ func (s *Store) claimed(ctx context.Context, d store.Dequeue) ([]store.Record, e
 	return records, nil
 }
 
-func claimed(ctx context.Context, db runner, d store.Dequeue) ([]store.Record, error) {
-	rows, err := db.QueryContext(ctx, sqlClaimed, d.Owner, []byte(d.Operation))
-	if err != nil {
-		return nil, err
-	}
-	return readRecords(rows)
-}
-
-// confirmClaims is confirm for claims, among which may be those of an earlier call.
+// confirmClaims is confirm for the claims of an earlier call.
 func (s *Store) confirmClaims(ctx context.Context, records []store.Record) error {
 	f, err := s.dialect(ctx)
 	if err != nil {
@@ -116,6 +109,14 @@ func (s *Store) confirmClaims(ctx context.Context, records []store.Record) error
 		read[i] = &records[i]
 	}
 	return s.confirm(ctx, f, read)
+}
+
+func claimed(ctx context.Context, db runner, d store.Dequeue) ([]store.Record, error) {
+	rows, err := db.QueryContext(ctx, sqlClaimed, d.Owner, []byte(d.Operation))
+	if err != nil {
+		return nil, err
+	}
+	return readRecords(rows)
 }
 
 // locked finds and locks records, the last of the steps, and changes them in the same

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/semelgo/semel/store"
 )
@@ -18,7 +19,8 @@ import (
 const beginQueue = `BEGIN ISOLATION LEVEL READ COMMITTED`
 
 // Dequeue claims in one round trip, and waits for an earlier call with the same Owner
-// that has not ended. It skips records whose rows are locked, and
+// that has not ended. It returns no records if that takes longer than a tenth of a
+// second. It skips records whose rows are locked, and
 // records to which a transaction of Atomic has the exclusive right. To check that,
 // it takes the right for a moment itself, so that a concurrent Atomic of the record
 // may be Busy.
@@ -37,40 +39,46 @@ func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, e
 	return sortRanked(all), nil
 }
 
-func (s *Store) dequeue(ctx context.Context, t *tables, d store.Dequeue) (all []rankedRecord, err error) {
+func (s *Store) dequeue(ctx context.Context, t *tables, d store.Dequeue) ([]rankedRecord, error) {
 	if d.Reread {
 		return s.claimed(ctx, t, d)
 	}
-	var confirm []string // the claims of an earlier call that are returned again
-	if s.replicated.Load() {
-		confirm = []string{sqlConfirm}
-	}
+	c := dequeueCall{on: t, confirmed: s.replicated.Load(), Dequeue: d}
 	if own := s.sessions.take(ctx); own.Conn != nil {
 		defer own.Release()
-		return dequeueIn(ctx, connSender{own.Conn}, frame{after: confirm}, t, d)
+		return c.send(ctx, connSender{own.Conn}, frame{})
 	}
-	f := frame{before: []string{beginQueue, s.texts.queue}, after: append(confirm, `COMMIT`)}
-	return dequeueIn(ctx, poolSender{s}, f, t, d)
+	return c.send(ctx, poolSender{s}, frame{before: []string{beginQueue, s.texts.queue}, after: []string{`COMMIT`}})
 }
 
 // claimed returns the claims of earlier calls.
 func (s *Store) claimed(ctx context.Context, t *tables, d store.Dequeue) (all []rankedRecord, err error) {
-	f := frame{before: []string{s.texts.listed}}
-	if s.replicated.Load() {
-		f.after = []string{sqlConfirm}
-	}
-	err = trip(ctx, poolSender{s}, f, func(b *pgx.Batch) {
-		b.Queue(t.claimed, int64(d.Owner), []byte(d.Operation)).Query(collectRanked(&all))
+	err = trip(ctx, poolSender{s}, frame{before: []string{s.texts.listed}}, func(b *pgx.Batch) {
+		b.Queue(t.claimed, int64(d.Owner), []byte(d.Operation), s.replicated.Load()).Query(collectRanked(&all))
 	})
 	return all, err
 }
 
-// dequeueIn claims with the driver's batches, in one transaction.
-func dequeueIn(ctx context.Context, in sender, f frame, t *tables, d store.Dequeue) (all []rankedRecord, err error) {
+// dequeueCall is a call of Dequeue that may claim.
+type dequeueCall struct {
+	store.Dequeue
+
+	on        *tables
+	confirmed bool // a standby must have the claims of an earlier call before they are returned again
+}
+
+// send claims with the driver's batches, in one transaction. It returns no records while
+// an earlier call with the same Owner has not ended.
+func (c *dequeueCall) send(ctx context.Context, in sender, f frame) (all []rankedRecord, err error) {
+	alone := false // no other call with this Owner is open
 	err = trip(ctx, in, f, func(b *pgx.Batch) {
-		b.Queue(sqlDequeueOnce, int64(d.Owner))
-		b.Queue(t.dequeue, []byte(d.Operation), int64(d.Limit), int64(d.Owner), d.Lease.Microseconds()).Query(collectRanked(&all))
+		b.Queue(sqlDequeueOnce, int64(c.Owner)).Exec(func(pgconn.CommandTag) error { alone = true; return nil })
+		b.Queue(c.on.dequeue, []byte(c.Operation), int64(c.Limit), int64(c.Owner), c.Lease.Microseconds(), c.confirmed).
+			Query(collectRanked(&all))
 	})
+	if !alone && codeOf(err) == codeLockTimeout {
+		return nil, nil
+	}
 	return all, err
 }
 

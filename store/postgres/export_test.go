@@ -46,14 +46,14 @@ func Queries(s *Store) []Query {
 		{"scan due", s.texts.listed, t.scanDue, []any{[]byte("test"), int64(100), int64(0)}},
 		{"scan due waits", s.texts.listed, t.scanWaits, []any{[]byte("test"), int64(100), int64(0)}},
 		{"scan due leases", s.texts.listed, t.scanLeases, []any{[]byte{}, int64(100), int64(0)}},
-		{"dequeue", s.texts.queue, t.dequeue, []any{[]byte("test"), int64(100), int64(1), int64(1)}},
-		{"dequeue again", s.texts.listed, t.claimed, []any{int64(1), []byte("test")}},
+		{"dequeue", s.texts.queue, t.dequeue, []any{[]byte("test"), int64(100), int64(1), int64(1), true}},
+		{"dequeue again", s.texts.listed, t.claimed, []any{int64(1), []byte("test"), true}},
 		{"purge", s.texts.inOrder, t.purge, []any{int64(500)}},
 		{"notes", s.texts.byKey, t.notes, []any{id}},
 	}
 	session := `SELECT ` + set(sessionSettings()[:len(sessionSettings())-2])
 	all = append(all, Query{"get many in a session", session, t.getMany, []any{uuids(make([]store.ID, 1000))}},
-		Query{"dequeue in a session", session, t.dequeue, []any{[]byte("test"), int64(100), int64(1), int64(1)}})
+		Query{"dequeue in a session", session, t.dequeue, []any{[]byte("test"), int64(100), int64(1), int64(1), true}})
 	for _, c := range []store.Change{change, made, beaten} {
 		k, args := statement(&c)
 		items := make([]*swapItem, 1000)

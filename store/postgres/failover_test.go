@@ -160,6 +160,9 @@ func untilFinal(ctx context.Context, call func(ctx context.Context) (string, err
 // the effect or not: a retry has the same answer as everyone, and there is one effect.
 func TestNoAnswerWithoutStandbys(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	t.Attr("engine", "postgres")
 	r := newFailoverRig(t)
 	other := r.newEngine(t)

@@ -157,6 +157,11 @@ func TestSurvivesAFailover(t *testing.T) {
 	}
 	setting("ANY 1 (*)")
 	mustSurviveFailover(t, s)
+	mustDequeueNothing(t, s)
+	if err := s.OpenSessions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mustDequeueNothing(t, s)
 	wantSurvives(t, connect(t, url), store.PowerLoss,
 		"the pool does not report cancelled waits for synchronous replication: pass its ConnConfig to postgres.WatchReplication")
 	for _, weak := range []string{"local", "remote_write"} {
@@ -167,6 +172,20 @@ func TestSurvivesAFailover(t *testing.T) {
 		store.NoFailure, "synchronous_commit is off (set by the client: the connection string, PGOPTIONS or RuntimeParams)")
 	setting("")
 	wantSurvives(t, pool, store.PowerLoss)
+}
+
+// mustDequeueNothing requires that calls that find nothing write nothing: they would wait
+// for a standby that is not there.
+func mustDequeueNothing(t *testing.T, s *postgres.Store) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for _, reread := range []bool{false, true} {
+		d := store.Dequeue{Operation: "test", Limit: 1, Owner: 1, Lease: time.Minute, Reread: reread}
+		if got, err := s.Dequeue(ctx, d); err != nil || len(got) > 0 {
+			t.Errorf("Dequeue(%+v) without records = %v, %v, want none", d, got, err)
+		}
+	}
 }
 
 // TestWatchReplicationKeepsTheHooks that a program has set before.

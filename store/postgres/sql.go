@@ -70,10 +70,12 @@ const (
 	// joined but named, because a join may read the table, or a partition, whole.
 	//
 	// If an earlier call with the same owner has made claims that are current, it
-	// returns them and claims nothing. sqlDequeueOnce is sent before it, as a
+	// returns them and claims nothing; with $5, its own commit then waits for a standby,
+	// as the commit of new claims does. sqlDequeueOnce is sent before it, as a
 	// statement of its own, because a call that waits for the earlier one must see
 	// what that one has committed.
-	sqlDequeue = `WITH earlier AS MATERIALIZED (` + claims + `owner = $3::bigint AND operation = $1::bytea),
+	sqlDequeue = `WITH earlier AS MATERIALIZED (` + claims + `owner = $3::bigint AND operation = $1::bytea
+AND CASE WHEN $5::boolean THEN ` + emit + ` IS NOT NULL ELSE true END),
 waiting (i) AS MATERIALIZED (
 SELECT q.id FROM generate_series(4, -4, -1) AS level (p) CROSS JOIN LATERAL (
 SELECT id FROM semel_records
@@ -99,7 +101,10 @@ FROM (SELECT ` + right + ` AS n OFFSET 0) AS r)`
 	// right is the number that stands for it: the last eight bytes of the ID.
 	right = `('x' || encode(substring(uuid_send(id) FROM 9), 'hex'))::bit(64)::bigint`
 
-	sqlClaimed = claims + `owner = $1::bigint AND operation = $2::bytea`
+	// sqlClaimed makes the commit of its transaction wait for a standby if it shows a
+	// claim and $3 is true.
+	sqlClaimed = claims + `owner = $1::bigint AND operation = $2::bytea
+AND CASE WHEN $3::boolean THEN ` + emit + ` IS NOT NULL ELSE true END`
 
 	// claims repeats the condition of the index semel_dequeued.
 	claims = `SELECT 0::bigint, ` + columns + ` FROM semel_records WHERE state IS NOT DISTINCT FROM 2 AND `

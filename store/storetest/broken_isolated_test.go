@@ -16,6 +16,8 @@ type isolation struct {
 	confirms bool // a change that is found applied is confirmed all the same
 	shows    bool // a final record is shown all the same
 	commits  bool // a commit is confirmed all the same
+	repeats  bool // a repeated Dequeue returns its claims all the same
+	rereads  bool // a Dequeue that rereads returns its claims all the same
 }
 
 // brokenIsolated behave correctly until their replicas are away.
@@ -24,6 +26,8 @@ func brokenIsolated() []brokenStore {
 		{"a repeated change that is confirmed without replicas", "Again/NotYetSafe", func(h *hooked) { h.confirms = true }},
 		{"a final state that is shown without replicas", "Again/NotYetSafe", func(h *hooked) { h.shows = true }},
 		{"a commit that is confirmed without replicas", "AgainTx/NotYetSafe", func(h *hooked) { h.commits = true }},
+		{"claims that a repeated Dequeue returns without replicas", "Again/Dequeue", func(h *hooked) { h.repeats = true }},
+		{"claims that are read again without replicas", "Again/Dequeue", func(h *hooked) { h.rereads = true }},
 	}
 }
 
@@ -49,6 +53,15 @@ func (h *hooked) swapIsolated(ctx context.Context, cs []store.Change) ([]store.S
 		return as, nil
 	}
 	return nil, errBroken
+}
+
+func (h *hooked) dequeueIsolated(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
+	again := h.repeats && h.hasClaims(ctx, d) || h.rereads && d.Reread
+	rs, err := h.Store.Dequeue(ctx, d)
+	if err == nil && !again {
+		return nil, errBroken
+	}
+	return rs, err
 }
 
 // hides reports whether one of the records must not be shown.

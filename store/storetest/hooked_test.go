@@ -179,6 +179,9 @@ func (h *hooked) Purge(ctx context.Context, limit int) (int, error) {
 
 func (h *hooked) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
 	dequeue := h.Store.Dequeue
+	if h.away.Load() {
+		return h.dequeueIsolated(ctx, d)
+	}
 	if h.dequeue != nil {
 		dequeue = h.dequeue
 	}

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/semelgo/semel/store"
@@ -10,7 +11,7 @@ import (
 // againChecks disconnect what a change needs for its confirmation, the replicas or the
 // disk of the store, and repeat changes that are not confirmed.
 func againChecks() []checkCase[*harness] {
-	return []checkCase[*harness]{{"NotYetSafe", againNotYetSafe}}
+	return []checkCase[*harness]{{"NotYetSafe", againNotYetSafe}, {"Dequeue", againDequeue}}
 }
 
 // againTxChecks do that with transactions.
@@ -117,6 +118,54 @@ func (r *harness) mustNotConfirm(c replicaCall) {
 			r.Errorf("%s: Get shows %s while isolated", c.name, showToken(answer.Token))
 		}
 	}
+}
+
+// Claims that are not confirmed are not returned, neither by the Dequeue that makes them
+// nor by one that repeats it or rereads.
+func againDequeue(r *harness) {
+	if why := r.lacksDequeue(); why != "" {
+		r.Skip(why)
+	}
+	for range 4 {
+		r.createPending(0, 0)
+	}
+	claim := dequeueOf(2)
+	reread := claim
+	reread.Reread = true
+	restore := r.isolate()
+	r.Cleanup(restore)
+	for range isolatedTries {
+		for _, d := range []store.Dequeue{claim, reread} {
+			if got := r.dequeueWithin(d); len(got) > 0 {
+				r.Errorf("Dequeue(%+v) returns %d claims while isolated", d, len(got))
+			}
+		}
+	}
+	restore()
+	var got []store.Record
+	r.retryUntilAnswered(func() (err error) {
+		if got, err = r.store.(store.Dequeuer).Dequeue(r.ctx, claim); err == nil && len(got) == 0 {
+			err = errors.New("an earlier call has not ended")
+		}
+		return err
+	})
+	if len(got) != claim.Limit {
+		r.Errorf("after the isolation, Dequeue returns %d claims, want %d", len(got), claim.Limit)
+	}
+	if again := r.dequeue(reread); !sameIDs(idsOf(again), idsOf(got)) {
+		r.Errorf("after the isolation, a Dequeue that rereads returns %v, want %v", idsOf(again), idsOf(got))
+	}
+}
+
+// dequeueWithin dequeues with the time limit of an isolated store.
+func (r *harness) dequeueWithin(d store.Dequeue) []store.Record {
+	ctx, cancel := context.WithTimeout(r.ctx, isolatedTimeout)
+	defer cancel()
+	got, err := r.store.(store.Dequeuer).Dequeue(ctx, d)
+	if err != nil {
+		return nil
+	}
+	return got
 }
 
 // freshDue returns the identity of an absent record with a lease that lasts.
