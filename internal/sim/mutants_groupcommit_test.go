@@ -7,7 +7,7 @@ func laneMutants() []mutant {
 		{
 			name: "batch matched by key only", plan: "heal/crowd", watch: "I11",
 			edits: []edit{
-				{"internal/engine/batching.go", "		Flush: s.Swap, ", "		Flush: s.Swap, Shared: true, "},
+				{"internal/engine/batching.go", "		Flush: l.swapAll, ", "		Flush: l.swapAll, Shared: true, "},
 				{"internal/engine/writer.go", "		case answer.HasToken(d.Change.To.Token):\n", "		case !answer.Busy && answer.Record == nil:\n"},
 			},
 		},

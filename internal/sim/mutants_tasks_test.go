@@ -16,12 +16,12 @@ func taskMutants() []mutant {
 		{
 			name: "worker completes by id only", plan: "task-do/workers", watch: "I7",
 			edits: []edit{{
-				"internal/engine/complete_many.go", "	answers, err := c.store.Swap(ctx, changes)\n", `	for i := range changes {
+				"internal/engine/complete_many.go", "	answers, err := c.batching.swapAll(ctx, changes)\n", `	for i := range changes {
 		if now, err := c.reader.get(ctx, changes[i].To.ID); err == nil {
 			changes[i].If = now.Token
 		}
 	}
-	answers, err := c.store.Swap(ctx, changes)
+	answers, err := c.batching.swapAll(ctx, changes)
 `,
 			}},
 		},
