@@ -195,9 +195,9 @@ func (n *GaleraNode) with(tb testing.TB, fn func(context.Context, *sql.DB) error
 func startGalera(ctx context.Context, program, library string, settings []string) ([]*instance, error) {
 	group := &galeraGroup{name: strings.ToLower(rand.Text()), ports: make([]galeraPorts, 3)}
 	nodes := make([]*instance, 0, len(group.ports))
-	abandon := func(err error) ([]*instance, error) {
+	abandon := func(err error) ([]*instance, error) { //nolint:contextcheck // what was started ends, also after ctx
 		for _, p := range nodes {
-			err = errors.Join(err, p.close()) //nolint:contextcheck // what was started ends, also after ctx
+			err = errors.Join(err, p.close())
 		}
 		return nil, err
 	}

@@ -114,6 +114,9 @@ func (c *connector) setUp(ctx context.Context, s *session) error {
 	if f.galera {
 		// Otherwise a node does not see yet what another node has committed.
 		set = append(set, `SET SESSION wsrep_sync_wait = `+syncWait)
+		// A node would run an aborted statement again, also one that has sent a result
+		// already: the driver would wait for packets that never come.
+		set = append(set, `SET SESSION wsrep_retry_autocommit = 0`)
 	}
 	if c.own {
 		set = append(set, `SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`,

@@ -85,8 +85,8 @@ func TestDivide(t *testing.T) {
 WHERE c.oid = 'semel_records'::regclass AND a.grantee <> c.relowner`); strings.Count(got, "pg_monitor") != 2 || strings.Count(got, "INSERT -") != 1 {
 		t.Errorf("the new table's privileges are %s", got)
 	}
-	if n := one[int](t, pool, `SELECT count(*) FROM pg_indexes WHERE tablename = 'semel_records'`); n != 5 {
-		t.Errorf("the new table has %d indexes, want the 5 of the old one", n)
+	if n := one[int](t, pool, `SELECT count(*) FROM pg_indexes WHERE tablename = 'semel_records'`); n != 6 {
+		t.Errorf("the new table has %d indexes, want the 6 of the old one", n)
 	}
 	if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
 		t.Errorf("migrate, of a table that is divided: %v", err)
