@@ -4,7 +4,6 @@ package tasks_test
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"sync"
 	"time"
@@ -15,14 +14,14 @@ import (
 // counters counts a process's events, and writes the counts several times a second,
 // so that a killed process has written most of them.
 type counters struct {
-	db      *sql.DB
+	db      tables
 	process string
 
 	mu    sync.Mutex
 	times map[string]int // not written yet; guarded by mu
 }
 
-func newCounters(db *sql.DB, process string) *counters {
+func newCounters(db tables, process string) *counters {
 	return &counters{db: db, process: process, times: make(map[string]int)}
 }
 

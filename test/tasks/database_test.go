@@ -25,7 +25,7 @@ import (
 
 // databaseAddress is the address of a database that several processes share.
 type databaseAddress struct {
-	Engine string // sqlite or postgres
+	Engine string // sqlite, postgres or mariadb
 	At     string // path or address
 }
 
@@ -37,7 +37,7 @@ type database[Tx any] struct {
 	// transact runs fn in a transaction of its own, as the domain's code does.
 	transact func(ctx context.Context, fn func(context.Context, Tx) error) error
 	// tables reads and writes the tables without the store.
-	tables *sql.DB
+	tables tables
 	close  func()
 }
 
@@ -80,12 +80,12 @@ func openPostgres(ctx context.Context, at string) (*database[pgx.Tx], error) {
 	if err != nil {
 		return nil, err
 	}
-	tables, err := sql.Open("pgx", at)
+	direct, err := sql.Open("pgx", at)
 	if err != nil {
 		pool.Close()
 		return nil, err
 	}
-	tables.SetMaxOpenConns(8)
+	direct.SetMaxOpenConns(8)
 	records, err := postgres.New(pool, postgres.Options{})
 	return &database[pgx.Tx]{
 		store: records,
@@ -96,8 +96,8 @@ func openPostgres(ctx context.Context, at string) (*database[pgx.Tx], error) {
 		transact: func(ctx context.Context, fn func(context.Context, pgx.Tx) error) error {
 			return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error { return fn(ctx, tx) })
 		},
-		tables: tables,
-		close:  func() { _ = tables.Close(); pool.Close() },
+		tables: tables{DB: direct},
+		close:  func() { _ = direct.Close(); pool.Close() },
 	}, err
 }
 
@@ -126,7 +126,7 @@ func openSQLite(_ context.Context, at string) (*database[*sql.Tx], error) {
 			}
 			return tx.Commit()
 		},
-		tables: db,
+		tables: tables{DB: db},
 		close:  func() { _ = db.Close() },
 	}, nil
 }
@@ -163,7 +163,7 @@ func inSQLite(t *testing.T) (databaseAddress, *database[*sql.Tx]) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := sqlitemigrate.Up(t.Context(), s.tables, sqlitemigrate.Options{}); err != nil {
+	if err := sqlitemigrate.Up(t.Context(), s.tables.DB, sqlitemigrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return databaseAddress{"sqlite", at}, newDatabase(t, s, nil, sqliteTables())
@@ -189,6 +189,9 @@ func openDatabase(ctx context.Context, c child) error {
 	switch c.Place.Engine {
 	case "postgres":
 		s, err := openPostgres(ctx, c.Place.At)
+		return runRole(ctx, c, s, err)
+	case "mariadb":
+		s, err := openMariaDB(ctx, c.Place.At)
 		return runRole(ctx, c, s, err)
 	case "sqlite":
 		s, err := openSQLite(ctx, c.Place.At)

@@ -46,6 +46,23 @@ func TestTasksRunOnceOnSQLiteWhileWorkersAreKilled(t *testing.T) {
 	r.checkOnce(t)
 }
 
+func TestTasksRunOnceOnMariaDBWhileWorkersAreKilled(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
+	at, s := inMariaDB(t)
+	o := stressTest{
+		op: inTx, jobs: rounds(2000), workers: 3, callers: 2,
+		killAndStop: time.Duration(rounds(10)) * time.Second, kill: 800 * time.Millisecond, stops: true,
+	}
+	r := run(t, at, s, o)
+	r.logCounts(t)
+	r.check(t, o)
+	r.checkOnce(t)
+	wantSome(t, "a takeover", r.count(t, takeovers))
+}
+
 func TestOutsideEffectsHappenOncePerAttempt(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

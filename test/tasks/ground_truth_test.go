@@ -4,7 +4,6 @@ package tasks_test
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"strings"
 	"testing"
@@ -15,7 +14,7 @@ import (
 
 // groundTruth reads the effects and transitions from the tables, independently of the
 // reports of processes.
-type groundTruth struct{ db *sql.DB }
+type groundTruth struct{ db tables }
 
 // count is what a query counts.
 func (w groundTruth) count(t *testing.T, query string, args ...any) (n int64) {
@@ -72,9 +71,9 @@ func (w groundTruth) historyOf(t *testing.T, key string) (lines []string) {
 	t.Helper()
 	rows, err := w.db.QueryContext(context.WithoutCancel(t.Context()), `
 		select 'record ' || from_state || '/' || from_attempt || '/' || from_owner || ' -> ' || to_state || '/' || to_attempt || '/' || to_owner || ' early ' || early from
-			(select * from history where key = $1 order by n) as h
-		union all select 'effect of attempt ' || attempt || ' owner ' || owner || ' by ' || process from effects where key = $1
-		union all select 'told ' || result from told where key = $1`, key)
+			(select * from history where task = $1 order by n) as h
+		union all select 'effect of attempt ' || attempt || ' owner ' || owner || ' by ' || process from effects where task = $2
+		union all select 'told ' || result from told where task = $3`, key, key, key)
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -116,20 +115,20 @@ func (w groundTruth) wantLegalTransitions(t *testing.T) {
 	for _, row := range protocol.Transitions() {
 		rows = append(rows, fmt.Sprintf("(%d, %d)", row.From, row.To))
 	}
-	w.none(t, "records that went a way the protocol does not have", `select key from history
+	w.none(t, "records that went a way the protocol does not have", `select task from history
 		where (from_state, to_state) not in (values `+strings.Join(rows, ", ")+`)`)
-	w.none(t, "final records that changed", `select key from history where from_state in (4, 5)`)
-	w.none(t, "records whose attempt went back", `select key from history where to_attempt < from_attempt`)
+	w.none(t, "final records that changed", `select task from history where from_state in (4, 5)`)
+	w.none(t, "records whose attempt went back", `select task from history where to_attempt < from_attempt`)
 	w.none(t, "attempts that were claimed twice",
-		`select key from history where to_state = 2 group by operation, key, to_attempt having count(*) > 1`)
+		`select task from history where to_state = 2 group by operation, task, to_attempt having count(*) > 1`)
 	w.none(t, "attempts that were ended twice",
-		`select key from history where from_state = 2 group by operation, key, from_attempt having count(*) > 1`)
+		`select task from history where from_state = 2 group by operation, task, from_attempt having count(*) > 1`)
 	w.none(t, "attempts that somebody else ended within their lease",
-		`select key from history where from_state = 2 and to_owner <> from_owner and early`)
+		`select task from history where from_state = 2 and to_owner <> from_owner and early`)
 	w.none(t, "calls that were claimed before they were due",
-		`select key from history where from_state = 1 and to_state = 2 and early`)
+		`select task from history where from_state = 1 and to_state = 2 and early`)
 	w.none(t, "claims that do not count on from the attempt before",
-		`select key from history where to_state = 2 and to_attempt <> from_attempt + 1`)
+		`select task from history where to_state = 2 and to_attempt <> from_attempt + 1`)
 }
 
 // Of what the history knows, how often did it happen.

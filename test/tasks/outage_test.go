@@ -40,7 +40,7 @@ func TestWorkersSurviveDatabaseCrashes(t *testing.T) {
 	endAll(t, workers)
 	w.wantLegalTransitions(t)
 	w.want(t, jobs, "effects", `select count(*) from effects`)
-	w.want(t, jobs, "tasks that had an effect", `select count(distinct key) from effects`)
+	w.want(t, jobs, "tasks that had an effect", `select count(distinct task) from effects`)
 	errs := w.mark(t, "store_error")
 	t.Logf("%d crashes of the database, %d askings without an answer, %d requeues, %d releases",
 		outages, errs, w.count(t, requeues), w.count(t, releases))

@@ -36,6 +36,14 @@ func TestPoisonousTaskFailsAfterMaxCrashes(t *testing.T) {
 		at, s := inPostgres(t)
 		poisoned(t, at, s)
 	})
+	t.Run("mariadb", func(t *testing.T) {
+		t.Parallel()
+		if testing.Short() {
+			t.Skip("make test-full runs it")
+		}
+		at, s := inMariaDB(t)
+		poisoned(t, at, s)
+	})
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		at, s := inSQLite(t)
@@ -53,16 +61,16 @@ func poisoned[Tx any](t *testing.T, at databaseAddress, s *database[Tx]) {
 	w := groundTruth{s.tables}
 	victims := replaceKilled(t, at, w, others+1)
 	w.wantLegalTransitions(t)
-	w.want(t, others, "tasks with an effect", `select count(distinct key) from effects`)
+	w.want(t, others, "tasks with an effect", `select count(distinct task) from effects`)
 	w.want(t, others, "effects", `select count(*) from effects`)
-	w.want(t, 0, "effects of the poisonous task", `select count(*) from effects where key like 'poison-%'`)
+	w.want(t, 0, "effects of the poisonous task", `select count(*) from effects where task like 'poison-%'`)
 	w.want(t, maxCrashes, "attempts of it that crashed",
-		`select count(*) from history where key = 'poison-0' and from_state = 2 and to_owner <> from_owner`)
+		`select count(*) from history where task = 'poison-0' and from_state = 2 and to_owner <> from_owner`)
 	// An attempt that cannot begin, because the database is busy, is released. It has not
 	// crashed, but has a number.
-	released := w.count(t, releases+` and key = 'poison-0'`)
+	released := w.count(t, releases+` and task = 'poison-0'`)
 	w.want(t, 1, "its failure, by an attempt that was not run",
-		`select count(*) from history where key = 'poison-0' and to_state = 5 and to_attempt = $1`, maxCrashes+released+1)
+		`select count(*) from history where task = 'poison-0' and to_state = 5 and to_attempt = $1`, maxCrashes+released+1)
 	t.Logf("%d workers were killed, %d attempts of the poisonous task could not begin", victims, released)
 	if victims < 1 || victims > maxCrashes {
 		t.Errorf("it took %d workers with it, want 1 to %d", victims, maxCrashes)

@@ -51,7 +51,7 @@ func TestStoppedWorkersLeaveNothingToSweep(t *testing.T) {
 	endAll(t, two[:])
 	w.wantLegalTransitions(t)
 	w.want(t, stops*round, "effects", `select count(*) from effects`)
-	w.want(t, stops*round, "tasks that had an effect", `select count(distinct key) from effects`)
+	w.want(t, stops*round, "tasks that had an effect", `select count(distinct task) from effects`)
 	w.want(t, 0, "attempts that somebody else had to end",
 		`select count(*) from history where from_state = 2 and to_owner <> from_owner`)
 	by := w.count(t, `select count(distinct process) from effects`)

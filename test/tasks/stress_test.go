@@ -93,11 +93,11 @@ func (r *stressRun[Tx]) check(t *testing.T, o stressTest) {
 	r.want(t, int64(o.jobs+r.alwaysFails), "records", `select count(*) from semel_records`)
 	r.want(t, int64(o.jobs), "tasks that succeeded", `select count(*) from semel_records where state = 4`)
 	r.want(t, int64(r.alwaysFails), "hopeless tasks that failed", `select count(*) from semel_records where state = 5`)
-	r.want(t, int64(o.jobs), "tasks that had an effect", `select count(distinct key) from effects`)
-	r.none(t, "effects of what is not to have any", `select key from effects where key not like 'job-%'`)
-	r.none(t, "attempts with more than one effect", `select key from effects group by key, attempt having count(*) > 1`)
-	r.none(t, "effects of attempts that nobody has claimed", `select key from effects e where not exists
-		(select 1 from history h where h.key = e.key and h.to_state = 2 and h.to_attempt = e.attempt and h.to_owner = e.owner)`)
+	r.want(t, int64(o.jobs), "tasks that had an effect", `select count(distinct task) from effects`)
+	r.none(t, "effects of what is not to have any", `select task from effects where task not like 'job-%'`)
+	r.none(t, "attempts with more than one effect", `select task from effects group by task, attempt having count(*) > 1`)
+	r.none(t, "effects of attempts that nobody has claimed", `select task from effects e where not exists
+		(select 1 from history h where h.task = e.task and h.to_state = 2 and h.to_attempt = e.attempt and h.to_owner = e.owner)`)
 	r.wantLegalTransitions(t)
 	wantSome(t, "an enqueueing that was rolled back", int64(r.producer.undone))
 	wantSome(t, "a second enqueueing", int64(r.producer.twice))
@@ -110,11 +110,11 @@ func (r *stressRun[Tx]) check(t *testing.T, o stressTest) {
 // database.
 func (r *stressRun[Tx]) checkOnce(t *testing.T) {
 	t.Helper()
-	r.none(t, "tasks with more than one effect", `select key from effects group by key having count(*) > 1`)
-	r.none(t, "effects of another attempt than the one that succeeded", `select key from effects e where not exists
-		(select 1 from history h where h.key = e.key and h.to_state = 4 and h.to_attempt = e.attempt and h.to_owner = e.owner)`)
-	r.none(t, "callers who were told another result", `select key from told t where not exists
-		(select 1 from effects e where e.key = t.key and t.result = e.key || '#' || e.attempt)`)
+	r.none(t, "tasks with more than one effect", `select task from effects group by task having count(*) > 1`)
+	r.none(t, "effects of another attempt than the one that succeeded", `select task from effects e where not exists
+		(select 1 from history h where h.task = e.task and h.to_state = 4 and h.to_attempt = e.attempt and h.to_owner = e.owner)`)
+	r.none(t, "callers who were told another result", `select task from told t where not exists
+		(select 1 from effects e where e.task = t.task and t.result = e.task || '#' || e.attempt)`)
 }
 
 // logCounts logs what has happened.

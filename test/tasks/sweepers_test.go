@@ -38,6 +38,14 @@ func TestConcurrentSweepersRequeueOnce(t *testing.T) {
 		at, s := inPostgres(t)
 		sweepersBesideLeaders(t, at, s, rounds(200))
 	})
+	t.Run("mariadb", func(t *testing.T) {
+		t.Parallel()
+		if testing.Short() {
+			t.Skip("make test-full runs it")
+		}
+		at, s := inMariaDB(t)
+		sweepersBesideLeaders(t, at, s, rounds(40))
+	})
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		at, s := inSQLite(t)
@@ -63,10 +71,10 @@ func sweepersBesideLeaders[Tx any](t *testing.T, at databaseAddress, s *database
 	w.await(t, int64(2*n), "tasks that are done", `select count(*) from semel_records where state = 4`)
 	endAll(t, all)
 	w.wantLegalTransitions(t)
-	w.none(t, "tasks with another number of effects than one", `select key from effects
-		where key like 'hurried_tx-%' group by key having count(*) <> 1`)
-	w.none(t, "attempts with more than one effect", `select key from effects group by key, attempt having count(*) > 1`)
-	w.want(t, int64(2*n), "tasks that had an effect", `select count(distinct key) from effects`)
+	w.none(t, "tasks with another number of effects than one", `select task from effects
+		where task like 'hurried_tx-%' group by task having count(*) <> 1`)
+	w.none(t, "attempts with more than one effect", `select task from effects group by task, attempt having count(*) > 1`)
+	w.want(t, int64(2*n), "tasks that had an effect", `select count(distinct task) from effects`)
 
 	swept, late := w.count(t, requeues), w.count(t, `select count(*) from history where from_state = 2 and to_state = 4 and not early`)
 	t.Logf("%d requeued by sweepers, %d leaders ended after their lease, %d found that they had lost it",

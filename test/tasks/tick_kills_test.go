@@ -22,6 +22,11 @@ func TestEachTickRunsOnceWhileProcessesAreKilled(t *testing.T) {
 		at, s := inPostgres(t)
 		killAtTicks(t, at, groundTruth{s.tables})
 	})
+	t.Run("mariadb", func(t *testing.T) {
+		t.Parallel()
+		at, s := inMariaDB(t)
+		killAtTicks(t, at, groundTruth{s.tables})
+	})
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		at, s := inSQLite(t)
@@ -59,7 +64,7 @@ func killAtTicks(t *testing.T, at databaseAddress, w groundTruth) {
 
 	w.want(t, manyTicks, "records", `select count(*) from semel_records`)
 	w.want(t, manyTicks, "effects", `select count(*) from effects`)
-	w.want(t, manyTicks, "ticks that had an effect", `select count(distinct key) from effects`)
+	w.want(t, manyTicks, "ticks that had an effect", `select count(distinct task) from effects`)
 	w.wantLegalTransitions(t)
 	t.Logf("%d kills, %d ticks found enqueued, %d requeues", c.kills, c.enqueueAgain, w.count(t, requeues))
 	if c.kills < manyTicks/2 {
