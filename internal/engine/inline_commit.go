@@ -87,9 +87,11 @@ func (i *inline) keepFailure(ctx context.Context) (store.Record, *Outcome, error
 }
 
 // superseded returns the answer of the record that has superseded a transaction of
-// which nothing was committed. A Pending record has no answer: it can run.
+// which nothing was committed. A record without an answer that no other call runs can run.
 func (i *inline) superseded(ctx context.Context, now store.Record) (store.Record, *Outcome, error) {
-	if now.State == store.Pending {
+	var e protocol.Event
+	i.attempt.endEvent(ctx, &e, nil, nil)
+	if protocol.AnswerTo(&now, i.call.Compare(now)) == protocol.Wait && protocol.Next(now, e).Answer == protocol.Apply {
 		return now, nil, errPending
 	}
 	return i.settled(ctx, txEnd{current: now, superseded: true})
