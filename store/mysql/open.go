@@ -180,7 +180,7 @@ func (v *server) read(ctx context.Context, s *session) (*dialect, error) {
 		f.note(fmt.Sprintf("%s", row[0]), fmt.Sprintf("%s", row[1]))
 	}
 	// With a binary log the order of two logs is kept, and the engine commits last.
-	f.flushesLate = !f.binlog && !f.galera
+	f.flushesLate = !f.binlog
 	v.known.Store(f)
 	return f, nil
 }

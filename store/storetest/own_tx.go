@@ -74,7 +74,8 @@ func (s *beginStore[Tx]) swapLast(ctx context.Context, tx Tx, last store.Change)
 
 // A transaction meets records that were committed after it has read for the first
 // time. SwapTx answers with the current token, or fails. It neither applies a change
-// over such a record, nor answers that there is none.
+// over such a record, nor answers that there is none. A store that excludes nothing may
+// not know of the other change yet; the transaction must then fail.
 func committedMeanwhile[Tx any](r *txHarness[Tx]) {
 	if r.caps.Exclusion == store.ExcludesAll {
 		r.Skip("Exclusion is ExcludesAll: no change is applied while the transaction is open")
@@ -86,7 +87,7 @@ func committedMeanwhile[Tx any](r *txHarness[Tx]) {
 			rec = r.mustCreateIn(store.Pending)
 			theirs, own = move(rec, token(store.InProgress, 2)), move(rec, token(store.InProgress, 2))
 		}
-		unrelated := create(r.fresh(), store.Pending)
+		unrelated, early := create(r.fresh(), store.Pending), false
 		verdict, err := r.tx.Atomic(r.ctx, rec.ID, false, func(ctx context.Context, tx Tx, _ store.SwapResult) (*store.Change, error) {
 			r.mustApplyTx(ctx, tx, unrelated)
 			r.mustApply(theirs)
@@ -94,10 +95,16 @@ func committedMeanwhile[Tx any](r *txHarness[Tx]) {
 			if err != nil {
 				return nil, errors.Join(errRun, err)
 			}
+			if early = answers[0].Applied(own) && r.caps.Exclusion == store.ExcludesNothing; early {
+				return nil, nil //nolint:nilnil // the commit must fail
+			}
 			r.checkRejected(own, answers[0], theirs.To.Token)
 			return nil, nil //nolint:nilnil // commit without a change
 		})
-		if (verdict != store.Committed || err != nil) && !errors.Is(err, errRun) {
+		switch {
+		case early && (verdict != store.NotCommitted || !errors.Is(err, store.ErrConflict)):
+			r.Errorf("a transaction that did not see a change of others = %v, %v, want NotCommitted and ErrConflict", verdict, err)
+		case !early && (verdict != store.Committed || err != nil) && !errors.Is(err, errRun):
 			r.Errorf("a transaction that met a change of others = %v, %v", verdict, err)
 		}
 		if verdict == store.NotCommitted {
