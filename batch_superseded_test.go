@@ -2,11 +2,11 @@ package semel_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/store/storetest"
@@ -57,7 +57,7 @@ func TestBatchFailureOnAPendingRecord(t *testing.T) {
 	_, _, err := semel.DoBatch(t.Context(), p.Engine, call, func(context.Context) (string, memory.Batch, error) {
 		return "", nil, semel.Final(want)
 	})
-	if got, ok := errors.AsType[*semel.Failure](err); !ok || got.Code != want.Code {
+	if got, ok := errtype.Find[*semel.Failure](err); !ok || got.Code != want.Code {
 		t.Errorf("DoBatch = %v, want the failure of the function", err)
 	}
 	wantState(t, mem, call, store.Failed)
