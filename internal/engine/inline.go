@@ -135,11 +135,20 @@ func (i *inline) run(ctx context.Context) (now store.Record, out *Outcome, again
 		return i.current, nil, true, nil
 	}
 	now, out, err = i.concluded(ctx, result, err)
+	if errors.Is(err, errPending) {
+		if i.lost.retry(ctx, protocol.TxSuperseded) {
+			return now, nil, true, nil
+		}
+		err = &callerr.WaitError{After: protocol.RetryAfter(now)}
+	}
 	return now, out, false, err
 }
 
-// concluded returns the answer of the transaction's end. The transaction does not
-// run again.
+// errPending is the error of a transaction of which nothing was committed, because its
+// record is Pending with another token.
+var errPending = errors.New("semel: the record is pending again")
+
+// concluded returns the answer of the transaction's end, or errPending.
 func (i *inline) concluded(ctx context.Context, result protocol.TxResult, err error) (store.Record, *Outcome, error) {
 	switch result {
 	case protocol.TxCommitted:
@@ -152,6 +161,7 @@ func (i *inline) concluded(ctx context.Context, result protocol.TxResult, err er
 		end := i.attempt.unknownCommit(ctx, &i.change, err)
 		if end.superseded {
 			i.attempt.emit(ctx, event.Fenced, end.current, err)
+			return i.superseded(ctx, end.current)
 		}
 		return i.settled(ctx, end)
 	case protocol.TxHandlerFailed:

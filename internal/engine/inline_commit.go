@@ -82,8 +82,19 @@ func (i *inline) keepFailure(ctx context.Context) (store.Record, *Outcome, error
 	case answer.Applied(i.change):
 		return i.committed(ctx, recordAfter(i.change, i.current))
 	default:
-		return i.settled(ctx, txEnd{current: recordOf(answer), superseded: true})
+		return i.superseded(ctx, recordOf(answer))
 	}
+}
+
+// superseded returns the answer of the record that has superseded a transaction of
+// which nothing was committed. A record without an answer that no other call runs can run.
+func (i *inline) superseded(ctx context.Context, now store.Record) (store.Record, *Outcome, error) {
+	var e protocol.Event
+	i.attempt.endEvent(ctx, &e, nil, nil)
+	if protocol.AnswerTo(&now, i.call.Compare(now)) == protocol.Wait && protocol.Next(now, e).Answer == protocol.Apply {
+		return now, nil, errPending
+	}
+	return i.settled(ctx, txEnd{current: now, superseded: true})
 }
 
 // committedByHandler records the success of a function that committed the

@@ -45,8 +45,12 @@ func TestCancelledWaitIsNoSuccess(t *testing.T) {
 			_, err := s.Dequeue(ctx, store.Dequeue{Operation: "test", Limit: 1, Owner: 7, Lease: time.Hour})
 			return err
 		}},
-		{"Dequeue again", false, func(ctx context.Context, s *postgres.Store) error {
-			_, err := s.Dequeue(ctx, store.Dequeue{Operation: "test", Limit: 1, Owner: 7, Lease: time.Hour, Reread: true})
+		{"repeated Dequeue", false, func(ctx context.Context, s *postgres.Store) error {
+			_, err := s.Dequeue(ctx, store.Dequeue{Operation: "test", Limit: 1, Owner: 8, Lease: time.Hour})
+			return err
+		}},
+		{"Dequeue that rereads", false, func(ctx context.Context, s *postgres.Store) error {
+			_, err := s.Dequeue(ctx, store.Dequeue{Operation: "test", Limit: 1, Owner: 8, Lease: time.Hour, Reread: true})
 			return err
 		}},
 		{"SwapNoted", false, func(ctx context.Context, s *postgres.Store) error {
@@ -84,7 +88,7 @@ func TestCancelledWaitIsNoSuccess(t *testing.T) {
 		}
 		mustSurviveFailover(t, s)
 		mustExec(t, admin, `TRUNCATE semel_records, semel_notes`)
-		for _, c := range []store.Change{final, create("moved", store.InProgress, 1), create("pending", store.Pending, 1)} {
+		for _, c := range []store.Change{final, create("moved", store.InProgress, 1), create("pending", store.Pending, 1), create("claimed", store.InProgress, 8)} {
 			mustForce(t, s, c)
 		}
 		restore := q.Isolate()
