@@ -100,7 +100,7 @@ func wantPolicyError(t *testing.T, err error) {
 }
 
 // Operators see and resolve records of a store without transactions.
-func TestAdminWithoutTransactions(t *testing.T) {
+func TestAdminWithoutTransactions(t *testing.T) { //nolint:tparallel // onPlainStores runs them at once
 	t.Parallel()
 	onPlainStores(t, func(t *testing.T, s store.Store) {
 		e := newRunner(t, s, semel.Options{})

@@ -1,6 +1,7 @@
 package realtest
 
 import (
+	"context"
 	_ "embed"
 	"fmt"
 	"os"
@@ -30,20 +31,20 @@ func NewDisk(tb testing.TB) *Disk {
 	if at == nil {
 		thisMachine().missing(tb, compiler, "there is no C compiler on this machine; on Debian: apt-get install "+compiler.packages)
 	}
-	dir, err := os.MkdirTemp("", "semel-disk-") // not tb.TempDir: servers run as another user
+	dir, err := os.MkdirTemp("", "semel-disk-") //nolint:usetesting // servers run as another user, who may not enter tb.TempDir
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
 	library := filepath.Join(dir, "hold.so")
-	if err := buildHold(tb, at.program, dir, library); err != nil {
+	if err := buildHold(tb.Context(), at.program, dir, library); err != nil {
 		tb.Fatalf("build the library that holds a disk: %v", err)
 	}
 	hold := filepath.Join(dir, "hold")
 	return &Disk{t: tb, hold: hold, env: []string{"LD_PRELOAD=" + library, "SEMEL_TEST_HOLD=" + hold}}
 }
 
-func buildHold(tb testing.TB, compiler, dir, library string) error {
+func buildHold(ctx context.Context, compiler, dir, library string) error {
 	source := filepath.Join(dir, "hold.c")
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return err
@@ -51,7 +52,7 @@ func buildHold(tb testing.TB, compiler, dir, library string) error {
 	if err := os.WriteFile(source, holdSource, 0o644); err != nil {
 		return err
 	}
-	out, err := exec.CommandContext(tb.Context(), compiler, "-shared", "-fPIC", "-o", library, source, "-ldl").CombinedOutput()
+	out, err := exec.CommandContext(ctx, compiler, "-shared", "-fPIC", "-o", library, source, "-ldl").CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, out)
 	}

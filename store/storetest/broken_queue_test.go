@@ -58,6 +58,12 @@ func brokenQueue() []brokenStore {
 			})
 		}},
 		{"an end of what was handed out again", "Queue/Zombie", func(h *hooked) { h.changingDequeued(isEndBySupersededOwner) }},
+	}
+}
+
+// brokenRepeats dequeue the wrong records when a call is repeated.
+func brokenRepeats() []brokenStore {
+	return []brokenStore{
 		{"a retry that claims", "Queue/Repeated", func(h *hooked) {
 			h.dequeue = func(ctx context.Context, d store.Dequeue) ([]store.Record, error) {
 				rs, err := h.Store.Dequeue(ctx, d)

@@ -9,7 +9,7 @@ import (
 func brokenStores() []brokenStore {
 	return slices.Concat(
 		brokenSwap(), brokenFields(), brokenKeys(), brokenBatch(), brokenJoin(), brokenReads(), brokenClock(), brokenZombie(), brokenSweep(),
-		brokenQueue(), brokenQueueTx(), brokenTx(), brokenAtomicBatch(), brokenAfterEnd(), brokenRace(), brokenConnection(), brokenIsolated(), brokenOwnTx(),
+		brokenQueue(), brokenRepeats(), brokenQueueTx(), brokenTx(), brokenAtomicBatch(), brokenAfterEnd(), brokenRace(), brokenConnection(), brokenIsolated(), brokenOwnTx(),
 	)
 }
 

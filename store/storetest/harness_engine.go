@@ -41,7 +41,7 @@ func newEngineHarness(r *harness) *engineHarness {
 func newTxEngineHarness[Tx any](r *txHarness[Tx]) *engineHarness {
 	return &engineHarness{harness: r.harness, txModes: r, connect: func(decide func(Call) Fault) processStore {
 		var f *Faulty
-		var s store.TxStore[Tx] = r.tx
+		s := r.tx
 		if decide != nil {
 			tx := NewFaultyTx(r.tx, decide)
 			f, s = tx.Faulty, r.failing(tx)

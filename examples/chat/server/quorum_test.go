@@ -13,7 +13,7 @@ import (
 // TestTwoProcessesOnAQuorum does what TestTwoProcessesKilledAtEveryPoint does, on a
 // PostgreSQL primary whose commits wait for one of two standbys. Then it kills the
 // primary under two other servers, which follow the promoted standby.
-func TestTwoProcessesOnAQuorum(t *testing.T) {
+func TestTwoProcessesOnAQuorum(t *testing.T) { //nolint:tparallel // the second part ends the primary
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("make test-full runs it")
