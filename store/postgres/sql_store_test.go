@@ -18,6 +18,9 @@ import (
 
 func TestSQLContract(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	t.Attr("engine", "postgres")
 	url := database(t)
 	runSQL(t, url, url, pgx.QueryExecModeCacheStatement)
