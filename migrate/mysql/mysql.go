@@ -5,7 +5,12 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"math/rand/v2"
+	"time"
 
+	driver "github.com/go-sql-driver/mysql"
+
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/internal/sqlname"
 	"github.com/semelgo/semel/migrate"
 	"github.com/semelgo/semel/store/mysql"
@@ -22,15 +27,15 @@ type Options struct {
 // that creates a table by itself, so an interrupted Up continues when it is called
 // again. Processes that call Up at the same time wait for each other, as long as ctx
 // lasts, and each migration runs once; on different nodes of a Galera cluster they do
-// not wait, and a migration can run twice, which is harmless. If all migrations have
-// run, it only reads.
+// not wait: a migration can run twice, which is harmless, and Up begins again after a
+// conflict. If all migrations have run, it only reads.
 func Up(ctx context.Context, db *sql.DB, o Options) error {
 	prefix, err := sqlname.Prefix("Options.Prefix", o.Prefix)
 	if err != nil {
 		return fmt.Errorf("migrate mysql: %w", err)
 	}
 	table := prefix + "migrations"
-	return migrate.Up(ctx, db, migrate.Database{
+	d := migrate.Database{
 		Name: "mysql", Files: mysql.Schema(), Prefix: prefix, Table: table,
 		Exists: `SELECT count(*) > 0 FROM information_schema.tables WHERE table_schema = database() AND table_name = '` + table + `'`,
 		Create: `CREATE TABLE IF NOT EXISTS ` + table + ` (
@@ -40,7 +45,28 @@ func Up(ctx context.Context, db *sql.DB, o Options) error {
   tstamp     TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP
 ) ENGINE=InnoDB`,
 		Begin: begin, Commit: `DO RELEASE_LOCK(` + lock + `)`, Rollback: `DO RELEASE_LOCK(` + lock + `)`,
-	})
+	}
+	for {
+		err := migrate.Up(ctx, db, d)
+		if !isConflict(err) {
+			return err
+		}
+		pause := time.NewTimer(time.Duration(1+rand.IntN(100)) * time.Millisecond)
+		select {
+		case <-ctx.Done():
+			pause.Stop()
+			return err
+		case <-pause.C:
+		}
+	}
+}
+
+// isConflict reports whether a node of a Galera cluster has rolled a statement back,
+// because another node migrates at the same time.
+func isConflict(err error) bool {
+	const deadlock = 1213
+	refused, ok := errtype.Find[*driver.MySQLError](err)
+	return ok && refused.Number == deadlock
 }
 
 // lock is the name of the lock of a migration. A lock's name has at most 64 characters
