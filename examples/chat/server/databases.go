@@ -2,9 +2,12 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"time"
+
+	mysqldriver "github.com/go-sql-driver/mysql"
 
 	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/store"
@@ -54,9 +57,17 @@ func shown(named string) string {
 // locks on their tables.
 const startBound = 30 * time.Second
 
-// makeTables creates missing tables. Several servers may do so at the same time.
+// makeTables creates missing tables. Several servers may do so at the same time: at
+// different nodes of a Galera cluster, one of them is rolled back and begins again.
 func makeTables(ctx context.Context, db chatdb.DB) error {
 	ctx, cancel := context.WithTimeout(ctx, startBound)
 	defer cancel()
-	return transaction(db)(ctx, chatdb.MigrateTx)
+	for {
+		err := transaction(db)(ctx, chatdb.MigrateTx)
+		const deadlock = 1213
+		var refused *mysqldriver.MySQLError
+		if !errors.As(err, &refused) || refused.Number != deadlock || ctx.Err() != nil {
+			return err
+		}
+	}
 }
