@@ -96,7 +96,7 @@ func (r *stressRun[Tx]) check(t *testing.T, o stressTest) {
 	r.want(t, int64(o.jobs), "tasks that had an effect", `select count(distinct task) from effects`)
 	r.none(t, "effects of what is not to have any", `select task from effects where task not like 'job-%'`)
 	r.none(t, "attempts with more than one effect", `select task from effects group by task, attempt having count(*) > 1`)
-	r.none(t, "effects of attempts that nobody has claimed", `select task from effects e where not exists
+	r.none(t, "effects of attempts without a claim", `select task from effects e where not exists
 		(select 1 from history h where h.task = e.task and h.to_state = 2 and h.to_attempt = e.attempt and h.to_owner = e.owner)`)
 	r.wantLegalTransitions(t)
 	wantSome(t, "an enqueueing that was rolled back", int64(r.producer.undone))
