@@ -32,6 +32,9 @@ type Database struct {
 	// all migrations run. Otherwise each migration must be idempotent, because it runs
 	// again if the process stops before the migration is recorded.
 	Begin func(ctx context.Context, conn *sql.Conn) error
+	// Hold, if it is not nil, is called before each statement of a migration. It keeps a
+	// lock that would end otherwise, and fails if another process has the lock now.
+	Hold func(ctx context.Context, conn *sql.Conn) error
 	// Commit is the statement after the last migration. Rollback is the statement
 	// after an error, also if the error is that of Begin. They end the transaction, or
 	// release the lock if there is no transaction.
@@ -94,6 +97,11 @@ func (d *Database) locked(ctx context.Context, conn *sql.Conn, all []migration) 
 // run runs a migration and records it.
 func (d *Database) run(ctx context.Context, conn *sql.Conn, m migration) error {
 	for i, statement := range m.statements {
+		if d.Hold != nil {
+			if err := d.Hold(ctx, conn); err != nil {
+				return fmt.Errorf("keep the lock: %w", err)
+			}
+		}
 		if _, err := conn.ExecContext(ctx, statement); err != nil {
 			return fmt.Errorf("statement %d: %w", i+1, err)
 		}

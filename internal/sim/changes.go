@@ -174,7 +174,10 @@ func (w *world) markChange(actor int, before, after *row) {
 	switch {
 	case from.State == store.InProgress && to.State == store.InProgress:
 		w.mark(MarkTakeover)
-		w.actors[w.ownerActor(from.Owner)].taken = true
+		// An actor that runs the store's own test may use owners that no actor drew.
+		if i := w.ownerActor(from.Owner); i >= 0 {
+			w.actors[i].taken = true
+		}
 	case from.State == store.InProgress && to.State == store.Pending && stranger:
 		w.mark(MarkRequeue)
 	case from.State == store.InProgress && to.State == store.Pending && after.rec.Tainted && !before.rec.Tainted:

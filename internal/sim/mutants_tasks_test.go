@@ -63,7 +63,7 @@ func triedMutants() []mutant {
 			edits: []edit{{"internal/engine/dequeue.go", "if lost.run[r.ID] != r.Attempt {", "if r.Attempt > 0 {"}},
 		},
 		{
-			name: "lost claim counted as a crash", plan: "task-tx/batch", watch: "I15",
+			name: "lost claim counted as a crash", plan: "task-tx/late", watch: "I15",
 			edits: []edit{{"internal/engine/dequeue.go", "		Outcome: q.c.interruption(q.op, r, r.Attempt, why),\n", ""}},
 		},
 		{

@@ -29,7 +29,7 @@ func (m mode) queuePlans() []Plan {
 		},
 		{
 			Name: "batch", Queued: true, Scopes: true, Workers: 1, Claims: 2, Rounds: 2, Sweepers: 1, MaxCrashes: 1,
-			Budget: Budget{Expiries: 1, Lost: 1}, Require: m.requireBatch(MarkLostClaimReleased, MarkArrived, MarkAlreadyApplied),
+			Budget: Budget{Expiries: 1, Lost: 1}, Require: m.requireBatch(MarkArrived, MarkAlreadyApplied),
 		},
 		{
 			Name: "two", Queued: true, Scopes: true, Workers: 2, Claims: 2, Sweepers: 1,
@@ -41,7 +41,12 @@ func (m mode) queuePlans() []Plan {
 		},
 		{
 			Name: "overlap", Queued: true, Scopes: true, Workers: 1, Rounds: 2, Dequeues: 2,
-			Budget: Budget{Lost: 1}, Require: m.requireBatch(MarkLostClaimReleased, MarkArrived),
+			Budget: Budget{Lost: 1}, Require: m.requireBatch(MarkArrived),
+		},
+		{
+			// A late Dequeue claims a second record after the repeated call's record has ended.
+			Name: "late", Queued: true, Scopes: true, Workers: 1, Rounds: 3, MaxCrashes: 1,
+			Budget: Budget{Lost: 1}, Require: []Mark{MarkLostClaimReleased, MarkArrived},
 		},
 		{
 			Name: "caller", Callers: "x", Enqueuers: 1, Workers: 1, Sweepers: 1,

@@ -4,9 +4,8 @@ package mysql
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
-	"math/rand/v2"
-	"time"
 
 	driver "github.com/go-sql-driver/mysql"
 
@@ -26,9 +25,9 @@ type Options struct {
 // Up creates or updates the tables in db's database. The server commits each statement
 // that creates a table by itself, so an interrupted Up continues when it is called
 // again. Processes that call Up at the same time wait for each other, as long as ctx
-// lasts, and each migration runs once; on different nodes of a Galera cluster they do
-// not wait: a migration can run twice, which is harmless, and Up begins again after a
-// conflict. If all migrations have run, it only reads.
+// lasts, and each migration runs once. On a Galera cluster they wait for each other at
+// all nodes; there, if a process ends within Up, the next one waits for 15 seconds. If
+// all migrations have run, Up only reads.
 func Up(ctx context.Context, db *sql.DB, o Options) error {
 	prefix, err := sqlname.Prefix("Options.Prefix", o.Prefix)
 	if err != nil {
@@ -46,17 +45,21 @@ func Up(ctx context.Context, db *sql.DB, o Options) error {
 ) ENGINE=InnoDB`,
 		Begin: begin, Commit: `DO RELEASE_LOCK(` + lock + `)`, Rollback: `DO RELEASE_LOCK(` + lock + `)`,
 	}
+	onGalera, err := isGalera(ctx, db)
+	if err != nil {
+		return fmt.Errorf("migrate mysql: %w", err)
+	}
+	if onGalera {
+		c := newClaim(prefix)
+		d.Begin, d.Hold, d.Commit, d.Rollback = c.take, c.renew, c.release(), c.release()
+	}
 	for {
 		err := migrate.Up(ctx, db, d)
-		if !isConflict(err) {
+		if !isConflict(err) && !errors.Is(err, errClaimLost) {
 			return err
 		}
-		pause := time.NewTimer(time.Duration(1+rand.IntN(100)) * time.Millisecond)
-		select {
-		case <-ctx.Done():
-			pause.Stop()
+		if !pause(ctx) {
 			return err
-		case <-pause.C:
 		}
 	}
 }

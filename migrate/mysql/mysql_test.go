@@ -48,6 +48,11 @@ func TestUpConcurrently(t *testing.T) {
 	all.Wait()
 	db := open(t, name)
 	mustHaveTables(t, db, "semel_guard semel_migrations semel_notes semel_records semel_record_view semel_salt")
+	mustBeOnce(t, db)
+}
+
+func mustBeOnce(t *testing.T, db *sql.DB) {
+	t.Helper()
 	var runs, versions int
 	err := db.QueryRowContext(t.Context(), `SELECT count(*), count(DISTINCT version_id) FROM semel_migrations`).Scan(&runs, &versions)
 	if err != nil || runs != versions || runs == 0 {
@@ -84,26 +89,4 @@ func TestUpAfterInterruption(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustHaveTables(t, db, "semel_guard semel_migrations semel_notes semel_records semel_record_view semel_salt")
-}
-
-// Processes at different nodes of a Galera cluster migrate at the same time.
-func TestUpOnGalera(t *testing.T) {
-	if testing.Short() {
-		t.Skip("make test-full runs it")
-	}
-	cluster := realtest.Galera(t)
-	for range 5 {
-		nodes := cluster.Database(t)
-		var all sync.WaitGroup
-		for _, name := range nodes {
-			db := open(t, name)
-			all.Go(func() {
-				if err := migrate.Up(t.Context(), db, migrate.Options{}); err != nil {
-					t.Errorf("Up: %v", err)
-				}
-			})
-		}
-		all.Wait()
-		mustHaveTables(t, open(t, nodes[0]), "semel_guard semel_migrations semel_notes semel_records semel_record_view semel_salt")
-	}
 }

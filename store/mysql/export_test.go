@@ -12,7 +12,7 @@ func (s *Store) SetCommitBound(d time.Duration) { s.commitBound = d }
 // SendOneByOne lets the stores of s's database send the steps of their scripts one by
 // one, as MySQL needs it.
 func (s *Store) SendOneByOne() {
-	s.server.known.Store(&dialect{maxBytes: maxOutcome})
+	s.server.known.Store(&dialect{maxBytes: 2 * maxOutcome})
 	s.lanes.SetMaxIdleConns(0) // their settings are MariaDB's
 	s.lanes.SetMaxIdleConns(maxOwnConns)
 }
