@@ -42,3 +42,61 @@ func TestDurableServerWaitsForTheDisk(t *testing.T) {
 		t.Error("the server answers after Close")
 	}
 }
+
+// TestDurableStandbyFollows: a standby has the primary's rows, and waits for the disk, too.
+func TestDurableStandbyFollows(t *testing.T) {
+	t.Parallel()
+	realtest.Postgres(t) // skips where there is none
+	primary, err := realtest.StartDurable(t.Context(), realtest.DurableOptions{Settings: []string{"wal_keep_size=64MB"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { primary.Close() })
+	standby, err := realtest.StartDurableStandby(t.Context(), primary, "s1", realtest.DurableOptions{Settings: []string{"max_connections=300"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { standby.Close() })
+	for name, want := range map[string]string{"fsync": "on", "in_hot_standby": "on", "max_connections": "300"} {
+		if got := show(t, standby.URL(), name); got != want {
+			t.Errorf("%s of the standby is %q, want %q", name, got, want)
+		}
+	}
+	conn, err := pgx.Connect(t.Context(), primary.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	realtest.Poll(t, "the standby follows", func() bool {
+		var name string
+		err := conn.QueryRow(t.Context(), `select application_name from pg_stat_replication where state = 'streaming'`).Scan(&name)
+		return err == nil && name == "s1"
+	})
+	if _, err := realtest.StartDurableStandby(t.Context(), standby, "s2", realtest.DurableOptions{}); err == nil {
+		t.Error("StartDurableStandby of a standby = nil, want an error")
+	}
+}
+
+// TestDurableMariaDBWaitsForTheDisk until it is closed.
+func TestDurableMariaDBWaitsForTheDisk(t *testing.T) {
+	t.Parallel()
+	realtest.MariaDB(t) // skips where there is none
+	d, err := realtest.StartDurableMariaDB(t.Context(), "innodb_flush_log_at_trx_commit=1", "max_connections=77")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := strings.TrimSuffix(strings.TrimPrefix(d.URL(), "mysql://root@"), "/")
+	db := openMySQL(t, "root@tcp("+addr+")/")
+	for name, want := range map[string]string{"innodb_flush_log_at_trx_commit": "1", "max_connections": "77"} {
+		var got string
+		if err := db.QueryRowContext(t.Context(), "SELECT @@GLOBAL."+name).Scan(&got); err != nil || got != want {
+			t.Errorf("%s is %q, %v, want %q", name, got, err, want)
+		}
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := db.PingContext(t.Context()); err == nil {
+		t.Error("the server answers after Close")
+	}
+}

@@ -2,13 +2,18 @@ package realtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
-	"os/exec"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // Quorum is a PostgreSQL primary with two standbys for one test. A commit waits until
@@ -30,7 +35,7 @@ type replica struct {
 // quorumSettings are for each server of a quorum, because each may become the primary.
 func quorumSettings() []string {
 	return []string{
-		"fsync=on", "full_page_writes=on", "wal_level=replica", "hot_standby=on", "max_wal_senders=10",
+		"fsync=on", "full_page_writes=on", "wal_level=replica", "hot_standby=on", "max_wal_senders=10", "wal_keep_size=64MB",
 		"wal_retrieve_retry_interval=100ms", "synchronous_standby_names=ANY 1 (s1, s2)",
 	}
 }
@@ -57,23 +62,62 @@ func PostgresQuorum(tb testing.TB, settings ...string) *Quorum {
 	return q
 }
 
-// prepare copies the primary.
+// prepare copies the running primary, with the server's own functions for it: not every
+// package of the server has pg_basebackup.
 func (s *replica) prepare(ctx context.Context, h *serverDir) error {
 	ctx, cancel := context.WithTimeout(ctx, startCeiling)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, beside(s.program, "pg_basebackup"), "-D", s.data(h), "-d", s.conninfo(s.primary),
-		"--write-recovery-conf", "--checkpoint=fast", "--no-sync")
-	cmd.Dir = h.dir
-	log := h.file("basebackup.log")
-	made, err := start(cmd, h.as, log)
+	conn, err := pgx.Connect(ctx, s.primary.url())
 	if err != nil {
-		return err
+		return fmt.Errorf("connect to the primary: %w", err)
 	}
-	<-made.ended
-	if !cmd.ProcessState.Success() {
-		return fmt.Errorf("pg_basebackup: %s\n%s", cmd.ProcessState, tail(log))
+	defer conn.Close(context.WithoutCancel(ctx))
+	if _, err := conn.Exec(ctx, "select pg_backup_start('standby', true)"); err != nil {
+		return fmt.Errorf("begin the copy: %w", err)
 	}
-	return nil
+	if err := copyData(s.primary.serverDir, h); err != nil {
+		return fmt.Errorf("copy the primary: %w", err)
+	}
+	var label string
+	if err := conn.QueryRow(ctx, "select labelfile from pg_backup_stop(false)").Scan(&label); err != nil {
+		return fmt.Errorf("end the copy: %w", err)
+	}
+	return errors.Join(
+		h.write("data/backup_label", label),
+		h.write("data/standby.signal", ""),
+		h.write("data/postgresql.auto.conf", "primary_conninfo = '"+s.conninfo(s.primary)+"'\n"),
+	)
+}
+
+// copyData copies the files of a running PostgreSQL, except its log, which the standby
+// gets from the primary, and what describes the running process.
+func copyData(from, to *serverDir) error {
+	source, target := os.DirFS(from.file("data")), to.file("data")
+	return fs.WalkDir(source, ".", func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // the server has removed it meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if err := os.Mkdir(filepath.Join(target, path), 0o700); err != nil {
+				return err
+			}
+			return to.giveAway(filepath.Join("data", path))
+		}
+		if path == "postmaster.pid" || path == "postmaster.opts" || strings.HasPrefix(path, "pg_wal/") {
+			return nil
+		}
+		text, err := fs.ReadFile(source, path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return to.write(filepath.Join("data", path), string(text))
+	})
 }
 
 // conninfo is how the standby connects to a primary.

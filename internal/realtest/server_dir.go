@@ -94,10 +94,15 @@ func (h *serverDir) write(name, text string) error {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
+	return h.giveAway(name)
+}
+
+// giveAway makes the server's user the owner of a file.
+func (h *serverDir) giveAway(name string) error {
 	if h.as == nil {
 		return nil
 	}
-	if err := os.Chown(path, nobodyUser, nobodyUser); err != nil {
+	if err := os.Chown(h.file(name), nobodyUser, nobodyUser); err != nil {
 		return fmt.Errorf("give %s away: %w", name, err)
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 // waits until one of them has it on its disk. All three servers use this machine, and
 // the standbys wait for their disks, too.
 func (l *Lab) StartQuorum(ctx context.Context) (*Server, error) {
-	s, err := l.StartPostgres(ctx, realtest.DurableOptions{Settings: []string{"wal_level=replica", "max_wal_senders=10"}})
+	s, err := l.StartPostgres(ctx, realtest.DurableOptions{Settings: []string{"wal_level=replica", "max_wal_senders=10", "wal_keep_size=64MB"}})
 	if err != nil {
 		return nil, err
 	}
