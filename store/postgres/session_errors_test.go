@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -33,6 +34,10 @@ func TestSessionsAfterAnError(t *testing.T) {
 		}
 		changes := append(batch(name, 8), create("refused", store.InProgress, 1))
 		answers, err := s.Swap(t.Context(), changes)
+		// The server may not have ended the transaction of a closed connection yet.
+		for row.want == 0 && err == nil && slices.ContainsFunc(answers, isBusy) {
+			answers, err = s.Swap(t.Context(), changes)
+		}
 		if err != nil || answers[8].Err == nil || !answers[0].Applied(changes[0]) {
 			t.Errorf("%s: Swap = %+v, %v, want the last one refused", name, answers, err)
 		}
@@ -45,3 +50,5 @@ func TestSessionsAfterAnError(t *testing.T) {
 		})
 	}
 }
+
+func isBusy(r store.SwapResult) bool { return r.Busy }
