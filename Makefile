@@ -39,11 +39,8 @@ lint: ## golangci-lint, go fix, dead code, go.mod
 	cd bench && $(BENCHTOOL) golangci-lint run ./...
 	cd examples/edge && $(GO) tool -modfile=../../tools/go.mod golangci-lint run ./...
 	cd examples/orm && $(GO) tool -modfile=../../tools/go.mod golangci-lint run ./...
-	$(GO) fix -diff ./...
-	cd bench && $(GO) fix -diff ./...
+	for dir in . bench examples/edge examples/orm; do (cd $$dir && $(GO) fix -diff ./... && $(GO) mod tidy -diff) || exit 1; done
 	@$(MAKE) --no-print-directory dead
-	$(GO) mod tidy -diff
-	cd bench && $(GO) mod tidy -diff
 
 dead: ## list functions that no program and no test reaches; there must be none
 	@found="$$($(TOOL) deadcode -test ./... && cd bench && $(BENCHTOOL) deadcode -test ./...)" || exit 1; \
@@ -71,7 +68,6 @@ explore: ## every interleaving of three callers, or of two callers with sweeper 
 soak: ## kill chat servers, workers and consumers at every point of their path, and try thousands of random histories
 	SEMEL_SOAK=1 STORETEST_HISTORIES=2000 $(GO) test -count=1 -timeout 3h -v ./cmd/semel/internal/conform ./examples/... ./store/... ./test/tasks ./test/messages
 
-tidy: ## go.mod of the library, of the benchmarks and of the tools
-	$(GO) mod tidy
-	cd bench && $(GO) mod tidy
-	cd tools && $(GO) mod tidy
+tidy: ## go.mod of the library, of the benchmarks, of the examples and of the tools
+	for dir in . bench examples/edge examples/orm tools; do (cd $$dir && $(GO) mod tidy) || exit 1; done
+	$(GO) mod tidy -modfile=.ci/newest.mod
