@@ -32,8 +32,9 @@ type Database struct {
 	// all migrations run. Otherwise each migration must be idempotent, because it runs
 	// again if the process stops before the migration is recorded.
 	Begin func(ctx context.Context, conn *sql.Conn) error
-	// Hold, if it is not nil, is called before each statement of a migration. It keeps a
-	// lock that would end otherwise, and fails if another process has the lock now.
+	// Hold, if it is not nil, is called before each statement of a migration, and before
+	// the migration is recorded. It renews a lock that would expire otherwise, and fails
+	// if another process has the lock now.
 	Hold func(ctx context.Context, conn *sql.Conn) error
 	// Commit is the statement after the last migration. Rollback is the statement
 	// after an error, also if the error is that of Begin. They end the transaction, or
@@ -97,20 +98,26 @@ func (d *Database) locked(ctx context.Context, conn *sql.Conn, all []migration) 
 // run runs a migration and records it.
 func (d *Database) run(ctx context.Context, conn *sql.Conn, m migration) error {
 	for i, statement := range m.statements {
-		if d.Hold != nil {
-			if err := d.Hold(ctx, conn); err != nil {
-				return fmt.Errorf("keep the lock: %w", err)
-			}
-		}
-		if _, err := conn.ExecContext(ctx, statement); err != nil {
+		if err := d.exec(ctx, conn, statement); err != nil {
 			return fmt.Errorf("statement %d: %w", i+1, err)
 		}
 	}
 	record := fmt.Sprintf(`INSERT INTO %s (version_id, is_applied) VALUES (%d, true)`, d.Table, m.version)
-	if _, err := conn.ExecContext(ctx, record); err != nil {
+	if err := d.exec(ctx, conn, record); err != nil {
 		return fmt.Errorf("record it: %w", err)
 	}
 	return nil
+}
+
+// exec runs a statement while it holds the lock.
+func (d *Database) exec(ctx context.Context, conn *sql.Conn, statement string) error {
+	if d.Hold != nil {
+		if err := d.Hold(ctx, conn); err != nil {
+			return fmt.Errorf("keep the lock: %w", err)
+		}
+	}
+	_, err := conn.ExecContext(ctx, statement)
+	return err
 }
 
 // querier is a *sql.DB or a *sql.Conn.

@@ -55,7 +55,7 @@ func (c *claim) take(ctx context.Context, conn *sql.Conn) error {
 		case !errors.Is(err, errClaimLost) && !isConflict(err):
 			return err
 		case !pause(ctx):
-			return ctx.Err()
+			return fmt.Errorf("another process has the claim in %s: %w", c.table, ctx.Err())
 		}
 	}
 }
