@@ -140,3 +140,32 @@ func TestContextEnds(t *testing.T) {
 		t.Errorf("Up after that = %v", err)
 	}
 }
+
+// TestLockLost: a process that loses its lock before the n-th statement executes neither
+// that statement nor a later one. Above all, it does not record the migration.
+func TestLockLost(t *testing.T) {
+	for n, want := range []string{"migrations", "a migrations", "a b migrations"} {
+		db := open(t)
+		d := over("1_a.sql", "CREATE TABLE a (x);\nCREATE TABLE b (x);")
+		d.Begin = func(context.Context, *sql.Conn) error { return nil }
+		d.Commit, d.Rollback = `SELECT 1`, `SELECT 1`
+		calls, lost := 0, errors.New("lost")
+		d.Hold = func(context.Context, *sql.Conn) error {
+			calls++
+			if calls > n {
+				return lost
+			}
+			return nil
+		}
+		if err := migrate.Up(t.Context(), db, d); !errors.Is(err, lost) {
+			t.Errorf("Up that loses its lock before statement %d = %v, want the error of Hold", n+1, err)
+		}
+		if got := created(t, db); got != want {
+			t.Errorf("the tables are %s, want %s", got, want)
+		}
+		var records int
+		if err := db.QueryRowContext(t.Context(), `SELECT count(*) FROM migrations`).Scan(&records); err != nil || records != 0 {
+			t.Errorf("%d migrations are recorded, %v, want none", records, err)
+		}
+	}
+}
