@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	driver "github.com/go-sql-driver/mysql"
@@ -61,14 +62,22 @@ func deadlock(ctx context.Context, t *testing.T, db *sql.DB, tx *sql.Tx) error {
 	return err
 }
 
-// waitForLock returns when the connection waits for a lock.
+// waitForLock returns when the connection waits for a lock. The table INNODB_TRX would
+// not do: the server renews it only if no query has read it for 100 ms.
 func waitForLock(ctx context.Context, t *testing.T, db *sql.DB, id int64) {
 	t.Helper()
+	own := fmt.Sprintf("thread id %d,", id)
 	if err := realtest.Retry(ctx, func() bool {
-		var waits int
-		const read = `SELECT count(*) FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = ? AND trx_state = 'LOCK WAIT'`
-		err := db.QueryRowContext(ctx, read, id).Scan(&waits)
-		return err == nil && waits > 0
+		var kind, name, status string
+		if err := db.QueryRowContext(ctx, `SHOW ENGINE INNODB STATUS`).Scan(&kind, &name, &status); err != nil {
+			t.Fatal(err)
+		}
+		for transaction := range strings.SplitSeq(status, "---TRANSACTION") {
+			if strings.Contains(transaction, "LOCK WAIT") && strings.Contains(transaction, own) {
+				return true
+			}
+		}
+		return false
 	}); err != nil {
 		t.Fatal(err)
 	}
