@@ -4,6 +4,7 @@ package tasks_test
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"sync"
 	"time"
@@ -17,8 +18,17 @@ type counters struct {
 	db      tables
 	process string
 
+	unwritten []mark // in order; a write that failed may have been applied
+
 	mu    sync.Mutex
-	times map[string]int // not written yet; guarded by mu
+	times map[string]int // since the last write; guarded by mu
+}
+
+// mark is how often a process had a kind of event since its last write. Its ID tells two
+// writes of one mark from two marks.
+type mark struct {
+	id, kind string
+	times    int
 }
 
 func newCounters(db tables, process string) *counters {
@@ -50,27 +60,20 @@ func (m *counters) run(ctx context.Context) error {
 	return retryWhileBusy(last, func() error { return m.write(last) })
 }
 
-// write writes the events since the last write. If it fails, they are written next
-// time.
+// write writes the events since the last write, and the marks whose write failed.
 func (m *counters) write(ctx context.Context) error {
 	m.mu.Lock()
-	taken := m.times
-	m.times = make(map[string]int)
+	for kind, n := range m.times {
+		m.unwritten = append(m.unwritten, mark{rand.Text(), kind, n})
+	}
+	clear(m.times)
 	m.mu.Unlock()
-	for kind, n := range taken {
-		if _, err := m.db.ExecContext(ctx, insertMark, m.process, kind, n); err != nil {
-			m.put(taken)
+	for len(m.unwritten) > 0 {
+		next := m.unwritten[0]
+		if _, err := m.db.ExecContext(ctx, insertMark, next.id, m.process, next.kind, next.times); err != nil {
 			return fmt.Errorf("write down the marks: %w", err)
 		}
-		delete(taken, kind)
+		m.unwritten = m.unwritten[1:]
 	}
 	return nil
-}
-
-func (m *counters) put(back map[string]int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for kind, n := range back {
-		m.times[kind] += n
-	}
 }

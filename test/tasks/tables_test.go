@@ -13,7 +13,7 @@ type effect struct {
 
 const (
 	insertEffect = `insert into effects (task, attempt, owner, process) values ($1, $2, $3, $4)`
-	insertMark   = `insert into marks (process, kind, times) values ($1, $2, $3)`
+	insertMark   = `insert into marks (id, process, kind, times) values ($1, $2, $3, $4)`
 	insertAnswer = `insert into told (task, result) values ($1, $2)`
 
 	columns = `task, operation, from_state, from_attempt, from_owner, to_state, to_attempt, to_owner, early`
@@ -24,12 +24,13 @@ const (
 // record's lease or delay had not expired.
 //
 // The table marks has the events that processes report, a few times a second, so
-// that a killed process has written most of them. The table told has the answers to
+// that a killed process has written most of them. A mark whose write had no reply is
+// written again, with the same ID. The table told has the answers to
 // direct callers.
 func postgresTables() []string {
 	return []string{
 		`create table effects (n bigserial, task text not null, attempt bigint not null, owner bigint not null, process text not null)`,
-		`create table marks (process text not null, kind text not null, times bigint not null)`,
+		`create table marks (id text not null, process text not null, kind text not null, times bigint not null)`,
 		`create table told (task text not null, result text not null)`,
 		`create table history (n bigserial, task text not null, operation text not null,
 			from_state int not null, from_attempt bigint not null, from_owner bigint not null,
@@ -57,7 +58,7 @@ func postgresTables() []string {
 func sqliteTables() []string {
 	return []string{
 		`CREATE TABLE effects (n INTEGER PRIMARY KEY, task TEXT NOT NULL, attempt INTEGER NOT NULL, owner INTEGER NOT NULL, process TEXT NOT NULL)`,
-		`CREATE TABLE marks (process TEXT NOT NULL, kind TEXT NOT NULL, times INTEGER NOT NULL)`,
+		`CREATE TABLE marks (id TEXT NOT NULL, process TEXT NOT NULL, kind TEXT NOT NULL, times INTEGER NOT NULL)`,
 		`CREATE TABLE told (task TEXT NOT NULL, result TEXT NOT NULL)`,
 		`CREATE TABLE history (n INTEGER PRIMARY KEY, task TEXT NOT NULL, operation TEXT NOT NULL,
 			from_state INTEGER NOT NULL, from_attempt INTEGER NOT NULL, from_owner INTEGER NOT NULL,
@@ -88,7 +89,7 @@ func mariadbTables() []string {
 	return []string{
 		`CREATE TABLE effects (n BIGINT AUTO_INCREMENT PRIMARY KEY, task VARCHAR(255) NOT NULL, attempt BIGINT NOT NULL, owner BIGINT NOT NULL,
 			process VARCHAR(255) NOT NULL)`,
-		`CREATE TABLE marks (process VARCHAR(255) NOT NULL, kind VARCHAR(255) NOT NULL, times BIGINT NOT NULL)`,
+		`CREATE TABLE marks (id VARCHAR(255) NOT NULL, process VARCHAR(255) NOT NULL, kind VARCHAR(255) NOT NULL, times BIGINT NOT NULL)`,
 		`CREATE TABLE told (task VARCHAR(255) NOT NULL, result VARCHAR(255) NOT NULL)`,
 		`CREATE TABLE history (n BIGINT AUTO_INCREMENT PRIMARY KEY, task VARCHAR(255) NOT NULL, operation VARCHAR(255) NOT NULL,
 			from_state INT NOT NULL, from_attempt BIGINT NOT NULL, from_owner BIGINT NOT NULL,
