@@ -59,7 +59,11 @@ func (s *beginStore[Tx]) Atomic(ctx context.Context, _ store.ID, _ bool,
 		return store.NotCommitted, errors.Join(err, rollback())
 	}
 	if err := commit(); err != nil {
-		return store.Unknown, fmt.Errorf("commit: %w", err)
+		verdict := store.Unknown
+		if errors.Is(err, store.ErrConflict) { // the database has rolled the transaction back
+			verdict = store.NotCommitted
+		}
+		return verdict, fmt.Errorf("commit: %w", err)
 	}
 	return store.Committed, nil
 }
@@ -75,7 +79,8 @@ func (s *beginStore[Tx]) swapLast(ctx context.Context, tx Tx, last store.Change)
 // A transaction meets records that were committed after it has read for the first
 // time. SwapTx answers with the current token, or fails. It neither applies a change
 // over such a record, nor answers that there is none. A store that excludes nothing may
-// not know of the other change yet; the transaction must then fail.
+// not know of the other change yet: the transaction must then fail. Or it is just
+// applying the other change, and answers Busy.
 func committedMeanwhile[Tx any](r *txHarness[Tx]) {
 	if r.caps.Exclusion == store.ExcludesAll {
 		r.Skip("Exclusion is ExcludesAll: no change is applied while the transaction is open")
@@ -95,8 +100,12 @@ func committedMeanwhile[Tx any](r *txHarness[Tx]) {
 			if err != nil {
 				return nil, errors.Join(errRun, err)
 			}
-			if early = answers[0].Applied(own) && r.caps.Exclusion == store.ExcludesNothing; early {
+			replicated := r.caps.Exclusion == store.ExcludesNothing
+			if early = replicated && answers[0].Applied(own); early {
 				return nil, nil //nolint:nilnil // the commit must fail
+			}
+			if replicated && answers[0].Busy {
+				return nil, nil //nolint:nilnil // commit without a change
 			}
 			r.checkRejected(own, answers[0], theirs.To.Token)
 			return nil, nil //nolint:nilnil // commit without a change
