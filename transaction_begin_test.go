@@ -3,6 +3,8 @@ package semel_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,6 +33,26 @@ func TestTransactionCannotBegin(t *testing.T) {
 		p.faults.Decide(nil)
 		s.ask(t.Context(), p, call, puts("e", "v")).want(t, "v", false)
 		wantEffect(t, mem, "e", true)
+	})
+}
+
+// TestTransactionBeginsAtItsTimeout: the store begins the transaction in the instant in
+// which the wait for it ends. It runs, or the error names RecordTimeout.
+func TestTransactionBeginsAtItsTimeout(t *testing.T) {
+	eachTxMode(t, func(t *testing.T, s txMode) {
+		p, _ := solo(t, semel.Options{RecordTimeout: 3 * time.Second})
+		p.faults.Decide(func(r request) fault {
+			if r.Method == "Atomic" {
+				pass(3 * time.Second)
+			}
+			return fault{}
+		})
+		for n := range 200 {
+			a := s.ask(t.Context(), p, plain("op", s.o).Call(me, fmt.Sprint(n), "in"), func(context.Context, *memory.Tx) (string, error) { return "v", nil })
+			if a.err != nil && !strings.Contains(a.err.Error(), "RecordTimeout") {
+				t.Fatalf("DoTx = %v, want an error that names RecordTimeout", a.err)
+			}
+		}
 	})
 }
 

@@ -34,10 +34,12 @@ func (c *Core) beginTimeout(ctx context.Context) (context.Context, *beginTimeout
 	return ctx, b
 }
 
-// begin lifts the limit. It returns false if the limit has ended the context
-// already.
+// begin lifts the limit. If the time is over, it ends the context and returns false.
 func (b *beginTimeout) begin() bool {
 	b.begun = b.timer == nil || b.timer.Stop()
+	if !b.begun {
+		b.cancel(errTooLate) // the timer's goroutine may not have run yet
+	}
 	return b.begun
 }
 
