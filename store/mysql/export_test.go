@@ -43,8 +43,10 @@ func Statements() []Statement {
 	add := func(index string, sorts bool, text string, args ...any) {
 		all = append(all, Statement{text, args, index, sorts})
 	}
-	w := &swapper{changes: []store.Change{c, beat}}
-	for _, st := range []step{w.moves([]int{0, 0, 0}), w.beats([]int{1, 1, 1})} {
+	full := c
+	full.To.Owner, full.To.Input, full.To.Outcome = 2, []byte("in"), []byte("out")
+	for _, one := range []store.Change{c, beat, full} {
+		st := bulkUpdate([]store.Change{one, one, one}, []int{0, 1, 2})
 		add("PRIMARY", false, st.text, st.args...)
 	}
 	for _, one := range []*store.Change{&c, &beat} {

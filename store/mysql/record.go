@@ -68,7 +68,9 @@ func statement(c *store.Change) (text string, args []any) {
 	case to.Token:
 		return sqlBeat, append([]any{due(to), expires(to)}, currentArgs(c)...)
 	default:
-		return sqlMove, moveArgs(c)
+		return sqlMove, append([]any{
+			uint64(to.State), to.Attempt, to.Owner, due(to), expires(to), to.Tainted, orNull(to.Input), orNull(to.Outcome),
+		}, currentArgs(c)...)
 	}
 }
 
@@ -77,11 +79,6 @@ func createArgs(to *store.Record) []any {
 		to.ID[:], uint64(to.State), to.Attempt, to.Owner, due(to), expires(to), to.Tainted,
 		[]byte(to.Operation), []byte(to.Scope), []byte(to.Key), orNull(to.Fingerprint), to.Priority, orNull(to.Input), orNull(to.Outcome),
 	}
-}
-
-func moveArgs(c *store.Change) []any {
-	to := &c.To
-	return append([]any{uint64(to.State), to.Attempt, to.Owner, due(to), expires(to), to.Tainted, orNull(to.Input), orNull(to.Outcome)}, currentArgs(c)...)
 }
 
 func currentArgs(c *store.Change) []any {

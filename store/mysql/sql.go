@@ -27,19 +27,6 @@ operation, scope, k, fingerprint, priority, tainted, input, outcome`
 tainted = ?, input = coalesce(?, input), outcome = coalesce(?, outcome)` + current
 	sqlBeat = byID + `SET due = ` + now + ` + ?, expires = ` + now + ` + ?` + current
 	current = ` WHERE id = ? AND state = ? AND attempt = ? AND owner = ? AND (NOT ? OR coalesce(due, 0) <= ` + now + `)`
-
-	// moveRow begins a batch that sqlMoveAll joins to the table, row by row by ID.
-	moveRow    = `UPDATE (SELECT ? AS s, ? AS a, ? AS o, ? AS d, ? AS e, ? AS t, ? AS ip, ? AS oc, ? AS i, ? AS fs, ? AS fa, ? AS fo, ? AS w`
-	moveNext   = ` UNION ALL SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?`
-	sqlMoveAll = joined + `
-SET r.state = x.s, r.attempt = x.a, r.owner = x.o, r.due = ` + now + ` + x.d, r.expires = ` + now + ` + x.e, r.changed = ` + now + `,
-r.tainted = x.t, r.input = coalesce(x.ip, r.input), r.outcome = coalesce(x.oc, r.outcome)`
-
-	beatRow    = `UPDATE (SELECT ? AS d, ? AS e, ? AS i, ? AS fs, ? AS fa, ? AS fo, ? AS w`
-	beatNext   = ` UNION ALL SELECT ?, ?, ?, ?, ?, ?, ?`
-	sqlBeatAll = joined + `
-SET r.due = ` + now + ` + x.d, r.expires = ` + now + ` + x.e`
-	joined = `) x STRAIGHT_JOIN semel_records r FORCE INDEX (PRIMARY) ON r.id = x.i AND r.state = x.fs AND r.attempt = x.fa AND r.owner = x.fo AND (NOT x.w OR coalesce(r.due, 0) <= ` + now + `)`
 )
 
 const (

@@ -116,36 +116,34 @@ func rest(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// batch makes the changes by one statement for each kind of change. It returns those
-// that may not have been applied, or, if a lock or a refused value stopped the batch,
-// all of them as busy.
+// batch makes the changes in one transaction, in as few statements as possible. It
+// returns those that may not have been applied, or, if a lock or a refused value stopped
+// the batch, all of them as busy.
 func (w *swapper) batch(ctx context.Context, some []int) (missed, busy []int, err error) {
 	if len(some) == 1 {
 		return w.alone(ctx, some)
 	}
-	var groups [3][]int // creates, moves, heartbeats
+	var creates, updates []int
 	for _, i := range some {
-		switch c := &w.changes[i]; {
-		case c.If == store.Token{}:
-			groups[0] = append(groups[0], i)
-		case c.If != c.To.Token:
-			groups[1] = append(groups[1], i)
-		default:
-			groups[2] = append(groups[2], i)
+		if (w.changes[i].If == store.Token{}) {
+			creates = append(creates, i)
+		} else {
+			updates = append(updates, i)
 		}
 	}
+	groups := byShape(w.changes, updates)
 	var steps []step
-	var made [][]int
-	for g, group := range groups {
-		if len(group) > 0 {
-			steps, made = append(steps, []func([]int) step{w.creates, w.moves, w.beats}[g](group)), append(made, group)
-		}
+	for _, group := range groups {
+		steps = append(steps, bulkUpdate(w.changes, group))
+	}
+	if len(creates) > 0 {
+		groups, steps = append(groups, creates), append(steps, w.creates(creates))
 	}
 	counts, err := w.counts(ctx, w.in, steps)
 	if err != nil {
 		return nil, some, w.undo(ctx, err)
 	}
-	for g, group := range made {
+	for g, group := range groups {
 		if counts[g] != int64(len(group)) {
 			missed = append(missed, group...) // the current records tell which
 			continue
@@ -179,23 +177,6 @@ func (w *swapper) creates(group []int) step {
 	st := step{text: into + row + strings.Repeat(", "+row, len(group)-1) + orNothing}
 	for _, i := range group {
 		st.args = append(st.args, createArgs(&w.changes[i].To)...)
-	}
-	return st
-}
-
-func (w *swapper) moves(group []int) step {
-	st := step{text: moveRow + strings.Repeat(moveNext, len(group)-1) + sqlMoveAll}
-	for _, i := range group {
-		st.args = append(st.args, moveArgs(&w.changes[i])...)
-	}
-	return st
-}
-
-func (w *swapper) beats(group []int) step {
-	st := step{text: beatRow + strings.Repeat(beatNext, len(group)-1) + sqlBeatAll}
-	for _, i := range group {
-		_, args := statement(&w.changes[i])
-		st.args = append(st.args, args...)
 	}
 	return st
 }
