@@ -49,7 +49,7 @@ func (s *Store) capabilities(ctx context.Context) (store.Capabilities, error) {
 	}
 	caps := store.Capabilities{
 		Linearizable: v["read_only"] == "OFF", Connections: s.db, Exclusion: store.ExcludesRecord, Ordered: true,
-		ConcurrentSwaps: 1, MaxOutcome: maxOutcome, MaxBatch: maxBatch, MaxBytes: f.maxBytes,
+		ConcurrentSwaps: 2, MaxOutcome: maxOutcome, MaxBatch: maxBatch, MaxBytes: f.maxBytes,
 	}
 	caps.Survives, caps.SurvivesBecause = v.survives()
 	if f.galera {
