@@ -12,7 +12,7 @@ import (
 // Insertion is a row with a unique index on the business key. R is the type of the row.
 type Insertion[R any] struct {
 	// Insert inserts the row. It may have the clause ON CONFLICT DO NOTHING, or IGNORE
-	// on MySQL; neither is needed.
+	// on MySQL; neither is needed. It must not update an existing row.
 	Insert Statement
 	// Select reads the row by its business key.
 	Select Statement

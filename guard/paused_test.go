@@ -53,7 +53,12 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 // plant is the client of a receiver.
-type plant struct{ url string }
+type plant struct {
+	url  string
+	http *http.Client
+}
+
+func newPlant(url string) plant { return plant{url, &http.Client{Transport: &http.Transport{}}} }
 
 func (p plant) call(ctx context.Context, path, key string, fence uint32) (string, error) {
 	form := url.Values{"key": {key}, "fence": {strconv.Itoa(int(fence))}}
@@ -61,7 +66,7 @@ func (p plant) call(ctx context.Context, path, key string, fence uint32) (string
 	if err != nil {
 		return "", err
 	}
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := p.http.Do(r)
 	if err != nil {
 		return "", err
 	}
@@ -107,7 +112,7 @@ func sharedRecords(db *sql.DB) semel.Runner {
 // runReceiverChild runs one attempt, which waits before it acts, and ignores that its
 // lease is lost.
 func runReceiverChild() {
-	p, fenced, in := plant{os.Args[2]}, os.Args[3] == "true", bufio.NewScanner(os.Stdin)
+	p, fenced, in := newPlant(os.Args[2]), os.Args[3] == "true", bufio.NewScanner(os.Stdin)
 	e := sharedRecords(must(sqlite.Open(os.Args[1])))
 	for in.Scan() {
 		key := in.Text()
@@ -133,8 +138,8 @@ func TestPauseBeyondTheLease(t *testing.T) {
 			r := &receiver{unfenced: !fenced, fences: map[string]int{}, effects: map[string][]int{}}
 			server := httptest.NewServer(r)
 			t.Cleanup(server.Close)
-			t.Cleanup(http.DefaultClient.CloseIdleConnections)
-			p, file := plant{server.URL}, filepath.Join(t.TempDir(), "records.db")
+			p, file := newPlant(server.URL), filepath.Join(t.TempDir(), "records.db")
+			t.Cleanup(p.http.CloseIdleConnections)
 			e := sharedRecordsFor(t, file)
 			child := realtest.StartProcess(t, realtest.Self(t, "GUARD_CHILD=receiver", file, server.URL, fmt.Sprint(fenced)))
 			for round := range rounds(20) {

@@ -147,8 +147,6 @@ func (t *guardTx) commit(ctx context.Context) error {
 func (t *guardTx) rollback(ctx context.Context) {
 	if t.open {
 		t.open = false
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
-		defer cancel()
-		_ = t.c.rollback(ctx) // without a COMMIT, nothing is committed
+		rollback(ctx, t.c)
 	}
 }

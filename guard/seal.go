@@ -3,15 +3,11 @@ package guard
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/store"
 )
-
-// timeout limits a COMMIT, a rollback and a seal.
-const timeout = 5 * time.Second
 
 // Seal makes it impossible that attempts with a smaller number than attempt commit, and
 // returns the result if one of them has committed. It waits for a transaction that has
@@ -49,36 +45,45 @@ func (r *Rows[T, Tx]) seal(ctx context.Context, id string, n uint32) (guardRow, 
 }
 
 // Settle settles a record of the operation that is in doubt: it seals all attempts, and
-// resolves the record to Succeeded with the result of the guard row, or, if there is
-// none, to the state to: Failed, or Pending for another attempt. It is for a
-// reconciler that lists the records in doubt:
+// resolves the record. If the guard row was committed, the record becomes Succeeded with
+// the row's result. Otherwise nothing was committed, and then says what follows:
+// [semel.Keep] makes the record Failed, and [semel.Release] makes it Pending for another
+// attempt. It is for a reconciler that lists the records in doubt:
 //
 //	records, err := admin.List(ctx, engine, store.Query{State: store.InDoubt, Operation: "transfer"})
 //
 // actor is noted with the record. It returns the current record. If the record has
 // changed meanwhile, the error is [admin.ErrNotInDoubt], and nothing was resolved.
-func (r *Rows[T, Tx]) Settle(ctx context.Context, e semel.Runner, record store.Record, to store.State, actor string) (store.Record, error) {
-	switch {
-	case record.Operation != r.operation:
+func (r *Rows[T, Tx]) Settle(ctx context.Context, e semel.Runner, record store.Record, then semel.OnError, actor string) (store.Record, error) {
+	if record.Operation != r.operation {
 		return record, &semel.FieldError{Field: "record", Reason: "is not of the operation " + r.operation}
-	case to != store.Failed && to != store.Pending:
-		return record, &semel.FieldError{Field: "to", Reason: "must be Failed or Pending"}
-	case record.State != store.InDoubt:
+	}
+	resolution := admin.Resolution{ID: record.ID, Attempt: record.Attempt, Actor: actor, Reason: "sealed: no attempt has committed or can commit"}
+	switch then {
+	case semel.Release:
+		resolution.To = store.Pending
+	case semel.Keep:
+		resolution.To = store.Failed
+		resolution.Failure = &semel.Failure{Code: "not_committed", Message: "the operation has failed without an effect"}
+	default:
+		return record, &semel.FieldError{Field: "then", Reason: "must be Release or Keep"}
+	}
+	if !isInDoubt(record) {
 		return record, admin.ErrNotInDoubt
 	}
 	row, err := r.seal(ctx, r.idOf(record.Scope, record.Key), record.Attempt+1)
 	if err != nil {
 		return record, err
 	}
-	resolution := admin.Resolution{ID: record.ID, Attempt: record.Attempt, To: to, Actor: actor, Reason: "sealed: no attempt has committed or can commit"}
-	switch {
-	case row.committed:
+	if row.committed {
 		resolution.To, resolution.Reason = store.Succeeded, "the guard row was committed"
 		if resolution.Result, err = decode[T](row); err != nil {
 			return record, err
 		}
-	case to == store.Failed:
-		resolution.Failure = &semel.Failure{Code: "not_committed", Message: "the operation has failed without an effect"}
 	}
 	return admin.Resolve(ctx, e, resolution)
 }
+
+// isInDoubt reports whether a record may be settled: sealing another one would fail an
+// attempt that is running.
+func isInDoubt(record store.Record) bool { return record.State == store.InDoubt }

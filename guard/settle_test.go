@@ -21,7 +21,7 @@ func settleInDoubt(t *testing.T, c *committer, e semel.Runner, key string, err e
 	if err != nil {
 		t.Fatal(err)
 	}
-	now, err := c.healed.Settle(t.Context(), e, r, store.Failed, "the test")
+	now, err := c.healed.Settle(t.Context(), e, r, semel.Keep, "the test")
 	if err != nil || now.State != store.Failed {
 		t.Fatalf("%s: settled as %v, %v", key, now.State, err)
 	}
@@ -41,29 +41,29 @@ func TestSettle(t *testing.T) {
 		}
 		return r
 	}
-	settle := func(r store.Record, to store.State) (store.State, error) {
-		now, err := w.rows.Settle(t.Context(), w.e, r, to, "the test")
+	settle := func(r store.Record, then semel.OnError) (store.State, error) {
+		now, err := w.rows.Settle(t.Context(), w.e, r, then, "the test")
 		return now.State, err
 	}
 	first := doubt("a")
-	if state, err := settle(first, store.Pending); state != store.Pending || err != nil {
+	if state, err := settle(first, semel.Release); state != store.Pending || err != nil {
 		t.Errorf("to Pending: %v, %v", state, err)
 	}
 	// The next attempt may commit, and is in doubt again: the decision about the first
 	// attempt does not hold for it.
 	second := doubt("a")
-	if _, err := settle(first, store.Failed); !errors.Is(err, admin.ErrNotInDoubt) {
+	if _, err := settle(first, semel.Keep); !errors.Is(err, admin.ErrNotInDoubt) {
 		t.Errorf("with an old record: %v, want ErrNotInDoubt", err)
 	}
-	if state, err := settle(second, store.Pending); state != store.Pending || err != nil {
+	if state, err := settle(second, semel.Release); state != store.Pending || err != nil {
 		t.Errorf("the second attempt: %v, %v", state, err)
 	}
 	w.want("a")
-	if _, err := settle(w.state("a"), store.Failed); !errors.Is(err, admin.ErrNotInDoubt) {
+	if _, err := settle(w.state("a"), semel.Keep); !errors.Is(err, admin.ErrNotInDoubt) {
 		t.Errorf("a final record: %v, want ErrNotInDoubt", err)
 	}
 	for _, wrong := range []store.Record{{Operation: "other", Token: store.Token{State: store.InDoubt}}, doubt("b")} {
-		if _, err := settle(wrong, store.Succeeded); !errors.Is(err, semel.ErrInvalid) {
+		if _, err := settle(wrong, 7); !errors.Is(err, semel.ErrInvalid) {
 			t.Errorf("a wrong call: %v, want ErrInvalid", err)
 		}
 	}
