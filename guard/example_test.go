@@ -21,7 +21,7 @@ func exampleDB(schema ...string) (db *sql.DB, remove func()) {
 	dir := must(os.MkdirTemp("", "guard"))
 	db = must(sqlite.Open(filepath.Join(dir, "shop.db")))
 	for _, text := range schema {
-		must(db.Exec(text))
+		must(db.ExecContext(context.Background(), text))
 	}
 	return db, func() {
 		_ = db.Close()

@@ -119,7 +119,7 @@ func (r *Rows[T, Tx]) write(ctx context.Context, c Conn, id string, row guardRow
 	if row.committed {
 		committed = 1
 	}
-	now := time.Now().Unix()
+	now := time.Now().Unix() //nolint:forbidigo // it is for the deletion of old rows only
 	if limit > 1 {
 		s := r.db.dialect.statement(`UPDATE semel_guard_rows SET attempt = ?, committed = ?, result = ?, written = ? `+
 			`WHERE id = ? AND committed = 0 AND attempt <= ?`, int64(row.attempt), committed, row.result, now, id, limit)
