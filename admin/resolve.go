@@ -12,6 +12,9 @@ import (
 // doubt.
 type Resolution struct {
 	ID store.ID
+	// Attempt is the number of the record's last attempt, if the decision is about that
+	// attempt: a record with another one is ErrNotInDoubt. Zero: any.
+	Attempt uint32
 	// To is Succeeded, Failed, or Pending. Pending means that no attempt had an
 	// effect, and the key may be tried again.
 	To store.State

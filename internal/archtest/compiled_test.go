@@ -42,7 +42,7 @@ func compiledRows(t *testing.T) string {
 	t.Helper()
 	var rows []string
 	for _, imports := range []string{
-		".", "task", "inbox", "semelhttp", "semelhttp/client", "semelwatermill", "admin adapter event journal",
+		".", "task", "inbox", "guard", "semelhttp", "semelhttp/client", "semelwatermill", "admin adapter event journal",
 		"store/memory", "store/sqlite", "store/postgres", "store/mysql",
 		"migrate", "migrate/sqlite", "migrate/postgres", "migrate/mysql",
 		". semelhttp store/postgres migrate/postgres", ". semelhttp store/sqlite migrate/sqlite",

@@ -54,6 +54,7 @@ func comparisons() map[string]string {
 		"internal/engine.inline.send":         "the store's answer without an error",
 		"internal/engine.inflightCalls.wait":  "a record shows that an attempt is running elsewhere",
 		"task.Count.add":                      shows,
+		"guard.isInDoubt":                     "refuses to seal an attempt that is running",
 		"inbox.decideFailed":                  edge,
 		"inbox.redeliveryDelay":               edge,
 		"semelhttp.exchange.isOwnAnswer":      edge,

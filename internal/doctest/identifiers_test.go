@@ -21,7 +21,7 @@ import (
 var published = map[string]string{
 	"semel": ".", "store": "store", "memory": "store/memory", "sqlite": "store/sqlite", "postgres": "store/postgres", "mysql": "store/mysql",
 	"migrate": "migrate", "journal": "journal", "task": "task", "inbox": "inbox", "semelhttp": "semelhttp",
-	"client": "semelhttp/client", "event": "event", "admin": "admin", "adapter": "adapter",
+	"client": "semelhttp/client", "event": "event", "admin": "admin", "adapter": "adapter", "guard": "guard",
 	"semelwatermill": "semelwatermill", "storetest": "store/storetest", "pin": "semeltest/pin",
 }
 

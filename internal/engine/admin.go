@@ -44,6 +44,7 @@ func List(ctx context.Context, c *Core, q store.Query) ([]store.Record, error) {
 // doubt.
 type Resolution struct {
 	ID            store.ID
+	Attempt       uint32
 	To            store.State
 	Result        any
 	Failure       *callerr.Failure
@@ -74,7 +75,7 @@ func resolveDoubt(ctx context.Context, c *Core, r Resolution) (store.Record, err
 	d := protocol.Next(current, protocol.Event{
 		Step: protocol.StepResolve, To: r.To, Owner: newOwner(), Outcome: resolvedOutcome(c, r, current), Expire: c.retention(current),
 	})
-	if d.Answer != protocol.Apply {
+	if d.Answer != protocol.Apply || r.Attempt != 0 && r.Attempt != current.Attempt {
 		return current, callerr.ErrNotInDoubt
 	}
 	if r.To == store.Pending {

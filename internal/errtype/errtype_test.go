@@ -30,3 +30,35 @@ func TestFind(t *testing.T) {
 		t.Errorf("Find without an error allocates %v times", n)
 	}
 }
+
+// codeError has its code in a field only.
+type codeError struct {
+	Number uint16
+	Code   int
+	Other  string
+}
+
+func (codeError) Error() string { return "" }
+
+// embedding has the field through a nil pointer.
+type embedding struct{ *codeError }
+
+func (embedding) Error() string { return "" }
+
+func TestField(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want int
+	}{
+		{nil, 0},
+		{errors.New("other"), 0},
+		{codeError{Code: 7}, 7},
+		{fmt.Errorf("wrapped: %w", &codeError{Number: 1062, Code: 7}), 1062},
+		{codeError{Other: "9"}, 0},
+		{embedding{}, 0},
+	} {
+		if got := errtype.Field(test.err, "Number", "Code", "Other"); got != test.want {
+			t.Errorf("Field of %#v = %d, want %d", test.err, got, test.want)
+		}
+	}
+}

@@ -1,11 +1,6 @@
 package sqlite
 
-import (
-	"errors"
-	"reflect"
-
-	"github.com/semelgo/semel/internal/errtype"
-)
+import "github.com/semelgo/semel/internal/errtype"
 
 // Result codes of SQLite. The lower eight bits are the primary code.
 const (
@@ -32,30 +27,7 @@ func codeOf(err error) int {
 	if c, ok := errtype.Find[coder](err); ok {
 		return c.Code()
 	}
-	for ; err != nil; err = errors.Unwrap(err) {
-		if code := codeByShape(err); code != 0 {
-			return code
-		}
-	}
-	return 0
-}
-
-// codeByShape reads the code from the fields of an error, as in the driver with
-// cgo.
-func codeByShape(err error) int {
-	v := reflect.Indirect(reflect.ValueOf(err))
-	if v.Kind() != reflect.Struct {
-		return 0
-	}
-	for _, name := range [...]string{"ExtendedCode", "Code"} {
-		switch f := v.FieldByName(name); {
-		case f.IsValid() && f.CanInt() && f.Int() != 0:
-			return int(f.Int())
-		case f.IsValid() && f.CanUint() && f.Uint() != 0:
-			return int(f.Uint())
-		}
-	}
-	return 0
+	return errtype.Field(err, "ExtendedCode", "Code") // of the driver with cgo
 }
 
 // IsBusy reports whether err, of a statement on a SQLite database, means that

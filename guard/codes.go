@@ -1,0 +1,56 @@
+package guard
+
+import (
+	"slices"
+
+	"github.com/semelgo/semel/internal/errtype"
+)
+
+// Codes of errors. PostgreSQL's are texts, those of SQLite are extended result codes.
+const (
+	pgUnique      = "23505"
+	pgNoSavepoint = "3B001"
+	pgNoTx        = "25P01"
+
+	mysqlDuplicate     = 1062
+	mysqlDuplicateName = 1586
+	mysqlNoSavepoint   = 1305
+
+	sqliteUnique     = 2067
+	sqlitePrimaryKey = 1555
+	sqliteRowID      = 2579
+	sqliteError      = 1
+)
+
+// codeOf returns the code of a driver's error: its SQLSTATE on PostgreSQL, and else a
+// number. It knows errors by their methods, and by their fields if they have none, so
+// that a program compiles only the driver that it uses.
+func codeOf(err error) (state string, number int) {
+	if e, ok := errtype.Find[interface {
+		error
+		SQLState() string
+	}](err); ok {
+		return e.SQLState(), 0
+	}
+	if e, ok := errtype.Find[interface {
+		error
+		Code() int
+	}](err); ok {
+		return "", e.Code()
+	}
+	return "", errtype.Field(err, "Number", "ExtendedCode", "Code")
+}
+
+// isUnique reports whether err is the violation of a unique index.
+func isUnique(err error) bool {
+	state, number := codeOf(err)
+	return state == pgUnique ||
+		slices.Contains([]int{mysqlDuplicate, mysqlDuplicateName, sqliteUnique, sqlitePrimaryKey, sqliteRowID}, number)
+}
+
+// isNoSavepoint reports whether err says that a savepoint is gone, and with it the
+// transaction in which it was made.
+func isNoSavepoint(err error) bool {
+	state, number := codeOf(err)
+	return state == pgNoSavepoint || state == pgNoTx || number == mysqlNoSavepoint || number == sqliteError
+}

@@ -1,0 +1,283 @@
+package guard_test
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/guard"
+	"github.com/semelgo/semel/internal/realtest"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/sqlite"
+)
+
+// receiver is the other system of an operation: it has a fence for each key, which it
+// compares unless unfenced is set, and no unique keys.
+type receiver struct {
+	unfenced bool
+
+	mu      sync.Mutex
+	fences  map[string]int
+	effects map[string][]int // the attempts that had an effect
+}
+
+func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := req.FormValue("key")
+	fence, _ := strconv.Atoi(req.FormValue("fence"))
+	switch {
+	case req.URL.Path == "/look":
+		_, _ = fmt.Fprint(w, len(r.effects[key]))
+	case fence < r.fences[key] && !r.unfenced:
+		w.WriteHeader(http.StatusConflict)
+	default:
+		r.fences[key] = fence
+		if req.URL.Path == "/act" {
+			r.effects[key] = append(r.effects[key], fence)
+		}
+	}
+}
+
+// plant is the client of a receiver.
+type plant struct {
+	url  string
+	http *http.Client
+}
+
+func newPlant(url string) plant { return plant{url, &http.Client{Transport: &http.Transport{}}} }
+
+func (p plant) call(ctx context.Context, path, key string, fence uint32) (string, error) {
+	form := url.Values{"key": {key}, "fence": {strconv.Itoa(int(fence))}}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+path+"?"+form.Encode(), nil)
+	if err != nil {
+		return "", err
+	}
+	answer, err := p.http.Do(r)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if answer.StatusCode == http.StatusConflict {
+		return "", semel.NotCommitted(errRefused) // the receiver's own answer
+	}
+	return string(body), err
+}
+
+func (p plant) check(ctx context.Context, key string) (string, bool, error) {
+	n, err := p.call(ctx, "/look", key, 0)
+	return "found", n != "0", err
+}
+
+// open is the call of the operation, with lock, check and execute.
+func (p plant) open(e semel.Runner, op *semel.Operation[string], key string, execute func(context.Context, uint32) (string, error)) (string, error) {
+	v, _, err := guard.Do(context.Background(), e, op.Call(me, key, ""),
+		func(ctx context.Context) (string, bool, error) { return p.check(ctx, key) }, execute)
+	return v, err
+}
+
+// operation returns the operation with a fence, or one whose lock is all that protects it.
+func (p plant) operation(fenced bool) *semel.Operation[string] {
+	policy := semel.AtLeastOnce()
+	if fenced {
+		policy = semel.Fenced(func(ctx context.Context, _ semel.Scope, key string, attempt uint32) error {
+			_, err := p.call(ctx, "/raise", key, attempt)
+			return err
+		}, func(ctx context.Context, _ semel.Scope, key string) (any, bool, error) { return p.check(ctx, key) })
+	}
+	return semel.Define("open_valve", semel.OperationOptions[string]{Policy: policy})
+}
+
+// sharedRecords returns an engine over the records that parent and child share.
+func sharedRecords(db *sql.DB) semel.Runner {
+	o := shortLease
+	o.Survive = store.NoFailure
+	return must(semel.New(sqlite.New(db, sqlite.Options{}), o))
+}
+
+// runReceiverChild runs one attempt, which waits before it acts, and ignores that its
+// lease is lost.
+func runReceiverChild() {
+	p, fenced, in := newPlant(os.Args[2]), os.Args[3] == "true", bufio.NewScanner(os.Stdin)
+	e := sharedRecords(must(sqlite.Open(os.Args[1])))
+	for in.Scan() {
+		key := in.Text()
+		v, err := p.open(e, p.operation(fenced), key, func(ctx context.Context, fence uint32) (string, error) {
+			fmt.Println("executing")
+			in.Scan()
+			_, err := p.call(context.WithoutCancel(ctx), "/act", key, fence)
+			return fmt.Sprint("by attempt ", fence), err
+		})
+		fmt.Println("ended", v, err)
+	}
+}
+
+// TestPauseBeyondTheLease: the leader is stopped with SIGSTOP before it acts, another
+// process takes over, and the leader continues. A receiver that compares the fence
+// rejects it: one effect, and both callers receive its answer. A lock without a fence
+// has two effects.
+func TestPauseBeyondTheLease(t *testing.T) {
+	t.Parallel()
+	for _, fenced := range []bool{true, false} {
+		t.Run(fmt.Sprint("fenced ", fenced), func(t *testing.T) {
+			t.Parallel()
+			r := &receiver{unfenced: !fenced, fences: map[string]int{}, effects: map[string][]int{}}
+			server := httptest.NewServer(r)
+			t.Cleanup(server.Close)
+			p, file := newPlant(server.URL), filepath.Join(t.TempDir(), "records.db")
+			t.Cleanup(p.http.CloseIdleConnections)
+			e := sharedRecordsFor(t, file)
+			child := realtest.StartProcess(t, realtest.Self(t, "GUARD_CHILD=receiver", file, server.URL, fmt.Sprint(fenced)))
+			for round := range rounds(20) {
+				key := strconv.Itoa(round)
+				child.Command(t, key)
+				child.Await(t, "executing")
+				child.Signal(t, syscall.SIGSTOP)
+				v, err := p.open(e, p.operation(fenced), key, func(ctx context.Context, fence uint32) (string, error) {
+					_, err := p.call(ctx, "/act", key, fence)
+					return fmt.Sprint("by attempt ", fence), err
+				})
+				if v != "by attempt 2" || err != nil {
+					t.Errorf("the takeover: %q, %v", v, err)
+				}
+				child.Signal(t, syscall.SIGCONT)
+				child.Command(t, "continue")
+				if got, want := child.Await(t, "ended"), "ended by attempt 2 <nil>"; got != want {
+					t.Errorf("the stopped leader: %q, want %q", got, want)
+				}
+				r.mu.Lock()
+				got, want := fmt.Sprint(r.effects[key]), map[bool]string{true: "[2]", false: "[2 1]"}[fenced]
+				r.mu.Unlock()
+				if got != want {
+					t.Errorf("the effects are those of the attempts %s, want %s", got, want)
+				}
+			}
+		})
+	}
+}
+
+func sharedRecordsFor(t *testing.T, file string) semel.Runner {
+	t.Helper()
+	e := sharedRecords(openSQLite(t, file))
+	t.Cleanup(func() { _ = e.Close(context.WithoutCancel(t.Context())) })
+	return e
+}
+
+// committer are the operations of a process that is stopped before its COMMIT.
+type committer struct {
+	db            *sql.DB
+	insert        string
+	healed        *guard.Rows[receipt, *sql.Tx]
+	fenced        *guard.Rows[receipt, *sql.Tx]
+	opHeal, opRun *semel.Operation[string]
+}
+
+func newCommitter(driver, name string) *committer {
+	c := &committer{db: must(sql.Open(driver, name)), insert: `INSERT INTO effects (id) VALUES (?)`}
+	dialect := guard.MySQL
+	if driver == "pgx" {
+		dialect, c.insert = guard.PostgreSQL, `INSERT INTO effects (id) VALUES ($1)`
+	}
+	c.healed = guard.NewRows[receipt](guard.SQLDatabase(c.db, dialect), "healed")
+	c.fenced = guard.NewRows[receipt](guard.SQLDatabase(c.db, dialect), "fenced")
+	c.opHeal = semel.Define("healed", semel.OperationOptions[string]{Policy: c.healed.Heal()})
+	c.opRun = semel.Define("fenced", semel.OperationOptions[string]{Policy: c.fenced.Fenced()})
+	return c
+}
+
+// do has an effect, after a pause before the COMMIT.
+func (c *committer) do(e semel.Runner, key string, pause func()) (receipt, error) {
+	op, rows := c.opRun, c.fenced
+	if strings.HasPrefix(key, "healed") {
+		op, rows = c.opHeal, c.healed
+	}
+	v, _, err := semel.Do(context.Background(), e, op.Call(me, key, ""), func(ctx context.Context) (receipt, error) {
+		return rows.InTx(context.WithoutCancel(ctx), func(ctx context.Context, tx *sql.Tx) (receipt, error) {
+			_, err := tx.ExecContext(ctx, c.insert, key)
+			pause()
+			return receipt{7, key}, err
+		})
+	})
+	return v, err
+}
+
+// runCommitsChild runs attempts that wait before their COMMIT, and ignore that the
+// lease is lost.
+func runCommitsChild() {
+	e, c, in := sharedRecords(must(sqlite.Open(os.Args[1]))), newCommitter(os.Args[2], os.Args[3]), bufio.NewScanner(os.Stdin)
+	for in.Scan() {
+		v, err := c.do(e, in.Text(), func() {
+			fmt.Println("open")
+			in.Scan()
+		})
+		fmt.Println("ended", v.For, err)
+	}
+}
+
+// TestSealAgainstAStoppedProcess: the leader is stopped with SIGSTOP before its COMMIT.
+// Under Heal the record is settled as Failed, under Fenced another process takes over.
+// When the leader continues, its COMMIT is refused.
+func TestSealAgainstAStoppedProcess(t *testing.T) {
+	t.Parallel()
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		server := realtest.Postgres(t)
+		stopCommits(t, "pgx", server.Database(t), func(name string) *domain[*sql.Tx] {
+			db := openDB(t, "pgx", name)
+			return onSQL(t, db, db, guard.PostgreSQL, nil)
+		})
+	})
+	t.Run("mariadb", func(t *testing.T) {
+		t.Parallel()
+		server := realtest.MariaDB(t)
+		stopCommits(t, "mysql", server.Database(t), func(name string) *domain[*sql.Tx] {
+			db := openDB(t, "mysql", name)
+			return onSQL(t, db, db, guard.MySQL, nil)
+		})
+	})
+}
+
+func stopCommits(t *testing.T, driver, name string, open func(name string) *domain[*sql.Tx]) {
+	t.Helper()
+	d, c, file := open(name), newCommitter(driver, name), filepath.Join(t.TempDir(), "records.db")
+	t.Cleanup(func() { _ = c.db.Close() })
+	e := sharedRecordsFor(t, file)
+	child := realtest.StartProcess(t, realtest.Self(t, "GUARD_CHILD=commits", file, driver, name))
+	for round := range rounds(50) {
+		heals := round%2 == 0
+		key := map[bool]string{true: "healed", false: "fenced"}[heals] + strconv.Itoa(round)
+		child.Command(t, key)
+		child.Await(t, "open")
+		child.Signal(t, syscall.SIGSTOP)
+		v, err := c.do(e, key, func() {})
+		wantEnd, wantEffects := "ended "+key+" <nil>", 1
+		if heals {
+			settleInDoubt(t, c, e, key, err)
+			wantEnd, wantEffects = "ended  not_committed: the operation has failed without an effect", 0
+		} else if err != nil || v.For != key {
+			t.Errorf("the takeover of %s: %+v, %v", key, v, err)
+		}
+		child.Signal(t, syscall.SIGCONT)
+		child.Command(t, "continue")
+		if got := child.Await(t, "ended"); got != wantEnd {
+			t.Errorf("the stopped leader: %q, want %q", got, wantEnd)
+		}
+		if n := d.count("effects", key); n != wantEffects {
+			t.Errorf("%s has %d effects, want %d", key, n, wantEffects)
+		}
+	}
+}
