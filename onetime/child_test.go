@@ -92,6 +92,7 @@ func (c child) open() (*database, error) {
 	if err != nil {
 		return nil, err
 	}
+	db.SetMaxOpenConns(4)
 	if c.Driver == "pgx" {
 		s, err := postgres.NewSQL(db, postgres.Options{})
 		if err != nil {

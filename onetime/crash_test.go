@@ -1,6 +1,7 @@
 package onetime_test
 
 import (
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -13,6 +14,8 @@ import (
 	mysqlmigrate "github.com/semelgo/semel/migrate/mysql"
 	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
+	"github.com/semelgo/semel/store/mysql"
+	"github.com/semelgo/semel/store/sqlite"
 )
 
 // TestKilledInTheHandler kills, with kill -9, a process in the handler of a token, and
@@ -85,17 +88,16 @@ func killInTheHandler(t *testing.T, c child, point string) {
 // migrateChild creates the tables of the records.
 func migrateChild(t *testing.T, c child) {
 	t.Helper()
+	var db *sql.DB
 	var err error
 	switch c.Driver {
 	case "sqlite":
-		var db *database
-		if db, err = c.open(); err == nil {
-			err = errors.Join(sqlitemigrate.Up(t.Context(), db.DB, sqlitemigrate.Options{}), db.Close())
+		if db, err = sqlite.Open(c.Address); err == nil {
+			err = errors.Join(sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}), db.Close())
 		}
 	case "mariadb":
-		var db *database
-		if db, err = c.open(); err == nil {
-			err = errors.Join(mysqlmigrate.Up(t.Context(), db.DB, mysqlmigrate.Options{}), db.Close())
+		if db, err = mysql.Open(c.Address); err == nil {
+			err = errors.Join(mysqlmigrate.Up(t.Context(), db, mysqlmigrate.Options{}), db.Close())
 		}
 	default:
 		err = pgmigrate.Up(t.Context(), ledger.Pool(t, c.Address), pgmigrate.Options{})

@@ -20,81 +20,77 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// TestManySubmits submits one token 200 times at once, through two engines: there is one
+// manySubmits submits one token 200 times at once, through two engines: there is one
 // effect, and each submit has the same result.
-func TestManySubmits(t *testing.T) {
-	t.Parallel()
-	onEveryStore(t, func(t *testing.T, r *rig, w way) {
-		const submits = 200
-		token := r.issue(t, "ann", w.name+" o1", time.Hour)
-		results, errs := make([]string, submits), make([]error, submits)
-		var first atomic.Int32
-		var all sync.WaitGroup
-		begin := make(chan struct{})
-		for i := range submits {
-			all.Go(func() {
-				<-begin
-				var replayed bool
-				results[i], replayed, errs[i] = w.use(t.Context(), r.engines[i%2], "ann", token, nothing)
-				if !replayed {
-					first.Add(1)
-				}
-			})
-		}
-		close(begin)
-		all.Wait()
-		for i := range submits {
-			if errs[i] != nil || results[i] == "" || results[i] != results[0] {
-				t.Fatalf("submit %d = %q, %v, want %q", i, results[i], errs[i], results[0])
+func manySubmits(t *testing.T, r *rig, w way) {
+	t.Helper()
+	const submits = 200
+	token := r.issue(t, "ann", w.name+" o1", time.Hour)
+	results, errs := make([]string, submits), make([]error, submits)
+	var first atomic.Int32
+	var all sync.WaitGroup
+	begin := make(chan struct{})
+	for i := range submits {
+		all.Go(func() {
+			<-begin
+			var replayed bool
+			results[i], replayed, errs[i] = w.use(t.Context(), r.engines[i%2], "ann", token, nothing)
+			if !replayed {
+				first.Add(1)
 			}
+		})
+	}
+	close(begin)
+	all.Wait()
+	for i := range submits {
+		if errs[i] != nil || results[i] == "" || results[i] != results[0] {
+			t.Fatalf("submit %d = %q, %v, want %q", i, results[i], errs[i], results[0])
 		}
-		if n := first.Load(); n != 1 {
-			t.Errorf("%d submits are no replays, want 1", n)
-		}
-		if n := w.effects(w.name + " o1"); n != 1 {
-			t.Errorf("%d effects, want 1", n)
-		}
-	})
+	}
+	if n := first.Load(); n != 1 {
+		t.Errorf("%d submits are no replays, want 1", n)
+	}
+	if n := w.effects(w.name + " o1"); n != 1 {
+		t.Errorf("%d effects, want 1", n)
+	}
 }
 
-// TestOtherTokensAreUnknown: a token of another user, of another purpose, changed or
+// otherTokensAreUnknown: a token of another user, of another purpose, changed or
 // malformed runs nothing, creates no record, and is answered like any unknown one. Its owner
 // can still use it.
-func TestOtherTokensAreUnknown(t *testing.T) {
-	t.Parallel()
-	onEveryStore(t, func(t *testing.T, r *rig, w way) {
-		e := r.engines[0]
-		token := r.issue(t, "ann", w.name+" o2", time.Hour)
-		other := onetime.Define[order]("cancel_order", onetime.Options{})
-		_, _, err := onetime.Consume(t.Context(), other, e, semel.ScopeOf("ann"), token, func(context.Context, order) (int, error) {
-			t.Error("a token of another purpose runs the operation")
-			return 0, nil
-		})
-		errs := []error{err}
-		for _, submit := range []struct{ subject, token string }{
-			{"bob", token}, {"ann", ""}, {"ann", token[:42]}, {"ann", token + "="}, {"ann", strings.ToUpper(token)}, {"ann", strings.Repeat("x", 1<<20)},
-		} {
-			_, _, err := w.use(t.Context(), e, submit.subject, submit.token, nothing)
-			errs = append(errs, err)
-			if _, found, err := admin.Get(t.Context(), e, "place_order", semel.ScopeOf(submit.subject), r.purpose.Call(semel.ScopeOf(submit.subject), submit.token).Key()); found || err != nil {
-				t.Errorf("the submit of %.20q by %s has made a record, %v", submit.token, submit.subject, err)
-			}
-		}
-		for i, err := range errs {
-			if !errors.Is(err, onetime.ErrUnknown) || err.Error() != onetime.ErrUnknown.Error() {
-				t.Errorf("submit %d = %v, want only ErrUnknown", i, err)
-			}
-		}
-		if n := w.effects(w.name + " o2"); n != 0 {
-			t.Errorf("%d effects, want none", n)
-		}
-		if v, replayed, err := w.use(t.Context(), e, "ann", token, nothing); v == "" || replayed || err != nil {
-			t.Errorf("the owner's submit = %q, %v, %v, want the first result", v, replayed, err)
-		}
-		if _, _, err := w.use(t.Context(), e, "bob", token, nothing); !errors.Is(err, onetime.ErrUnknown) {
-			t.Errorf("the submit of a used token by another user = %v, want ErrUnknown", err)
-		}
+func otherTokensAreUnknown(t *testing.T, r *rig, w way) {
+	t.Helper()
+	e := r.engines[0]
+	token := r.issue(t, "ann", w.name+" o2", time.Hour)
+	other := onetime.Define[order]("cancel_order", onetime.Options{})
+	_, _, err := onetime.Consume(t.Context(), other, e, semel.ScopeOf("ann"), token, func(context.Context, order) (int, error) {
+		t.Error("a token of another purpose runs the operation")
+		return 0, nil
 	})
+	errs := []error{err}
+	for _, submit := range []struct{ subject, token string }{
+		{"bob", token}, {"ann", ""}, {"ann", token[:42]}, {"ann", token + "="}, {"ann", strings.ToUpper(token)}, {"ann", strings.Repeat("x", 1<<20)},
+	} {
+		_, _, err := w.use(t.Context(), e, submit.subject, submit.token, nothing)
+		errs = append(errs, err)
+		if _, found, err := admin.Get(t.Context(), e, "place_order", semel.ScopeOf(submit.subject), r.purpose.Call(semel.ScopeOf(submit.subject), submit.token).Key()); found || err != nil {
+			t.Errorf("the submit of %.20q by %s has made a record, %v", submit.token, submit.subject, err)
+		}
+	}
+	for i, err := range errs {
+		if !errors.Is(err, onetime.ErrUnknown) || err.Error() != onetime.ErrUnknown.Error() {
+			t.Errorf("submit %d = %v, want only ErrUnknown", i, err)
+		}
+	}
+	if n := w.effects(w.name + " o2"); n != 0 {
+		t.Errorf("%d effects, want none", n)
+	}
+	if v, replayed, err := w.use(t.Context(), e, "ann", token, nothing); v == "" || replayed || err != nil {
+		t.Errorf("the owner's submit = %q, %v, %v, want the first result", v, replayed, err)
+	}
+	if _, _, err := w.use(t.Context(), e, "bob", token, nothing); !errors.Is(err, onetime.ErrUnknown) {
+		t.Errorf("the submit of a used token by another user = %v, want ErrUnknown", err)
+	}
 }
 
 // age returns the age of the record of ann's token.
@@ -108,87 +104,83 @@ func (r *rig) age(t *testing.T, token string) time.Duration {
 	return record.Age
 }
 
-// TestExpiry: a token that was not used in time has expired. One that expires while its
+// expiry: a token that was not used in time has expired. One that expires while its
 // operation runs has its result, which every later submit receives.
-func TestExpiry(t *testing.T) {
-	t.Parallel()
-	onEveryStore(t, func(t *testing.T, r *rig, w way) {
-		e := r.engines[0]
-		old := r.issue(t, "ann", w.name+" old", time.Microsecond)
-		realtest.Poll(t, "the end of the token's time", func() bool { return r.age(t, old) >= time.Microsecond })
-		for range 2 {
-			if _, _, err := w.use(t.Context(), e, "ann", old, nothing); !errors.Is(err, onetime.ErrExpired) || errors.Is(err, onetime.ErrUnknown) {
-				t.Errorf("an old token = %v, want ErrExpired", err)
-			}
+func expiry(t *testing.T, r *rig, w way) {
+	t.Helper()
+	e := r.engines[0]
+	old := r.issue(t, "ann", w.name+" old", time.Microsecond)
+	realtest.Poll(t, "the end of the token's time", func() bool { return r.age(t, old) >= time.Microsecond })
+	for range 2 {
+		if _, _, err := w.use(t.Context(), e, "ann", old, nothing); !errors.Is(err, onetime.ErrExpired) || errors.Is(err, onetime.ErrUnknown) {
+			t.Errorf("an old token = %v, want ErrExpired", err)
 		}
-		if n := w.effects(w.name + " old"); n != 0 {
-			t.Errorf("%d effects of an old token, want none", n)
+	}
+	if n := w.effects(w.name + " old"); n != 0 {
+		t.Errorf("%d effects of an old token, want none", n)
+	}
+	var token, v string
+	for ttl := time.Second; ; ttl *= 2 { // a busy machine may be too slow for the first
+		token = r.issue(t, "ann", w.name+" meanwhile", ttl)
+		got, replayed, err := w.use(t.Context(), e, "ann", token, func(context.Context) error {
+			realtest.Poll(t, "the end of the token's time", func() bool { return r.age(t, token) >= ttl })
+			return nil
+		})
+		if errors.Is(err, onetime.ErrExpired) {
+			continue
 		}
-		var token, v string
-		for ttl := time.Second; ; ttl *= 2 { // a busy machine may be too slow for the first
-			token = r.issue(t, "ann", w.name+" meanwhile", ttl)
-			got, replayed, err := w.use(t.Context(), e, "ann", token, func(context.Context) error {
-				realtest.Poll(t, "the end of the token's time", func() bool { return r.age(t, token) >= ttl })
-				return nil
-			})
-			if errors.Is(err, onetime.ErrExpired) {
-				continue
-			}
-			if got == "" || replayed || err != nil {
-				t.Fatalf("a token that expires meanwhile = %q, %v, %v, want its result", got, replayed, err)
-			}
-			v = got
-			break
+		if got == "" || replayed || err != nil {
+			t.Fatalf("a token that expires meanwhile = %q, %v, %v, want its result", got, replayed, err)
 		}
-		if again, replayed, err := w.use(t.Context(), r.engines[1], "ann", token, nothing); again != v || !replayed || err != nil {
-			t.Errorf("a submit after the token's time = %q, %v, %v, want a replay of %q", again, replayed, err, v)
-		}
-		if n := w.effects(w.name + " meanwhile"); n != 1 {
-			t.Errorf("%d effects, want 1", n)
-		}
-	})
+		v = got
+		break
+	}
+	if again, replayed, err := w.use(t.Context(), r.engines[1], "ann", token, nothing); again != v || !replayed || err != nil {
+		t.Errorf("a submit after the token's time = %q, %v, %v, want a replay of %q", again, replayed, err, v)
+	}
+	if n := w.effects(w.name + " meanwhile"); n != 1 {
+		t.Errorf("%d effects, want 1", n)
+	}
 }
 
 var errBoom = errors.New("boom")
 
-// TestTokenStaysOpenAfterARefusal: an error that proves that nothing happened leaves the
+// tokenStaysOpenAfterARefusal: an error that proves that nothing happened leaves the
 // token as it was, with its payload and its time. A final error is every submit's answer.
-func TestTokenStaysOpenAfterARefusal(t *testing.T) {
-	t.Parallel()
-	onEveryStore(t, func(t *testing.T, r *rig, w way) {
-		e := r.engines[0]
-		token := r.issue(t, "ann", w.name+" o3", time.Hour)
-		for range 3 {
-			_, _, err := w.use(t.Context(), e, "ann", token, func(context.Context) error { return semel.NotCommitted(errBoom) })
-			if !errors.Is(err, errBoom) || semel.VerdictOf(err) != store.NotCommitted {
-				t.Fatalf("use = %v, want the operation's error", err)
-			}
+func tokenStaysOpenAfterARefusal(t *testing.T, r *rig, w way) {
+	t.Helper()
+	e := r.engines[0]
+	token := r.issue(t, "ann", w.name+" o3", time.Hour)
+	for range 3 {
+		_, _, err := w.use(t.Context(), e, "ann", token, func(context.Context) error { return semel.NotCommitted(errBoom) })
+		if !errors.Is(err, errBoom) || semel.VerdictOf(err) != store.NotCommitted {
+			t.Fatalf("use = %v, want the operation's error", err)
 		}
-		v, replayed, err := w.use(t.Context(), e, "ann", token, nothing)
-		if v == "" || replayed || err != nil {
-			t.Errorf("use after errors = %q, %v, %v, want the first result", v, replayed, err)
+	}
+	v, replayed, err := w.use(t.Context(), e, "ann", token, nothing)
+	if v == "" || replayed || err != nil {
+		t.Errorf("use after errors = %q, %v, %v, want the first result", v, replayed, err)
+	}
+	ttl := time.Second
+	for {
+		token = r.issue(t, "ann", w.name+" o4", ttl)
+		_, _, err := w.use(t.Context(), e, "ann", token, func(context.Context) error { return semel.NotCommitted(errBoom) })
+		if errors.Is(err, errBoom) {
+			break
 		}
-		ttl := time.Second
-		for {
-			token = r.issue(t, "ann", w.name+" o4", ttl)
-			_, _, err := w.use(t.Context(), e, "ann", token, func(context.Context) error { return semel.NotCommitted(errBoom) })
-			if errors.Is(err, errBoom) {
-				break
-			}
-			ttl *= 2
+		ttl *= 2
+	}
+	realtest.Poll(t, "the end of the token's time", func() bool { return r.age(t, token) >= ttl })
+	if _, _, err := w.use(t.Context(), e, "ann", token, nothing); !errors.Is(err, onetime.ErrExpired) {
+		t.Errorf("a token whose time was over after an error = %v, want ErrExpired", err)
+	}
+	token = r.issue(t, "ann", w.name+" o5", time.Hour)
+	for i := range 2 {
+		_, _, err := w.use(t.Context(), e, "ann", token, func(context.Context) error { return semel.Final(errBoom) })
+		if _, failed := errtype.Find[*semel.Failure](err); !failed || semel.Replayed(err) != (i == 1) {
+			t.Errorf("submit %d of a token that failed = %v, want the stored failure", i, err)
 		}
-		realtest.Poll(t, "the end of the token's time", func() bool { return r.age(t, token) >= ttl })
-		if _, _, err := w.use(t.Context(), e, "ann", token, nothing); !errors.Is(err, onetime.ErrExpired) {
-			t.Errorf("a token whose time was over after an error = %v, want ErrExpired", err)
-		}
-		token = r.issue(t, "ann", w.name+" o5", time.Hour)
-		for i := range 2 {
-			_, _, err := w.use(t.Context(), e, "ann", token, func(context.Context) error { return semel.Final(errBoom) })
-			if _, failed := errtype.Find[*semel.Failure](err); !failed || semel.Replayed(err) != (i == 1) {
-				t.Errorf("submit %d of a token that failed = %v, want the stored failure", i, err)
-			}
-		}
-	})
+	}
 }
 
 // TestNothingCanBeIssued lists the arguments that Issue refuses, by the name of the field.

@@ -73,9 +73,9 @@ type rig struct {
 	ways    []way
 }
 
-// onEveryStore runs test for each store and each way to use a token.
-func onEveryStore(t *testing.T, test func(t *testing.T, r *rig, w way)) {
-	t.Helper()
+// TestEveryStore runs each test on each store, in each way to use a token.
+func TestEveryStore(t *testing.T) {
+	t.Parallel()
 	for _, c := range storeCases() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -84,7 +84,15 @@ func onEveryStore(t *testing.T, test func(t *testing.T, r *rig, w way)) {
 			}
 			r := c.open(t)
 			for _, w := range r.ways {
-				t.Run(w.name, func(t *testing.T) { test(t, r, w) })
+				for name, test := range map[string]func(*testing.T, *rig, way){
+					"many submits": manySubmits, "other tokens are unknown": otherTokensAreUnknown, "expiry": expiry,
+					"a token stays open after a refusal": tokenStaysOpenAfterARefusal, "open tokens are limited": openTokensAreLimited,
+				} {
+					t.Run(w.name+", "+name, func(t *testing.T) {
+						t.Parallel()
+						test(t, r, w)
+					})
+				}
 			}
 		})
 	}
@@ -174,4 +182,3 @@ func (r *rig) issue(t *testing.T, subject, name string, ttl time.Duration) strin
 }
 
 func nothing(context.Context) error { return nil }
-

@@ -26,6 +26,10 @@ const (
 	codeBodyTooLarge      = "body_too_large"
 	codeBodyUnreadable    = "body_unreadable"
 	codeBodyInvalid       = "body_invalid"
+	codeTokenMissing      = "token_missing"
+	codeTokenUnknown      = "token_unknown"
+	codeTokenExpired      = "token_expired"
+	codeFormChanged       = "form_changed"
 	codeFailed            = "failed"
 	codeInternal          = "internal"
 )

@@ -105,6 +105,8 @@ type Options struct {
 type settings struct {
 	Options
 	profileRules
+	// form is set behind Form.
+	form *form
 	// atomic means that the handler runs in a transaction, so that its response must
 	// wait for the COMMIT.
 	atomic bool
