@@ -41,6 +41,7 @@ type problemPage struct {
 	Title  string
 	Means  string // what is known about the operation
 	Do     string // what the client should do
+	Form   bool   // of Form, whose clients are browsers: no part of an API's Declaration
 }
 
 //go:embed problems.json
