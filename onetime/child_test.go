@@ -155,7 +155,7 @@ func connect[Tx any](c child, db *sql.DB, s store.TxStore[Tx], insert func(conte
 	return d, nil
 }
 
-var subject = semel.ScopeOf("ann") //nolint:gochecknoglobals // a constant
+var subject = semel.ScopeOf("ann")
 
 // use uses a token as the child's policy says, with an effect in the table.
 func (d *database) use(ctx context.Context, token, killAt string) (string, bool, error) {

@@ -16,7 +16,7 @@ type middleware struct {
 	*settings
 	engine semel.Runner
 	op     *semel.Operation[Request] // nil behind Form
-	cache  *responseCache // nil: none
+	cache  *responseCache            // nil: none
 	// serve runs the handler of x once for its call, and responds.
 	serve func(x *exchange, call semel.Call)
 }

@@ -9,7 +9,7 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"log"
+	"fmt"
 	"net/http"
 	"os"
 	"os/signal"
@@ -28,7 +28,7 @@ func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := serve(ctx, *addr, *file); err != nil {
-		log.Print(err)
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return 0
@@ -43,7 +43,7 @@ func serve(ctx context.Context, addr, file string) error {
 	server := &http.Server{Addr: addr, Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second}
 	ended := make(chan error, 1)
 	go func() { ended <- server.ListenAndServe() }()
-	log.Printf("serving http://%s", addr)
+	fmt.Fprintf(os.Stdout, "serving http://%s\n", addr)
 	select {
 	case err = <-ended:
 	case <-ctx.Done():

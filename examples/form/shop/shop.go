@@ -23,13 +23,13 @@ import (
 	"github.com/semelgo/semel/store/sqlite"
 )
 
-// draft is what the shop knows about an order before the form is sent.
-type draft struct {
-	Opened time.Time
+// opening is the payload of a token: what the shop knows before the form is sent.
+type opening struct {
+	At time.Time
 }
 
 // placeOrder is what the tokens of the form are for. A visitor can have 50 open forms.
-var placeOrder = onetime.Define[draft]("place_order", onetime.Options{MaxOpen: 50}) //nolint:gochecknoglobals // declared once
+var placeOrder = onetime.Define[opening]("place_order", onetime.Options{MaxOpen: 50})
 
 // formTTL is how long a form can be sent after it was opened.
 const formTTL = time.Hour
@@ -140,7 +140,7 @@ func (s *Shop) form(w http.ResponseWriter, r *http.Request) {
 		id = rand.Text()
 		http.SetCookie(w, &http.Cookie{Name: sessionCookie, Value: id, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode})
 	}
-	token, err := placeOrder.Issue(r.Context(), s.engine, semel.ScopeOf(id), formTTL, draft{Opened: time.Now().UTC()})
+	token, err := placeOrder.Issue(r.Context(), s.engine, semel.ScopeOf(id), formTTL, opening{At: time.Now().UTC()})
 	switch {
 	case errors.Is(err, onetime.ErrTooMany):
 		http.Error(w, "You have opened this form too often. Wait an hour, or send one of the open forms.", http.StatusTooManyRequests)
@@ -182,12 +182,12 @@ func (s *Shop) insert(ctx context.Context, session, tea string, grams int) (int6
 	if !ok {
 		return 0, errors.New("there is no transaction")
 	}
-	d, err := placeOrder.Payload(ctx)
+	opened, err := placeOrder.Payload(ctx)
 	if err != nil {
 		return 0, err
 	}
 	result, err := tx.ExecContext(ctx, `INSERT INTO orders (session, tea, grams, opened) VALUES (?, ?, ?, ?)`,
-		session, tea, grams, d.Opened.Format(time.RFC3339Nano))
+		session, tea, grams, opened.At.Format(time.RFC3339Nano))
 	if err != nil {
 		return 0, err
 	}
