@@ -86,7 +86,7 @@ func (p *Purpose[P]) Operation() semel.Declared { return p.op }
 // Issue returns a new token that subject can use once for this purpose, within ttl from
 // now. The token has 43 characters of base64url. It is not stored: only its receiver has
 // it. Every call writes a record, which is kept for ttl and the retention: limit how often
-// one client can call it. A subject of semel.Shared means that every user who knows the
+// one client can call it. A subject of semel.Shared means that every user with the
 // token can use it.
 //
 // The errors are [ErrTooMany]; semel.ErrUnavailable; semel.ErrInProgress, if with a MaxOpen

@@ -22,6 +22,10 @@ type IssueOptions struct {
 	MaxOpen int
 }
 
+// maxIssuedGrowth is how much the stored progress of a token grows by the counters of its
+// attempts, in bytes.
+const maxIssuedGrowth = 256
+
 // Issue writes the Pending record of a call that [Call.Issued] then runs at most once.
 func Issue(ctx context.Context, e Runner, c Call, o IssueOptions) error {
 	return callerr.Seal(issue(ctx, e.core(), &c, o))
@@ -55,7 +59,7 @@ func issue(ctx context.Context, c *Core, call *Call, o IssueOptions) error {
 		Expire: o.TTL + min(retention, math.MaxInt64-o.TTL),
 	}
 	e.Identity.Outcome = c.progress(codec.Progress{Issued: &codec.Issued{MaxAge: o.TTL, Payload: o.Payload}}, call.op, call.id)
-	if len(e.Identity.Outcome) > c.caps.MaxOutcome {
+	if len(e.Identity.Outcome)+maxIssuedGrowth > c.caps.MaxOutcome {
 		return callerr.Invalid("Payload", "is larger than the store keeps")
 	}
 	if o.MaxOpen > 0 {
