@@ -61,6 +61,7 @@ func runChild(text string) int {
 // database is an engine over a real database, with a table of effects.
 type database struct {
 	*sql.DB
+	pool    *pgxpool.Pool // nil: none
 	engine  semel.Runner
 	purpose *onetime.Purpose[order]
 	insert  string
@@ -108,10 +109,22 @@ func (c child) open() (*database, error) {
 	if err != nil {
 		return nil, err
 	}
-	return connect(c, db, s, func(ctx context.Context, tx pgx.Tx, name string) error {
+	d, err := connect(c, db, s, func(ctx context.Context, tx pgx.Tx, name string) error {
 		_, err := tx.Exec(ctx, `INSERT INTO spent VALUES ($1)`, name)
 		return err
 	})
+	if err == nil {
+		d.pool = pool
+	}
+	return d, err
+}
+
+// Close closes the connections.
+func (d *database) Close() error {
+	if d.pool != nil {
+		d.pool.Close()
+	}
+	return d.DB.Close()
 }
 
 func insertSQL(statement string) func(context.Context, *sql.Tx, string) error {

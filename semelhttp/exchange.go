@@ -66,7 +66,7 @@ func (m *middleware) wrap(next http.Handler) http.Handler {
 			next.ServeHTTP(w, in.request(r))
 		default:
 			x := &exchange{middleware: m, w: w, r: r, next: next, in: in}
-			if m.form == nil {
+			if m.formCall == nil {
 				x.input = requestOf(r, in.body, m.FingerprintHeaders)
 			} else if x.sent, err = sentContents(r, in.body); err != nil {
 				m.refuse(w, r, err)
@@ -97,8 +97,8 @@ func (x *exchange) answer() {
 
 // call returns the call of the request's operation.
 func (x *exchange) call() semel.Call {
-	if x.form != nil {
-		return x.form.call(x.in.scope, x.in.key)
+	if x.formCall != nil {
+		return x.formCall(x.in.scope, x.in.key)
 	}
 	return x.op.CallAt(x.in.scope, x.in.keyOrRandom(), &x.input)
 }
@@ -134,7 +134,7 @@ func (x *exchange) respond(own, replayed bool, err error) {
 		}
 	case err != nil:
 		x.refuse(err)
-	case x.stored != nil && replayed && x.form != nil && x.stored.endpoint != "" && x.stored.endpoint != x.sent:
+	case x.stored != nil && replayed && x.formCall != nil && x.stored.endpoint != "" && x.stored.endpoint != x.sent:
 		x.fail(problem(codeFormChanged, ""))
 	case x.stored != nil:
 		x.sendStored(x.stored, replayed)
@@ -216,7 +216,7 @@ func (x *exchange) sendStored(stored *Response, replayed bool) {
 // used at another endpoint from one used with other parameters. Behind Form it is the
 // digest of the contents, because a token is used once for any contents.
 func (x *exchange) endpoint() string {
-	if x.form != nil {
+	if x.formCall != nil {
 		return x.sent
 	}
 	if !x.endpoints {

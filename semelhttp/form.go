@@ -1,19 +1,9 @@
 package semelhttp
 
 import (
-	"bytes"
 	"cmp"
-	"crypto/sha256"
-	_ "embed"
-	"encoding/base64"
-	"errors"
 	"html/template"
-	"io"
-	"mime"
-	"mime/multipart"
 	"net/http"
-	"net/url"
-	"strings"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/onetime"
@@ -48,13 +38,6 @@ type FormOptions struct {
 	KeepNoStore          bool
 	ReplayHeaders        []string
 	ErrorFunc            func(*http.Request, error)
-}
-
-// form has what is different behind Form.
-type form struct {
-	field string
-	page  *template.Template
-	call  func(subject semel.Scope, token string) semel.Call
 }
 
 // Form returns middleware for the submits of a plain HTML form, of which each has a token
@@ -130,7 +113,7 @@ func newForm[P any](e semel.Runner, p *onetime.Purpose[P], o FormOptions) (*midd
 	case p == nil:
 		return nil, &semel.FieldError{Field: "purpose", Reason: "is nil"}
 	}
-	f := &form{field: cmp.Or(o.Field, DefaultTokenField), page: cmp.Or(o.Page, defaultFormPage()), call: p.Call}
+	f := &form{field: cmp.Or(o.Field, DefaultTokenField), page: cmp.Or(o.Page, defaultFormPage())}
 	s, err := Options{
 		ScopeFunc: o.ScopeFunc, KeyFunc: f.token, StatusVerdict: o.StatusVerdict, MaxBody: o.MaxBody,
 		MaxResponse: o.MaxResponse, KeepNoStore: o.KeepNoStore, ReplayHeaders: o.ReplayHeaders, ErrorFunc: o.ErrorFunc,
@@ -138,112 +121,6 @@ func newForm[P any](e semel.Runner, p *onetime.Purpose[P], o FormOptions) (*midd
 	if err != nil {
 		return nil, err
 	}
-	s.form, s.format = f, f.response
+	s.formCall, s.format = p.Call, f.response
 	return &middleware{settings: s, engine: e}, nil
-}
-
-//go:embed form.html
-var formHTML string
-
-func defaultFormPage() *template.Template { return template.Must(template.New("").Parse(formHTML)) }
-
-// response returns a problem as a page.
-func (f *form) response(p Problem) Response {
-	var page bytes.Buffer
-	if err := f.page.Execute(&page, &p); err != nil {
-		page.Reset()
-		_ = defaultFormPage().Execute(&page, &p) // cannot fail
-	}
-	r := p.response("text/html; charset=utf-8", nil)
-	r.Header.Set("X-Content-Type-Options", "nosniff")
-	r.Body = page.Bytes()
-	return r
-}
-
-// token is a KeyFunc: it returns the one token in the request.
-func (f *form) token(r *http.Request, body []byte) (string, error) {
-	tokens := r.Header[HeaderToken]
-	err := eachField(r, body, func(name, _ string, value []byte) {
-		if name == f.field {
-			tokens = append(tokens[:len(tokens):len(tokens)], string(value))
-		}
-	})
-	switch {
-	case err != nil:
-		return "", problem(codeBodyInvalid, "The form cannot be read. Nothing was run.")
-	case len(tokens) != 1 || tokens[0] == "":
-		return "", problem(codeTokenMissing, "")
-	case len(tokens[0]) > store.MaxKey:
-		return "", problem(codeTokenUnknown, "")
-	}
-	return tokens[0], nil
-}
-
-// sentContents returns a digest of the method, the target and the contents of a submit.
-// The boundary of a multipart body is not a part of it, because browsers draw a new one
-// for each submit.
-func sentContents(r *http.Request, body []byte) (string, error) {
-	path, query := target(r)
-	text := appendBytes(appendBytes(appendBytes(nil, r.Method), path), query)
-	none := true
-	err := eachField(r, body, func(name, file string, value []byte) {
-		none = false
-		text = appendBytes(appendBytes(appendBytes(text, name), file), value)
-	})
-	if err != nil {
-		return "", problem(codeBodyInvalid, "The form cannot be read. Nothing was run.")
-	}
-	if none {
-		text = appendBytes(text, body)
-	}
-	sum := sha256.Sum256(text)
-	return base64.RawURLEncoding.EncodeToString(sum[:]), nil
-}
-
-// eachField calls do for each field of a form, in the order of the body, with the name of
-// its file if it is one. A body of another media type has no fields.
-func eachField(r *http.Request, body []byte, do func(name, file string, value []byte)) error {
-	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	switch {
-	case err != nil:
-		return nil
-	case kind == "application/x-www-form-urlencoded":
-		return eachPair(string(body), do)
-	case kind != "multipart/form-data":
-		return nil
-	}
-	parts := multipart.NewReader(bytes.NewReader(body), params["boundary"])
-	for {
-		part, err := parts.NextRawPart()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		value, err := io.ReadAll(part)
-		if err != nil {
-			return err
-		}
-		do(part.FormName(), part.FileName(), value)
-	}
-}
-
-// eachPair calls do for each field of a body in the form of a URL's query.
-func eachPair(body string, do func(name, file string, value []byte)) error {
-	for pair := range strings.SplitSeq(body, "&") {
-		if pair == "" {
-			continue
-		}
-		name, value, _ := strings.Cut(pair, "=")
-		name, err := url.QueryUnescape(name)
-		if err != nil {
-			return err
-		}
-		if value, err = url.QueryUnescape(value); err != nil {
-			return err
-		}
-		do(name, "", []byte(value))
-	}
-	return nil
 }

@@ -98,7 +98,7 @@ func (f *shopForm) send(t *testing.T, user, mediaType, body string, headers ...s
 	for _, token := range headers {
 		r.Header.Add(semelhttp.HeaderToken, token)
 	}
-	resp, err := http.DefaultTransport.RoundTrip(r)
+	resp, err := f.server.Client().Transport.RoundTrip(r)
 	if err != nil {
 		t.Error(err)
 		return page{}
@@ -301,7 +301,11 @@ func TestFormPages(t *testing.T) {
 		if p := f.submit(t, "ann", "<script>", "Ann"); p.status != 403 || !strings.Contains(p.body, "can no longer be sent") || strings.Contains(p.body, "<script>") {
 			t.Errorf("got %d %q, want the built-in page", p.status, p.body)
 		}
-		resp, err := http.Get(f.server.URL) //nolint:noctx // a test
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.server.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := f.server.Client().Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -132,7 +132,7 @@ func (o *run) class() statusClass {
 		verdict = nil
 	}
 	class := classOf(o.own.Status, verdict)
-	if o.form != nil && class == classRefused && verdict == nil {
+	if o.formCall != nil && class == classRefused && verdict == nil {
 		return classTemporary // the form is shown again, and is sent again with its token
 	}
 	return class

@@ -261,7 +261,7 @@ func (q *claimer) readFirst(ctx context.Context, current *store.Record) (err err
 		return fmt.Errorf("%w: read the record: %w", callerr.ErrUnavailable, err)
 	case expired && protocol.AnswerTo(current, protocol.SameRequest) == protocol.Lost:
 		return callerr.ErrKeyExpired
-	case q.call.isIssued() && current.State == store.Absent:
+	case q.call.isIssued() && protocol.AnswerTo(current, protocol.SameRequest) == protocol.Lost:
 		return callerr.ErrTokenUnknown
 	default:
 		return nil

@@ -79,3 +79,13 @@ func issue(ctx context.Context, c *Core, call *Call, o IssueOptions) error {
 	}
 	return nil
 }
+
+// IssuedPayload returns the payload that was issued for the operation of ctx, and
+// whether its record was issued.
+func IssuedPayload(ctx context.Context) ([]byte, bool) {
+	c, ok := ctx.Value(callKey{}).(Call)
+	if !ok || !c.isIssued() {
+		return nil, false
+	}
+	return c.extras.issued.payload, true
+}

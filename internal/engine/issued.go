@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"time"
 
 	"github.com/semelgo/semel/internal/codec"
@@ -57,14 +56,4 @@ func (c *Call) maxAge() (mustExist bool, age time.Duration) {
 		return false, 0
 	}
 	return true, c.extras.issued.maxAge
-}
-
-// IssuedPayload returns the payload that was issued for the operation of ctx, and
-// whether its record was issued.
-func IssuedPayload(ctx context.Context) ([]byte, bool) {
-	c, ok := ctx.Value(callKey{}).(Call)
-	if !ok || !c.isIssued() {
-		return nil, false
-	}
-	return c.extras.issued.payload, true
 }

@@ -78,7 +78,7 @@ func withOpenToken(call *Call, current store.Record, open []openToken) (store.Ch
 		e.Outcome = binary.BigEndian.AppendUint64(e.Outcome, uint64(t.left))
 		e.Expire = max(e.Expire, t.left)
 	}
-	if current.State == store.Absent {
+	if current.Token == (store.Token{}) {
 		e.Step, e.Identity = protocol.StepCreate, call.identity()
 		e.Identity.ID, e.Identity.Key = store.NewID(call.op.name, call.scope.text, openTokensKey), openTokensKey
 		e.Identity.Outcome = e.Outcome
@@ -118,8 +118,10 @@ func (c *Core) unused(ctx context.Context, open []openToken) ([]openToken, error
 	}
 	var still []openToken
 	for i, t := range open {
-		if s := records[i].State; s == store.Absent || s == store.Pending || s == store.InProgress {
+		switch protocol.AnswerTo(&records[i], protocol.SameRequest) {
+		case protocol.Lost, protocol.Wait:
 			still = append(still, t)
+		default:
 		}
 	}
 	return still, nil
