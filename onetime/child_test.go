@@ -192,8 +192,7 @@ func kill(at, reached string) {
 	}
 	self, err := os.FindProcess(os.Getpid())
 	if err = errors.Join(err, self.Kill()); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(2)
+		panic(err)
 	}
 	select {}
 }

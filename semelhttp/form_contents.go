@@ -12,6 +12,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/semelgo/semel/store"
@@ -46,7 +47,7 @@ func (f *form) token(r *http.Request, body []byte) (string, error) {
 	tokens := r.Header[HeaderToken]
 	err := eachField(r, body, func(name, _ string, value []byte) {
 		if name == f.field {
-			tokens = append(tokens[:len(tokens):len(tokens)], string(value))
+			tokens = append(slices.Clip(tokens), string(value))
 		}
 	})
 	switch {
@@ -87,7 +88,7 @@ func eachField(r *http.Request, body []byte, do func(name, file string, value []
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
 	case err != nil:
-		return nil
+		return nil //nolint:nilerr // a body without a media type is no form
 	case kind == "application/x-www-form-urlencoded":
 		return eachPair(string(body), do)
 	case kind != "multipart/form-data":

@@ -19,15 +19,17 @@ import (
 	"github.com/semelgo/semel/examples/form/shop"
 )
 
-func main() { os.Exit(run()) }
-
-func run() int {
+func main() {
 	addr := flag.String("addr", "127.0.0.1:8083", "`host:port` to serve on")
 	file := flag.String("db", "form.db", "the `file` of the SQLite database")
 	flag.Parse()
+	os.Exit(run(*addr, *file))
+}
+
+func run(addr, file string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := serve(ctx, *addr, *file); err != nil {
+	if err := serve(ctx, addr, file); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -57,7 +57,7 @@ type sweeper struct {
 
 // Open opens the shop, and creates its tables in a new file.
 func Open(ctx context.Context, file string) (*Shop, error) {
-	db, err := sqlite.Open(file)
+	db, err := sqlite.Open(file) //nolint:contextcheck // it bounds itself
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
