@@ -40,8 +40,13 @@ func Atomic[Tx any](e *semel.Engine[Tx], op *semel.Operation[Request], o Options
 	if err != nil {
 		return nil, err
 	}
-	m.atomic = true
-	m.serve = func(x *exchange, call semel.Call) {
+	m.atomic, m.serve = true, serveAtomic(e)
+	return m.wrap, nil
+}
+
+// serveAtomic returns the function that runs the handler of x in a transaction of e.
+func serveAtomic[Tx any](e *semel.Engine[Tx]) func(x *exchange, call semel.Call) {
+	return func(x *exchange, call semel.Call) {
 		v, replayed, err := semel.DoTx(x.waiting.Of(x.r.Context()), e, call, func(ctx context.Context, _ Tx) (any, error) {
 			return x.newRun().handle(ctx, x.r, x.next)
 		})
@@ -50,5 +55,4 @@ func Atomic[Tx any](e *semel.Engine[Tx], op *semel.Operation[Request], o Options
 		}
 		x.respond(!replayed, replayed, err)
 	}
-	return m.wrap, nil
 }

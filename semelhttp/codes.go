@@ -26,6 +26,10 @@ const (
 	codeBodyTooLarge      = "body_too_large"
 	codeBodyUnreadable    = "body_unreadable"
 	codeBodyInvalid       = "body_invalid"
+	codeTokenMissing      = "token_missing"
+	codeTokenUnknown      = "token_unknown"
+	codeTokenExpired      = "token_expired"
+	codeFormChanged       = "form_changed"
 	codeFailed            = "failed"
 	codeInternal          = "internal"
 )
@@ -37,6 +41,7 @@ type problemPage struct {
 	Title  string
 	Means  string // what is known about the operation
 	Do     string // what the client should do
+	Form   bool   // of Form, whose clients are browsers: no part of an API's Declaration
 }
 
 //go:embed problems.json

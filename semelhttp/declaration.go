@@ -165,7 +165,9 @@ func (s *settings) neverStored() []int {
 func (s *settings) declaredStatuses() map[string]int {
 	statuses := make(map[string]int)
 	for _, p := range catalogue() {
-		statuses[p.Code] = cmp.Or(s.statuses[p.Code], p.Status)
+		if !p.Form {
+			statuses[p.Code] = cmp.Or(s.statuses[p.Code], p.Status)
+		}
 	}
 	return statuses
 }

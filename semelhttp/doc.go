@@ -11,6 +11,9 @@
 //   - [Handle]: the operation returns a value, and the value is the outcome. The edge
 //     renders it, also for a record that was healed.
 //
+// [Form] and [FormTx] do the same for plain HTML forms, whose clients are browsers: the key
+// is a one-time token in a hidden field, and errors are pages.
+//
 // # The key
 //
 // The key is in the Idempotency-Key header, on exactly one line, quoted ("abc") or raw

@@ -15,8 +15,8 @@ import (
 type middleware struct {
 	*settings
 	engine semel.Runner
-	op     *semel.Operation[Request]
-	cache  *responseCache // nil: none
+	op     *semel.Operation[Request] // nil behind Form
+	cache  *responseCache            // nil: none
 	// serve runs the handler of x once for its call, and responds.
 	serve func(x *exchange, call semel.Call)
 }
@@ -30,6 +30,7 @@ type exchange struct {
 	next    http.Handler
 	in      checkedRequest
 	input   Request             // of the call
+	sent    string              // behind Form: a digest of the contents
 	waiting adapter.WaitContext // ends when the client hangs up; a running operation does not
 
 	before http.Header // response headers before the handler ran; nil: there were none
@@ -65,7 +66,12 @@ func (m *middleware) wrap(next http.Handler) http.Handler {
 			next.ServeHTTP(w, in.request(r))
 		default:
 			x := &exchange{middleware: m, w: w, r: r, next: next, in: in}
-			x.input = requestOf(r, in.body, m.FingerprintHeaders)
+			if m.formCall == nil {
+				x.input = requestOf(r, in.body, m.FingerprintHeaders)
+			} else if x.sent, err = sentContents(r, in.body); err != nil {
+				m.refuse(w, r, err)
+				return
+			}
 			x.answer() //nolint:contextcheck // x has the request's context
 		}
 	})
@@ -85,8 +91,16 @@ func (x *exchange) answer() {
 			x.restore()
 		}
 	}()
-	x.serve(x, x.op.CallAt(x.in.scope, x.in.keyOrRandom(), &x.input))
+	x.serve(x, x.call())
 	panicked = false
+}
+
+// call returns the call of the request's operation.
+func (x *exchange) call() semel.Call {
+	if x.formCall != nil {
+		return x.formCall(x.in.scope, x.in.key)
+	}
+	return x.op.CallAt(x.in.scope, x.in.keyOrRandom(), &x.input)
 }
 
 // newRun begins a run of the handler.
@@ -120,6 +134,8 @@ func (x *exchange) respond(own, replayed bool, err error) {
 		}
 	case err != nil:
 		x.refuse(err)
+	case x.stored != nil && replayed && x.formCall != nil && x.stored.endpoint != "" && x.stored.endpoint != x.sent:
+		x.fail(problem(codeFormChanged, ""))
 	case x.stored != nil:
 		x.sendStored(x.stored, replayed)
 	default:
@@ -197,8 +213,12 @@ func (x *exchange) sendStored(stored *Response, replayed bool) {
 }
 
 // endpoint returns where the request was sent, in profiles that distinguish a key
-// used at another endpoint from one used with other parameters.
+// used at another endpoint from one used with other parameters. Behind Form it is the
+// digest of the contents, because a token is used once for any contents.
 func (x *exchange) endpoint() string {
+	if x.formCall != nil {
+		return x.sent
+	}
 	if !x.endpoints {
 		return ""
 	}

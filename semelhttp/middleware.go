@@ -60,24 +60,27 @@ func Middleware(e semel.Runner, op *semel.Operation[Request], o Options) (func(h
 		return nil, err
 	}
 	m.cache = newResponseCache(e)
-	m.serve = func(x *exchange, call semel.Call) {
-		a, out, err := adapter.Begin(x.waiting.Of(x.r.Context()), e, call)
-		if a != nil {
-			out, err = x.attempt(a)
-		}
-		if err != nil || out == nil {
-			x.respond(err == nil, false, err)
-			return
-		}
-		var raw semel.Raw
-		err = out.Decode(&raw)
-		x.stored, _ = ParseResponse(raw)
-		if x.stored != nil && out.Replayed && x.run == nil && len(x.in.body)+len(raw) <= maxCached {
-			m.cache.put(&x.in, x.input, out, *x.stored)
-		}
-		x.respond(false, out.Replayed, err)
-	}
+	m.serve = serveLeased
 	return m.wrap, nil
+}
+
+// serveLeased claims the key of x and runs its handler.
+func serveLeased(x *exchange, call semel.Call) {
+	a, out, err := adapter.Begin(x.waiting.Of(x.r.Context()), x.engine, call)
+	if a != nil {
+		out, err = x.attempt(a)
+	}
+	if err != nil || out == nil {
+		x.respond(err == nil, false, err)
+		return
+	}
+	var raw semel.Raw
+	err = out.Decode(&raw)
+	x.stored, _ = ParseResponse(raw)
+	if x.cache != nil && x.stored != nil && out.Replayed && x.run == nil && len(x.in.body)+len(raw) <= maxCached {
+		x.cache.put(&x.in, x.input, out, *x.stored)
+	}
+	x.respond(false, out.Replayed, err)
 }
 
 // attempt runs the handler as one attempt. A nil outcome means that the handler's

@@ -105,6 +105,8 @@ type Options struct {
 type settings struct {
 	Options
 	profileRules
+	// formCall returns the call of a form's token. Nil: not behind Form.
+	formCall func(subject semel.Scope, token string) semel.Call
 	// atomic means that the handler runs in a transaction, so that its response must
 	// wait for the COMMIT.
 	atomic bool

@@ -8,6 +8,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/internal/errtype"
+	"github.com/semelgo/semel/onetime"
 	"github.com/semelgo/semel/store"
 )
 
@@ -74,6 +75,8 @@ func codeOf(err error) (code, detail string) {
 		{semel.ErrMismatch, codeKeyReused},
 		{semel.ErrInProgress, codeInProgress},
 		{semel.ErrKeyExpired, codeKeyExpired},
+		{onetime.ErrUnknown, codeTokenUnknown},
+		{onetime.ErrExpired, codeTokenExpired},
 		{semel.ErrResultUnavailable, codeResultUnavailable},
 		{semel.ErrUnavailable, codeUnavailable},
 		{semel.ErrClosed, codeUnavailable},

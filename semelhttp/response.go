@@ -17,7 +17,7 @@ type Response struct {
 	Header http.Header
 	Body   []byte
 
-	endpoint string // where it was sent, in profiles that distinguish endpoints
+	endpoint string // where the request was sent, or behind Form what was sent; empty: not compared
 }
 
 // The first byte of every stored response. After it come the status, the number of

@@ -22,7 +22,7 @@ var (
 type run struct {
 	*settings
 	capture  capture
-	endpoint string        // where the request was sent, in profiles that distinguish endpoints
+	endpoint string        // of exchange.endpoint
 	request  *http.Request // as the handler received it
 	body     bodyReader
 
@@ -127,10 +127,15 @@ func (o *run) Claims() bool {
 // class returns the class of the handler's response. Without a transaction, the
 // application's StatusVerdict may know better than the table what a status proves.
 func (o *run) class() statusClass {
+	verdict := o.StatusVerdict
 	if o.atomic {
-		return classOf(o.own.Status, nil)
+		verdict = nil
 	}
-	return classOf(o.own.Status, o.StatusVerdict)
+	class := classOf(o.own.Status, verdict)
+	if o.formCall != nil && class == classRefused && verdict == nil {
+		return classTemporary // the form is shown again, and is sent again with its token
+	}
+	return class
 }
 
 // outcome returns what the response says about the operation. A response from 500 up

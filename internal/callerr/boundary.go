@@ -85,6 +85,7 @@ func isSentinel(target error) bool {
 	return isInternal(target) || slices.Contains([]error{
 		ErrInvalid, ErrInProgress, ErrInDoubt, ErrOutcomeUnknown, ErrMismatch, ErrKeyExpired, ErrResultUnavailable,
 		ErrLeaseLost, ErrCancelled, ErrUnavailable, ErrClosed, ErrNotInDoubt, ErrNotFailed, ErrNotPending, ErrNotOwned,
+		ErrTokenUnknown, ErrTokenExpired, ErrTooManyTokens,
 	}, target)
 }
 

@@ -27,6 +27,17 @@ type Progress struct {
 	Retention time.Duration `json:"retention,omitempty"`
 	// Tries are the last ten known attempts, oldest first.
 	Tries []Try `json:"tries,omitempty"`
+	// Issued is what was stored with a one-time token. Nil: the record is not a
+	// token's.
+	Issued *Issued `json:"issued,omitempty"`
+}
+
+// Issued is what is stored with a one-time token until the token is used.
+type Issued struct {
+	// MaxAge is the age from which the token is refused.
+	MaxAge time.Duration `json:"max_age"`
+	// Payload is the issuer's data, in JSON.
+	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
 // Try is the end of one attempt.

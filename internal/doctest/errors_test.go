@@ -20,7 +20,7 @@ import (
 )
 
 // packagesOfErrors are the packages whose exported errors docs/errors.md lists.
-var packagesOfErrors = []string{"semel", "admin", "journal", "store", "memory", "sqlite", "postgres", "mysql", "task", "inbox", "semelhttp", "client", "semelwatermill"}
+var packagesOfErrors = []string{"semel", "admin", "journal", "store", "memory", "sqlite", "postgres", "mysql", "task", "inbox", "onetime", "semelhttp", "client", "semelwatermill"}
 
 // errorName finds an error in backticks: a variable Err…, or a type *…Error.
 var errorName = regexp.MustCompile("`(?:[a-z]+\\.)?(?:Err[A-Z]\\w*)`|`\\*(?:[a-z]+\\.)?\\w*Error`")

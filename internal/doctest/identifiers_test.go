@@ -20,7 +20,7 @@ import (
 // published has the directories of the packages that the documents name.
 var published = map[string]string{
 	"semel": ".", "store": "store", "memory": "store/memory", "sqlite": "store/sqlite", "postgres": "store/postgres", "mysql": "store/mysql",
-	"migrate": "migrate", "journal": "journal", "task": "task", "inbox": "inbox", "semelhttp": "semelhttp",
+	"migrate": "migrate", "journal": "journal", "task": "task", "inbox": "inbox", "onetime": "onetime", "semelhttp": "semelhttp",
 	"client": "semelhttp/client", "event": "event", "admin": "admin", "adapter": "adapter", "guard": "guard",
 	"semelwatermill": "semelwatermill", "storetest": "store/storetest", "pin": "semeltest/pin",
 }

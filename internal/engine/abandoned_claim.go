@@ -51,7 +51,7 @@ func (q *claimer) voidClaim(ctx context.Context, claim store.Change, before stor
 	release := q.releaseEvent(claim, before)
 	void := protocol.Event{
 		Step: protocol.StepVoid, To: store.Pending, Owner: newOwner(), Policy: q.attempt.policy, Request: q.call,
-		Identity: q.call.identity(), Expire: q.attempt.times.retention, Outcome: release.Outcome,
+		Identity: q.call.identity(), Expire: q.attempt.times.retention, Outcome: release.Outcome, Issued: q.call.isIssued(),
 	}
 	q.c.unrecorded.keep(ctx, pendingEnd{
 		record: recordAfter(claim, before), silent: true, event: release, void: void, from: claim.If,

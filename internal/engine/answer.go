@@ -35,6 +35,10 @@ func (c *Core) refusal(ctx context.Context, s protocol.Answer, current store.Rec
 		return errNewer
 	case protocol.InDoubt:
 		return callerr.ErrInDoubt
+	case protocol.Lost:
+		return callerr.ErrTokenUnknown
+	case protocol.Expired:
+		return callerr.ErrTokenExpired
 	default:
 		return fmt.Errorf("%w: the record's state %v is not known to this program", callerr.ErrUnavailable, current.State)
 	}

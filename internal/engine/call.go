@@ -31,6 +31,7 @@ type Call struct {
 type callExtras struct {
 	keyTime time.Time // time in the key; zero: none
 	stored  []byte    // fingerprint of a call made from a record, if it has an unusual size
+	issued  *issued   // not nil: Issue must have made the record
 	err     error
 }
 

@@ -27,7 +27,7 @@ type claimer struct {
 func (c *Core) newClaimer(call *Call, policy protocol.Policy) *claimer {
 	q := &claimer{c: c}
 	a := &q.attempt
-	a.c, a.call, a.policy = c, *call, policy
+	a.c, a.call, a.policy = c, call.own(), policy
 	a.times.of(&c.options, call.op, call.id)
 	q.call = &a.call
 	q.restartClock()
@@ -149,6 +149,7 @@ func (q *claimer) decide(ctx context.Context, current *store.Record) (claimed bo
 	if err = q.readFirst(ctx, current); err != nil {
 		return false, err
 	}
+	q.call.readIssue(current)
 	var e protocol.Event
 	q.claimEvent(&e)
 	var d protocol.Decision
@@ -224,6 +225,7 @@ func (q *claimer) claimEvent(e *protocol.Event) {
 	e.Step, e.Owner, e.Policy, e.Request = protocol.StepClaim, protocol.MarkOwner(newOwner(), q.attempt.policy), q.attempt.policy, q.call
 	q.call.identify(&e.Identity)
 	e.Lease = q.attempt.times.firstLease()
+	e.Issued, e.MaxAge = q.call.maxAge()
 }
 
 // applied reports whether the applied change made the caller the leader.
@@ -244,12 +246,12 @@ func (q *claimer) applied(ctx context.Context, s protocol.Step, now *store.Recor
 }
 
 // readFirst reads the record before the claim, if that is worth a round trip: the
-// time in the key says that the record may be gone, recent calls met final records,
-// or the record may be in one of two generations. Otherwise most keys are new, and
+// time in the key says that the record may be gone, the record must exist, recent
+// calls met final records, or the record may be in one of two generations. Otherwise most keys are new, and
 // the claim itself finds the record.
 func (q *claimer) readFirst(ctx context.Context, current *store.Record) (err error) {
 	expired := q.c.keyExpired(q.call)
-	if !expired && q.call.op.generation == 0 && !q.c.readHint.readFirst(&q.c.caps) {
+	if !expired && q.call.op.generation == 0 && !q.call.isIssued() && !q.c.readHint.readFirst(&q.c.caps) {
 		return nil
 	}
 	*current, err = q.read(ctx)
@@ -259,6 +261,8 @@ func (q *claimer) readFirst(ctx context.Context, current *store.Record) (err err
 		return fmt.Errorf("%w: read the record: %w", callerr.ErrUnavailable, err)
 	case expired && protocol.AnswerTo(current, protocol.SameRequest) == protocol.Lost:
 		return callerr.ErrKeyExpired
+	case q.call.isIssued() && protocol.AnswerTo(current, protocol.SameRequest) == protocol.Lost:
+		return callerr.ErrTokenUnknown
 	default:
 		return nil
 	}

@@ -6,7 +6,7 @@
 // above it in this list; a test compares the list with the code:
 //
 //   - definitions: durations, policy, retry, operation, call, fingerprint, key_time,
-//     wait_context, record
+//     issued, wait_context, record
 //   - options: options, emit
 //   - records: portions, batching, reader, swap, writer
 //   - core: core, unrecorded, operation_context, begin_timeout, conflict,
@@ -15,7 +15,7 @@
 //   - ends: retry_decision, conclude, answer, tx_end, complete, end, prepare
 //   - claims: claim, follow, heal, abandoned_claim
 //   - calls: in_tx, inline, inline_commit, run_batch, do, do_batch, enqueue,
-//     cached_outcome
+//     issue, open_tokens, cached_outcome
 //   - workers: cancel_requests, renew, dequeue, worker_check, complete_many
 //   - operators: admin, redrive, cancel, settle, survive, sweep
 //   - engine: engine

@@ -41,6 +41,7 @@ func (q *claimer) start(like inline, current store.Record, lost *conflictCounter
 // setBase sets the record that the attempt replaces.
 func (i *inline) setBase(current store.Record) {
 	i.current, i.change = current, store.Change{}
+	i.call.readIssue(&current)
 	i.attempt.token.Attempt = current.Attempt + 1
 }
 

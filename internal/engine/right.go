@@ -61,9 +61,11 @@ func (l *leased) keep(e protocol.Event, why error) bool {
 type exclusive Attempt
 
 func (x *exclusive) event() protocol.Event {
-	return protocol.Event{
+	e := protocol.Event{
 		Owner: x.token.Owner, Policy: x.policy, Request: &x.call, Identity: x.call.identity(), Expire: x.times.retention,
 	}
+	e.Issued, e.MaxAge = x.call.maxAge()
+	return e
 }
 
 // certificate is a void: it replaces the record that the commit must replace.

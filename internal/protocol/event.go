@@ -26,6 +26,12 @@ type Event struct {
 	Proven bool
 	// Owned means that the system, and not a caller, chose the key.
 	Owned bool
+	// Issued means that an earlier step must have created the record: no attempt
+	// creates it.
+	Issued bool
+	// MaxAge is the age from which an Issued record starts no attempt, unless an
+	// earlier attempt may have had an effect.
+	MaxAge time.Duration
 
 	// Request is the request that must have made the record. Nil: not checked.
 	Request Request
@@ -75,10 +81,13 @@ const (
 	// Newer: a newer version of the program made the record, and this version
 	// cannot compare the requests.
 	Newer
-	// Lost: the leader's token is no longer current.
+	// Lost: the leader's token is no longer current, or an issued record does not
+	// exist.
 	Lost
 	// NotOwned: a caller, and not the system, chose the key.
 	NotOwned
+	// Expired: the record is too old for a first attempt.
+	Expired
 	// Refuse: the table has no such step.
 	Refuse
 )

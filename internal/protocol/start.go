@@ -54,13 +54,20 @@ func (d *Decision) mayStart(current *store.Record, e *Event) bool {
 	}
 	switch current.State {
 	case store.Absent:
-		return true
-	case store.Pending:
-		if current.Due > 0 {
-			d.Answer = Wait
-			return false
+		if e.Issued {
+			d.Answer = Lost
 		}
-		return true
+		return !e.Issued
+	case store.Pending:
+		switch {
+		case e.isTooLate(current):
+			d.Answer = Expired
+		case current.Due > 0:
+			d.Answer = Wait
+		default:
+			return true
+		}
+		return false
 	case store.Succeeded, store.Failed:
 		d.Answer = Replay
 		return false
@@ -71,6 +78,13 @@ func (d *Decision) mayStart(current *store.Record, e *Event) bool {
 		d.Answer = Refuse
 		return false
 	}
+}
+
+// isTooLate reports whether an issued record is too old for a first attempt. An
+// attempt that may have had an effect is repeated at any age, and a write is voided
+// at any age.
+func (e *Event) isTooLate(current *store.Record) bool {
+	return e.Issued && e.Step != StepVoid && !current.Tainted && current.Age >= e.MaxAge
 }
 
 // isMismatch reports whether the record is not known to belong to the caller's

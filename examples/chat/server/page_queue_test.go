@@ -11,6 +11,7 @@ import (
 
 	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/examples/chat/server"
+	"github.com/semelgo/semel/internal/realtest/chromium"
 )
 
 // TestPageShowsTheQueue holds a welcome and checks that the page counts it, and that
@@ -32,23 +33,23 @@ func TestPageShowsTheQueue(t *testing.T) {
 	group := s.send(t, creation(ann, "k", "crew")).want(t, http.StatusCreated, "").value(t)["id"].(string)
 	hold.await(t)
 	b.wantQueue(t, welcomeRow, 0, 1, 0)
-	b.shoot(t, "queue-held")
+	b.Shoot(t, "queue-held")
 	close(hold.open)
 	b.wantQueue(t, welcomeRow, 0, 0, 1)
 	rabbit.publish(t, outside("1", group, ann.ID, "Your invoice is paid."))
 	b.wantQueue(t, importRow, 0, 0, 1)
 	rabbit.publish(t, outside("1", group, ann.ID, "Your invoice is paid."))
-	b.until(t, `document.getElementById("queue-import").textContent.includes("deliveries 2, written 1, duplicates 1,")`)
-	b.do(t, chromedp.Reload(), chromedp.WaitVisible(css("#groups button")), chromedp.Click(css("#groups button")))
-	b.until(t, `document.querySelectorAll("#messages li.server").length === 1`)
-	b.until(t, `document.querySelectorAll("#messages li.mine").length === 1`)
+	b.Until(t, `document.getElementById("queue-import").textContent.includes("deliveries 2, written 1, duplicates 1,")`)
+	b.Do(t, chromedp.Reload(), chromedp.WaitVisible(css("#groups button")), chromedp.Click(css("#groups button")))
+	b.Until(t, `document.querySelectorAll("#messages li.server").length === 1`)
+	b.Until(t, `document.querySelectorAll("#messages li.mine").length === 1`)
 	b.wantQueue(t, importRow, 0, 0, 1)
-	b.shoot(t, "queue")
-	b.do(t, chromedp.EmulateViewport(390, 844))
-	if wide := read[bool](t, b, `document.documentElement.scrollWidth > 390`); wide {
+	b.Shoot(t, "queue")
+	b.Do(t, chromedp.EmulateViewport(390, 844))
+	if wide := chromium.Read[bool](t, b.Tab, `document.documentElement.scrollWidth > 390`); wide {
 		t.Error("the page is wider than a phone")
 	}
-	b.shoot(t, "queue-phone")
+	b.Shoot(t, "queue-phone")
 }
 
 // Rows of the page's table.
@@ -60,6 +61,6 @@ const (
 // wantQueue waits until a row of the page's table shows these numbers.
 func (b *browser) wantQueue(t *testing.T, row string, waiting, running, done int) {
 	t.Helper()
-	b.until(t, fmt.Sprintf(`[...document.querySelectorAll("#queue tbody tr")]
+	b.Until(t, fmt.Sprintf(`[...document.querySelectorAll("#queue tbody tr")]
 		.some((tr) => [...tr.cells].map((cell) => cell.textContent).join() === "%s,%d,%d,%d,0,0")`, row, waiting, running, done))
 }

@@ -32,11 +32,11 @@ func TestPageSurvivesARestart(t *testing.T) {
 			s.arm(t, "kill", test.point)
 			b.storm(t, "Phoenix", "")
 			s.killedAt(t, test.point)
-			b.until(t, noServer)
+			b.Until(t, noServer)
 			key := b.kept(t)
-			b.shoot(t, "away-"+test.mode)
+			b.Shoot(t, "away-"+test.mode)
 			s = start(t, append(f.args(shortLease), "-addr", strings.TrimPrefix(s.base, "http://"))...)
-			b.until(t, allAnswered)
+			b.Until(t, allAnswered)
 			if diff := cmp.Diff(test.want, b.tiles(t)); diff != "" {
 				t.Errorf("tiles (-want +got):\n%s", diff)
 			}

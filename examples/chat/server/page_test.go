@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/semelgo/semel/examples/chat/server"
+	"github.com/semelgo/semel/internal/realtest/chromium"
 )
 
 // TestPageSendsFiftyDuplicates is the first thing a visitor tries.
@@ -20,19 +21,19 @@ func TestPageSendsFiftyDuplicates(t *testing.T) {
 	f := newFiles(t, inline)
 	s := serveLocal(t, server.Hooks{}, f.args(time.Minute)...)
 	other := s.signIn(t, "Grace")
-	b.do(t, chromedp.Navigate(s.base), chromedp.WaitVisible(css("#sign-in-name")))
-	b.shoot(t, "sign-in")
+	b.Do(t, chromedp.Navigate(s.base), chromedp.WaitVisible(css("#sign-in-name")))
+	b.Shoot(t, "sign-in")
 	u := b.signIn(t, s.base, "Ada")
-	b.shoot(t, "empty")
+	b.Shoot(t, "empty")
 	b.storm(t, "Engine room", "1")
-	b.until(t, allAnswered)
-	b.until(t, `document.getElementById("talk-title").textContent === "Engine room"`)
-	b.shoot(t, "answered")
-	b.do(t, chromedp.EmulateViewport(390, 844))
-	if wide := read[bool](t, b, `document.documentElement.scrollWidth > 390`); wide {
+	b.Until(t, allAnswered)
+	b.Until(t, `document.getElementById("talk-title").textContent === "Engine room"`)
+	b.Shoot(t, "answered")
+	b.Do(t, chromedp.EmulateViewport(390, 844))
+	if wide := chromium.Read[bool](t, b.Tab, `document.documentElement.scrollWidth > 390`); wide {
 		t.Error("the page is wider than a phone")
 	}
-	b.shoot(t, "phone")
+	b.Shoot(t, "phone")
 	if diff := cmp.Diff(map[string]int{"created": 1, "replayed": 49}, b.tiles(t)); diff != "" {
 		t.Errorf("tiles (-want +got):\n%s", diff)
 	}
@@ -56,32 +57,32 @@ func TestPageShowsAGroup(t *testing.T) {
 	grace, alan := s.signIn(t, "Grace"), s.signIn(t, "Alan")
 	b.signIn(t, s.base, "Ada")
 	b.fill(t, `Readers <b>& "writers"`, "1")
-	b.do(t, chromedp.Click(css("#create-once")))
-	b.until(t, `document.querySelectorAll("#groups li").length === 1`)
-	b.until(t, `document.getElementById("members").innerText.includes("Grace")`)
-	b.do(t, chromedp.SendKeys(css("#members-ids"), "2"), chromedp.Click(css("#members-add")))
-	b.until(t, `document.getElementById("members").innerText.includes("Alan")`)
-	b.until(t, `document.querySelectorAll("#messages li.server").length === 3`) // a welcome for each member
-	b.do(t, chromedp.SendKeys(css("#message-text"), "Hello there"), chromedp.Click(css("#message-send")))
-	b.until(t, `document.querySelectorAll("#messages li").length === 4`)
+	b.Do(t, chromedp.Click(css("#create-once")))
+	b.Until(t, `document.querySelectorAll("#groups li").length === 1`)
+	b.Until(t, `document.getElementById("members").innerText.includes("Grace")`)
+	b.Do(t, chromedp.SendKeys(css("#members-ids"), "2"), chromedp.Click(css("#members-add")))
+	b.Until(t, `document.getElementById("members").innerText.includes("Alan")`)
+	b.Until(t, `document.querySelectorAll("#messages li.server").length === 3`) // a welcome for each member
+	b.Do(t, chromedp.SendKeys(css("#message-text"), "Hello there"), chromedp.Click(css("#message-send")))
+	b.Until(t, `document.querySelectorAll("#messages li").length === 4`)
 
 	group := s.groupsOf(t, alan)[0]["id"].(string)
 	s.send(t, request{
 		method: "POST", path: "/v1/groups/" + group + "/messages", as: grace, key: "k",
 		body: `{"text":"Good morning! <script>alert(1)</script>"}`,
 	}).want(t, http.StatusCreated, "")
-	b.until(t, `document.querySelectorAll("#messages li").length === 5`)
-	if text := b.text(); !strings.Contains(text, "<script>alert(1)</script>") || !strings.Contains(text, `Readers <b>& "writers"`) {
+	b.Until(t, `document.querySelectorAll("#messages li").length === 5`)
+	if text := b.Text(); !strings.Contains(text, "<script>alert(1)</script>") || !strings.Contains(text, `Readers <b>& "writers"`) {
 		t.Errorf("text is not shown as it is:\n%s", text)
 	}
-	b.shoot(t, "talk")
+	b.Shoot(t, "talk")
 
 	b.fill(t, "Nobody's", "77")
-	b.do(t, chromedp.Click(css("#create-once")))
-	b.until(t, `document.getElementById("create-status").textContent.includes("There is no user 77.")`)
+	b.Do(t, chromedp.Click(css("#create-once")))
+	b.Until(t, `document.getElementById("create-status").textContent.includes("There is no user 77.")`)
 	b.wantKeyGone(t)
-	b.shoot(t, "refused")
-	b.do(t, chromedp.Click(css("#sign-out")), chromedp.WaitVisible(css("#sign-in-name")))
+	b.Shoot(t, "refused")
+	b.Do(t, chromedp.Click(css("#sign-out")), chromedp.WaitVisible(css("#sign-in-name")))
 }
 
 // TestPageKeepsItsKey reloads the page while its creation is held: the page
@@ -95,15 +96,15 @@ func TestPageKeepsItsKey(t *testing.T) {
 	hold.armed.Store(true)
 	b.storm(t, "Night shift", "")
 	hold.await(t)
-	b.until(t, someWaiting)
-	b.shoot(t, "waiting")
+	b.Until(t, someWaiting)
+	b.Shoot(t, "waiting")
 	kept := b.kept(t)
-	b.do(t, chromedp.Reload(), chromedp.WaitVisible(css("#create-form")))
+	b.Do(t, chromedp.Reload(), chromedp.WaitVisible(css("#create-form")))
 	if again := b.kept(t); again != kept || kept == "" {
 		t.Errorf("the key was %q, after a reload %q", kept, again)
 	}
 	close(hold.open)
-	b.until(t, allAnswered)
+	b.Until(t, allAnswered)
 	got := b.tiles(t)
 	if got["created"]+got["replayed"] != 50 || got["created"] > 1 {
 		t.Errorf("tiles %v, want 50 created or replayed, at most one created", got)
@@ -118,7 +119,7 @@ func TestPageKeepsItsKey(t *testing.T) {
 func (b *browser) kept(t *testing.T) string {
 	t.Helper()
 	var attempt struct{ Key string }
-	text := read[string](t, b, `localStorage.getItem("semel-chat.creation") ?? "{}"`)
+	text := chromium.Read[string](t, b.Tab, `localStorage.getItem("semel-chat.creation") ?? "{}"`)
 	if err := json.Unmarshal([]byte(text), &attempt); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,157 @@
+// Package chromium runs a real browser for tests of pages.
+package chromium
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// pollLimit is how long Until waits.
+const pollLimit = 4 * time.Minute
+
+// Tab is one tab of a headless browser.
+type Tab struct {
+	Ctx context.Context //nolint:containedctx // chromedp keeps the tab in it
+}
+
+// Open starts a browser with one tab, for at most limit. If the machine has no browser,
+// the test is skipped, or fails if CI=true. An error that a script of the page does not
+// catch fails the test.
+func Open(t *testing.T, limit time.Duration) *Tab {
+	t.Helper()
+	path := findBrowser()
+	if path == "" && os.Getenv("CI") == "true" {
+		t.Fatal("there is no Chromium or Chrome in the PATH")
+	}
+	if path == "" {
+		t.Skip("there is no Chromium or Chrome in the PATH; on Debian: apt-get install chromium-headless-shell")
+	}
+	t.Attr("engine", "chromium")
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1280, 900))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), limit)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	b := &Tab{Ctx: ctx}
+	b.Do(t) // starts it
+	thrown := b.listen()
+	t.Cleanup(func() {
+		cancel()
+		for _, text := range <-thrown {
+			t.Errorf("the page threw %s", text)
+		}
+	})
+	return b
+}
+
+// listen collects uncaught errors of the page's scripts until the tab closes.
+func (b *Tab) listen() <-chan []string {
+	messages, done := chromedp.Console(b.Ctx), make(chan []string, 1)
+	go func() {
+		var thrown []string
+		for m, err := range messages {
+			if err != nil {
+				break
+			}
+			if m.IsException() || m.Source == "security" {
+				thrown = append(thrown, m.String())
+			}
+		}
+		done <- thrown
+	}()
+	return done
+}
+
+func findBrowser() string {
+	for _, name := range []string{
+		"chromium-headless-shell", "headless-shell", "headless_shell", "chromium", "chromium-browser",
+		"google-chrome", "google-chrome-stable", "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+	} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// Do runs actions. If one fails, the test fails and logs the page's text.
+func (b *Tab) Do(t *testing.T, actions ...chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	if err := chromedp.Do(b.Ctx, actions...); err != nil {
+		b.Shoot(t, "failed")
+		t.Fatalf("%v; the page says:\n%s", err, b.Text())
+	}
+}
+
+// Until waits until an expression is true on the page.
+func (b *Tab) Until(t *testing.T, expression string) {
+	t.Helper()
+	b.Do(t, chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingTimeout(pollLimit)))
+}
+
+// Read evaluates an expression on the page.
+func Read[T any](t *testing.T, b *Tab, expression string) T {
+	t.Helper()
+	v, err := chromedp.Run(b.Ctx, chromedp.Evaluate[T](expression))
+	if err != nil {
+		t.Fatalf("%s: %v", expression, err)
+	}
+	return v
+}
+
+// Text returns the text of the page, or the error of reading it.
+func (b *Tab) Text() string {
+	text, err := chromedp.Run(b.Ctx, chromedp.Evaluate[string](`document.body.innerText`))
+	if err != nil {
+		return err.Error()
+	}
+	return text
+}
+
+// Shoot saves screenshots of the page, light and dark, in the directory
+// SEMEL_SHOTS.
+func (b *Tab) Shoot(t *testing.T, name string) {
+	t.Helper()
+	dir := os.Getenv("SEMEL_SHOTS")
+	if dir == "" {
+		return
+	}
+	for _, scheme := range []string{"light", "dark"} {
+		err := chromedp.Do(b.Ctx, chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+			_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+				Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+			})
+			return err
+		}))
+		if err != nil {
+			t.Errorf("picture %s: %v", name, err)
+		}
+		picture, err := chromedp.Run(b.Ctx, chromedp.FullScreenshot(100))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name+"-"+scheme+".png"), picture, 0o600)
+		}
+		if err != nil {
+			t.Errorf("picture %s: %v", name, err)
+		}
+	}
+}
+
+// Another opens another tab of the same browser, with the same cookies.
+func (b *Tab) Another(t *testing.T) *Tab {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(b.Ctx)
+	t.Cleanup(cancel)
+	other := &Tab{Ctx: ctx}
+	other.Do(t) // opens it
+	return other
+}
