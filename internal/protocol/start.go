@@ -59,15 +59,15 @@ func (d *Decision) mayStart(current *store.Record, e *Event) bool {
 		}
 		return !e.Issued
 	case store.Pending:
-		switch {
-		case e.isTooLate(current):
+		if e.isTooLate(current) {
 			d.Answer = Expired
-		case current.Due > 0:
-			d.Answer = Wait
-		default:
-			return true
+			return false
 		}
-		return false
+		if current.Due > 0 {
+			d.Answer = Wait
+			return false
+		}
+		return true
 	case store.Succeeded, store.Failed:
 		d.Answer = Replay
 		return false
