@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -49,34 +49,41 @@ func (s *RedisServer) Client(tb testing.TB) *redis.Client {
 	return c
 }
 
-// redisServer describes how a Redis is started.
+// Stop stops the server in an orderly way and returns when it has ended, within 60 seconds.
+func (s *RedisServer) Stop() {
+	s.t.Helper()
+	s.do("stop", func(p *instance) error { return p.stop(syscall.SIGTERM) })
+}
+
+// redisServer describes how a Redis, or a Sentinel, is started.
 type redisServer struct {
 	program  string
-	settings []string // of redis.conf
+	settings []string // lines of its configuration file
 	sentinel bool
 }
 
+// launchRedis: replicas begin to follow their primary without a delay.
 func launchRedis(program string, settings []string) launcher {
-	return &redisServer{program: program, settings: append([]string{"save \"\"", "appendonly yes", "appendfsync always"}, settings...)}
+	return &redisServer{program: program, settings: append([]string{
+		`save ""`, "appendonly yes", "appendfsync always", "repl-diskless-sync-delay 0", "repl-ping-replica-period 1",
+	}, settings...)}
+}
+
+func launchSentinel(program string, settings []string) launcher {
+	return &redisServer{program: program, settings: settings, sentinel: true}
 }
 
 func (r *redisServer) prepare(context.Context, *serverDir) error { return nil }
 
-// launch starts the server. It changes its configuration file, which a server that is
-// started again reads.
+// launch writes the configuration file anew, because a server writes into it too.
 func (r *redisServer) launch(ctx context.Context, p *instance) (*process, error) {
 	h := p.serverDir
-	if p.starts == 1 || p.proc == nil && !r.sentinel {
-		lines := append([]string{
-			"port " + strconv.Itoa(p.port), "bind 127.0.0.1", "dir " + h.dir, "enable-debug-command local",
-			"set-proc-title no", // the name of the directory stays on the command line
-		}, r.settings...)
-		if r.sentinel {
-			lines = slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, "enable-debug-command") })
-		}
-		if err := h.write("redis.conf", strings.Join(lines, "\n")+"\n"); err != nil {
-			return nil, err
-		}
+	lines := append([]string{
+		"port " + strconv.Itoa(p.port), "bind 127.0.0.1", "dir " + h.dir,
+		"set-proc-title no", // the name of the directory stays on the command line
+	}, r.settings...)
+	if err := h.write("redis.conf", strings.Join(lines, "\n")+"\n"); err != nil {
+		return nil, err
 	}
 	args := []string{h.file("redis.conf")}
 	if r.sentinel {
