@@ -48,6 +48,14 @@ func awaitRedisReplicas(tb testing.TB, primary *redis.Client, n int) {
 	})
 }
 
+// LoseReplica kills a replica, and returns when the primary has noticed.
+func (g *RedisGroup) LoseReplica(tb testing.TB, replica *RedisServer) {
+	tb.Helper()
+	replica.Kill()
+	g.Replicas = slices.DeleteFunc(slices.Clone(g.Replicas), func(r *RedisServer) bool { return r == replica })
+	g.AwaitReplicas(tb)
+}
+
 // Isolate stops the replicas in their tracks, so that no change is confirmed until restore.
 func (g *RedisGroup) Isolate() (restore func()) {
 	for _, r := range g.Replicas {
@@ -70,6 +78,15 @@ func (g *RedisGroup) CutOff(tb testing.TB, replicas ...*RedisServer) {
 		}
 	}
 	awaitRedisReplicas(tb, g.Primary.Client(tb), len(g.Replicas)-len(replicas))
+}
+
+// Follow lets a server of the group follow a primary.
+func (g *RedisGroup) Follow(tb testing.TB, server, primary *RedisServer) {
+	tb.Helper()
+	host, port, _ := net.SplitHostPort(primary.Addr())
+	if err := server.Client(tb).SlaveOf(tb.Context(), host, port).Err(); err != nil {
+		tb.Fatalf("follow a primary: %v", err)
+	}
 }
 
 // redisGroupName is the name by which Sentinel knows a group.
@@ -191,6 +208,16 @@ func (c *RedisCluster) await(ctx context.Context, tb testing.TB, clients []*redi
 			return err == nil && strings.Contains(info, line+"\r\n")
 		})
 	}
+}
+
+// AwaitPrimary waits until the node is a primary.
+func (c *RedisCluster) AwaitPrimary(tb testing.TB, node *RedisServer) {
+	tb.Helper()
+	client := node.Client(tb)
+	Poll(tb, "a new primary", func() bool {
+		info, err := client.Info(tb.Context(), "replication").Result()
+		return err == nil && strings.Contains(info, "role:master")
+	})
 }
 
 // Client returns a client of the cluster, which is closed at the end of the test.

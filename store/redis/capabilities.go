@@ -24,22 +24,22 @@ func (s *Store) Capabilities(ctx context.Context) (store.Capabilities, error) {
 		Linearizable: true, Clock: store.ServerClock, Ordered: true, ConcurrentSwaps: 1,
 		MaxOutcome: maxOutcome, MaxBatch: maxBatch, MaxBytes: maxBytes,
 	}
-	err := s.checkShards(ctx)
+	err := s.client.primaries(ctx, func(ctx context.Context, node *redis.Client) error {
+		v, err := readSettings(ctx, node)
+		if err != nil {
+			return err
+		}
+		if err := v.check(s.client.cluster != nil); err != nil {
+			return err
+		}
+		survives, because := v.survives(s.options, s.client.underSentinel())
+		if caps.Survives == 0 || survives < caps.Survives {
+			caps.Survives, caps.SurvivesBecause = survives, because
+		}
+		return nil
+	})
 	if err == nil {
-		err = s.client.primaries(ctx, func(ctx context.Context, node *redis.Client) error {
-			v, err := readSettings(ctx, node)
-			if err != nil {
-				return err
-			}
-			if err := v.check(s.client.cluster != nil); err != nil {
-				return err
-			}
-			survives, because := v.survives(s.options, s.client.underSentinel())
-			if caps.Survives == 0 || survives < caps.Survives {
-				caps.Survives, caps.SurvivesBecause = survives, because
-			}
-			return nil
-		})
+		err = s.checkShards(ctx)
 	}
 	if err != nil {
 		return store.Capabilities{}, fmt.Errorf("read capabilities: %w", err)

@@ -48,10 +48,11 @@
 // A user of an ACL needs the keys of the prefix and these commands:
 //
 //	ACL SETUSER semel on >password resetkeys ~semel:* resetchannels -@all
-//	  +fcall +fcall_ro +function|load +wait +info +config|get +ping +hello +client|setinfo +client|setname +cluster|slots
+//	  +fcall +fcall_ro +function|load +wait +info +config|get +ping +hello +client|setname +cluster|slots
 //	  +time +get +getrange +set +setrange +del +zadd +zrem +zrangebyscore +zrangebylex
 //	  +sadd +srem +smembers +lrange +rpush
 //
+// On Redis 7.2 or newer and on Valkey, the client also sends client|setinfo, which may fail.
 // Without config|get the store cannot see appendfsync, and promises no more than the end of
 // the server's process. For TLS, set TLSConfig in the options of the client.
 package redis
