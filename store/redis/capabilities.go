@@ -21,7 +21,7 @@ import (
 // Outcomes have at most 1 MiB, and batches at most 250 changes with 4 MiB.
 func (s *Store) Capabilities(ctx context.Context) (store.Capabilities, error) {
 	caps := store.Capabilities{
-		Linearizable: true, Clock: store.ServerClock, Ordered: true, ConcurrentSwaps: 1,
+		Linearizable: true, Clock: store.ServerClock, Ordered: true, ConcurrentSwaps: 2,
 		MaxOutcome: maxOutcome, MaxBatch: maxBatch, MaxBytes: maxBytes,
 	}
 	err := s.client.primaries(ctx, func(ctx context.Context, node *redis.Client) error {

@@ -49,7 +49,7 @@
 //
 //	ACL SETUSER semel on >password resetkeys ~semel:* resetchannels -@all
 //	  +fcall +fcall_ro +function|load +wait +info +config|get +ping +hello +client|setname +cluster|slots
-//	  +time +get +getrange +set +setrange +del +zadd +zrem +zrangebyscore +zrangebylex
+//	  +time +get +mget +getrange +set +mset +setrange +del +zadd +zrem +zrangebyscore +zrangebylex
 //	  +sadd +srem +smembers +lrange +rpush
 //
 // On Redis 7.2 or newer and on Valkey, the client also sends client|setinfo, which may fail.

@@ -109,7 +109,7 @@ func TestForbiddenConfig(t *testing.T) {
 	admin := server.Client(t)
 	rights := strings.Fields(`on >password resetkeys ~semel:* resetchannels -@all
 		+fcall +fcall_ro +function|load +wait +info +ping +hello +client|setname +cluster|slots
-		+time +get +getrange +set +setrange +del +zadd +zrem +zrangebyscore +zrangebylex +sadd +srem +smembers +lrange +rpush`)
+		+time +get +mget +getrange +set +mset +setrange +del +zadd +zrem +zrangebyscore +zrangebylex +sadd +srem +smembers +lrange +rpush`)
 	args := []any{"ACL", "SETUSER", "semel"}
 	for _, right := range rights {
 		args = append(args, right)
