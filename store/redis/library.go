@@ -14,18 +14,18 @@ import (
 //go:embed functions.lua
 var functions string
 
-// library is the library of functions. A server uses a library that it has, whatever the
+// module is the library of functions. A server uses a library that it has, whatever the
 // text is, so the name has a digest of the text.
-type library struct{ name, text string }
+type module struct{ name, text string }
 
-func newLibrary() library {
+func newLibrary() module {
 	sum := sha256.Sum256([]byte(functions))
 	name := "semel_" + hex.EncodeToString(sum[:8])
-	return library{name: name, text: strings.ReplaceAll(functions, "LIBRARY", name)}
+	return module{name: name, text: strings.ReplaceAll(functions, "LIBRARY", name)}
 }
 
 // load loads the library into a server, unless another caller has done it meanwhile.
-func (l library) load(ctx context.Context, node *redis.Client) error {
+func (l module) load(ctx context.Context, node *redis.Client) error {
 	err := node.FunctionLoad(ctx, l.text).Err()
 	if err == nil || strings.Contains(err.Error(), "already exists") {
 		return nil

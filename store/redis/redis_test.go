@@ -13,6 +13,7 @@ import (
 
 func TestContract(t *testing.T) {
 	t.Parallel()
+	t.Attr("engine", "redis")
 	runContract(t, redis.Options{})
 }
 

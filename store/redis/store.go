@@ -39,7 +39,7 @@ var (
 type Store struct {
 	client  router
 	options Options
-	library library
+	library module
 	checked atomic.Bool // the number of shards is that of the database
 }
 
