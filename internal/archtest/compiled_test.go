@@ -42,8 +42,8 @@ func compiledRows(t *testing.T) string {
 	t.Helper()
 	var rows []string
 	for _, imports := range []string{
-		".", "task", "inbox", "guard", "semelhttp", "semelhttp/client", "semelwatermill", "admin adapter event journal",
-		"store/memory", "store/sqlite", "store/postgres", "store/mysql",
+		".", "task", "inbox", "guard", "onetime", "semelhttp", "semelhttp/client", "semelwatermill", "admin adapter event journal",
+		"store/memory", "store/sqlite", "store/postgres", "store/mysql", "store/redis",
 		"migrate", "migrate/sqlite", "migrate/postgres", "migrate/mysql",
 		". semelhttp store/postgres migrate/postgres", ". semelhttp store/sqlite migrate/sqlite",
 		"cmd/semel",

@@ -4,7 +4,7 @@
 // (SEMEL_TEST_POSTGRES_URL, SEMEL_TEST_MARIADB_URL, SEMEL_TEST_RABBITMQ_URL), a program on this machine
 // that the package then runs as a child process, and otherwise the test is
 // skipped with the reason. SEMEL_TEST_POSTGRES_BIN is the directory of another
-// PostgreSQL's programs.
+// PostgreSQL's programs, and SEMEL_TEST_REDIS_BIN that of another redis-server.
 // Where CI=true, or where SEMEL_TEST_REQUIRE names the engine (a list with
 // commas, or "all"), such a test fails instead. A test that gets a server is
 // marked with the engine's name, for the closing lines of the test run.

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Durable is a PostgreSQL or a MariaDB to measure with: unlike the PostgreSQLs for tests
+// Durable is a PostgreSQL, a MariaDB or a Redis to measure with: unlike the PostgreSQLs for tests
 // it waits for the disk, as one that people rely on does. It ends when it is closed, and
 // with the process that started it.
 type Durable struct{ own *instance }
@@ -26,20 +26,11 @@ type DurableOptions struct {
 // no test to ask with. It fails where none is installed: an address in the
 // environment is not used, because how that server waits is not ours to say.
 func StartDurable(ctx context.Context, o DurableOptions) (*Durable, error) {
-	e := postgres()
-	e.env = ""
-	at := thisMachine().find(e)
-	if at == nil {
-		return nil, errors.New("there is no " + e.program + " on this machine; on Debian: apt-get install " + e.packages)
+	with := func(program string, settings []string) launcher {
+		waits := []string{"fsync=on", "full_page_writes=on", "synchronous_commit=on"}
+		return &cluster{program: program, options: append(append(defaultCluster(), waits...), settings...), segment: 16, env: o.Env}
 	}
-	waits := []string{"fsync=on", "full_page_writes=on", "synchronous_commit=on"}
-	p, err := run(ctx, &cluster{
-		program: at.program, options: append(append(defaultCluster(), waits...), o.Settings...), segment: 16, env: o.Env,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", e.name, err)
-	}
-	return &Durable{p}, nil
+	return startDurable(ctx, postgres(), with, o.Settings)
 }
 
 // StartDurableStandby starts a standby of the primary, with its name as its
@@ -71,13 +62,22 @@ func (d *Durable) Close() error { return d.own.close() }
 // PostgreSQL. Settings are "name=value", as in an option file. Its URL is
 // mysql://root@host:port/.
 func StartDurableMariaDB(ctx context.Context, settings ...string) (*Durable, error) {
-	e := mariadb()
+	return startDurable(ctx, mariadb(), launchMariaDB, settings)
+}
+
+// StartDurableRedis starts a Redis with files of its own, likewise. Settings are
+// "name value", as in a redis.conf. Its URL is redis://host:port.
+func StartDurableRedis(ctx context.Context, settings ...string) (*Durable, error) {
+	return startDurable(ctx, redisEngine(), launchRedis, settings)
+}
+
+func startDurable(ctx context.Context, e engine, with launcherFunc, settings []string) (*Durable, error) {
 	e.env = ""
 	at := thisMachine().find(e)
 	if at == nil {
 		return nil, errors.New("there is no " + e.program + " on this machine; on Debian: apt-get install " + e.packages)
 	}
-	p, err := run(ctx, newMariaDB(at.program, settings))
+	p, err := run(ctx, with(at.program, settings))
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", e.name, err)
 	}

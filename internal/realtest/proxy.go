@@ -46,6 +46,13 @@ func NewMySQLProxy(tb testing.TB, target string) *Proxy {
 	return newProxy(tb, target, followMySQL)
 }
 
+// NewRedisProxy starts a proxy in front of the Redis at the address target, host and port.
+// Each command of a pipeline is a request of its own. It ends with the test.
+func NewRedisProxy(tb testing.TB, target string) *Proxy {
+	tb.Helper()
+	return newProxy(tb, target, followRedis)
+}
+
 func newProxy(tb testing.TB, target string, follow follow) *Proxy {
 	tb.Helper()
 	var listen net.ListenConfig

@@ -9,6 +9,7 @@ import (
 	"github.com/semelgo/semel/bench/internal/lab"
 	"github.com/semelgo/semel/bench/internal/mariadb"
 	"github.com/semelgo/semel/bench/internal/postgres"
+	"github.com/semelgo/semel/bench/internal/redis"
 	"github.com/semelgo/semel/bench/internal/rivals"
 	"github.com/semelgo/semel/bench/internal/sqlite"
 	"github.com/semelgo/semel/bench/internal/web"
@@ -20,6 +21,7 @@ func All() []lab.Experiment {
 		postgres.Experiments(),
 		sqlite.Experiments(),
 		mariadb.Experiments(),
+		redis.Experiments(),
 		web.Experiments(),
 		rivals.Experiments(),
 		growth.Experiments(),

@@ -1,0 +1,60 @@
+package realtest_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/semelgo/semel/internal/realtest"
+)
+
+// TestRedisKeepsWhatItConfirmed when it is killed and started again.
+func TestRedisKeepsWhatItConfirmed(t *testing.T) {
+	t.Parallel()
+	s := realtest.OwnRedis(t, "maxmemory 50mb")
+	c := s.Client(t)
+	if err := c.Set(t.Context(), "kept", "yes", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	s.Kill()
+	if err := c.Get(t.Context(), "kept").Err(); err == nil {
+		t.Error("the killed server still answers")
+	}
+	s.Start(t)
+	if got := c.Get(t.Context(), "kept"); got.Val() != "yes" {
+		t.Errorf("after the start: %v", got)
+	}
+	if got := c.ConfigGet(t.Context(), "maxmemory").Val()["maxmemory"]; got != "52428800" {
+		t.Errorf("maxmemory is %s", got)
+	}
+}
+
+// TestReplyOfRedisIsDroppedOnce: the server executes the request, the client does not learn
+// of it, and the next client does. It is so within a pipeline, too.
+func TestReplyOfRedisIsDroppedOnce(t *testing.T) {
+	t.Parallel()
+	for _, protocol := range []int{2, 3} {
+		s := realtest.OwnRedis(t)
+		p := realtest.NewRedisProxy(t, s.Addr())
+		c := redis.NewClient(&redis.Options{Addr: p.Addr(), MaxRetries: -1, Protocol: protocol})
+		t.Cleanup(func() { c.Close() })
+		large := strings.Repeat("x", 1<<20)
+		if err := c.HSet(t.Context(), "hash", "large", large).Err(); err != nil {
+			t.Fatal(err)
+		}
+		fault := p.EatReply(realtest.SQL("incr a"))
+		pipe := c.Pipeline()
+		first, lost := pipe.HGetAll(t.Context(), "hash"), pipe.Incr(t.Context(), "a")
+		if _, err := pipe.Exec(t.Context()); err == nil || lost.Err() == nil {
+			t.Errorf("RESP%d: the pipeline = %v, want a lost reply", protocol, err)
+		}
+		if first.Val()["large"] != large {
+			t.Errorf("RESP%d: the reply before the lost one is lost too: %v", protocol, first.Err())
+		}
+		fault.Wait(t)
+		if got, err := c.Incr(t.Context(), "a").Result(); got != 2 || err != nil {
+			t.Errorf("RESP%d: the second INCR = %d, %v, want 2", protocol, got, err)
+		}
+	}
+}

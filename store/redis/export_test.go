@@ -1,0 +1,7 @@
+package redis
+
+// Prefix returns the prefix of the store's keys.
+func (s *Store) Prefix() string { return s.options.Prefix }
+
+// Library returns the name of the library of functions.
+func (s *Store) Library() string { return s.library.name }

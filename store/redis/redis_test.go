@@ -1,0 +1,61 @@
+package redis_test
+
+import (
+	"bytes"
+	"testing"
+
+	driver "github.com/redis/go-redis/v9"
+
+	"github.com/semelgo/semel/internal/realtest"
+	"github.com/semelgo/semel/store/redis"
+	"github.com/semelgo/semel/store/storetest"
+)
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	t.Attr("engine", "redis")
+	runContract(t, redis.Options{})
+}
+
+// TestContractOfShards: with several shards, Dequeue looks first and then claims.
+func TestContractOfShards(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
+	runContract(t, redis.Options{Shards: 3})
+}
+
+// runContract runs the suite on stores of one server, by connections through a proxy that
+// loses replies.
+func runContract(t *testing.T, o redis.Options) {
+	t.Helper()
+	server := realtest.Redis(t)
+	proxy := realtest.NewRedisProxy(t, server.Addr())
+	client := driver.NewClient(&driver.Options{Addr: proxy.Addr()})
+	t.Cleanup(func() { client.Close() })
+	storetest.RunStore(t, func(t testing.TB) storetest.StoreSubject {
+		return storetest.StoreSubject{
+			Store: newStore(t, client, o),
+			Lose: func() func() bool {
+				fault := proxy.EatReply(writes)
+				return func() bool { return !fault.Disarm() }
+			},
+		}
+	})
+}
+
+// writes matches the call of a function that changes records.
+func writes(request []byte) bool {
+	if !bytes.HasPrefix(request, []byte("FCALL semel_")) {
+		return false
+	}
+	_, rest, _ := bytes.Cut(request, []byte("_"))
+	_, rest, _ = bytes.Cut(rest, []byte("_"))
+	name, _, _ := bytes.Cut(rest, []byte(" "))
+	switch string(name) {
+	case "swap", "note", "purge", "dequeue", "take":
+		return true
+	}
+	return false
+}
