@@ -1,7 +1,6 @@
 package realtest
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"slices"
@@ -188,11 +187,11 @@ func OwnRedisCluster(tb testing.TB, settings ...string) *RedisCluster {
 			must(clients[i].ClusterMeet(ctx, host, port).Err())
 		}
 	}
-	c.await(ctx, tb, clients, "cluster_known_nodes:"+strconv.Itoa(len(c.Nodes)))
+	c.await(tb, clients, "cluster_known_nodes:"+strconv.Itoa(len(c.Nodes)))
 	for i := primaries; i < len(c.Nodes); i++ {
 		must(clients[i].ClusterReplicate(ctx, ids[i-primaries]).Err())
 	}
-	c.await(ctx, tb, clients, "cluster_state:ok")
+	c.await(tb, clients, "cluster_state:ok")
 	for _, primary := range clients[:primaries] {
 		awaitRedisReplicas(tb, primary, 1)
 	}
@@ -200,11 +199,11 @@ func OwnRedisCluster(tb testing.TB, settings ...string) *RedisCluster {
 }
 
 // await waits until all nodes say that about their cluster.
-func (c *RedisCluster) await(ctx context.Context, tb testing.TB, clients []*redis.Client, line string) {
+func (c *RedisCluster) await(tb testing.TB, clients []*redis.Client, line string) {
 	tb.Helper()
 	for i, node := range clients {
 		Poll(tb, fmt.Sprintf("%s of node %d", line, i), func() bool {
-			info, err := node.ClusterInfo(ctx).Result()
+			info, err := node.ClusterInfo(tb.Context()).Result()
 			return err == nil && strings.Contains(info, line+"\r\n")
 		})
 	}

@@ -77,11 +77,7 @@ func (s *Store) runOnce(ctx context.Context, confirm bool, calls []*call) error 
 			s.runOn(ctx, node, confirm, group)
 			break
 		}
-		nodes.Add(1)
-		go func() {
-			defer nodes.Done()
-			s.runOn(ctx, node, confirm, group)
-		}()
+		nodes.Go(func() { s.runOn(ctx, node, confirm, group) })
 	}
 	nodes.Wait()
 	err := worst(calls)

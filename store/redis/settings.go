@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -32,9 +33,7 @@ func readSettings(ctx context.Context, node *redis.Client) (settings, error) {
 	if err != nil && !redis.HasErrorPrefix(err, "") { // it does not come from the server
 		return nil, fmt.Errorf("CONFIG GET: %w", err)
 	}
-	for name, value := range values {
-		v[name] = value
-	}
+	maps.Copy(v, values)
 	return v, nil
 }
 
