@@ -27,14 +27,14 @@ type EtcdServer struct{ handle }
 // OwnEtcd starts a cluster of n members for this test alone, which ends with the test.
 func OwnEtcd(tb testing.TB, n int) *EtcdCluster {
 	tb.Helper()
-	members := make([]*etcdMember, n)
+	members := make([]*clusterNode, n)
 	var all []string
 	for i := range members {
 		port, err := freePort(tb.Context())
 		if err != nil {
 			tb.Fatal(err)
 		}
-		members[i] = &etcdMember{name: fmt.Sprint("n", i), peer: fmt.Sprint("http://127.0.0.1:", port)}
+		members[i] = &clusterNode{name: fmt.Sprint("n", i), peer: fmt.Sprint("http://127.0.0.1:", port)}
 		all = append(all, members[i].name+"="+members[i].peer)
 	}
 	c := &EtcdCluster{}
@@ -60,18 +60,18 @@ func (c *EtcdCluster) Client(tb testing.TB) *clientv3.Client {
 	return client
 }
 
-// etcdMember describes how a member is started.
-type etcdMember struct{ program, name, peer, cluster string }
+// clusterNode describes how a member is started.
+type clusterNode struct{ program, name, peer, cluster string }
 
-func (m *etcdMember) launcher(program string, _ []string) launcher {
+func (m *clusterNode) launcher(program string, _ []string) launcher {
 	m.program = program
 	return m
 }
 
-func (m *etcdMember) prepare(context.Context, *serverDir) error { return nil }
+func (m *clusterNode) prepare(context.Context, *serverDir) error { return nil }
 
 // launch returns before the member serves, because that takes a majority of the members.
-func (m *etcdMember) launch(ctx context.Context, p *instance) (*process, error) {
+func (m *clusterNode) launch(ctx context.Context, p *instance) (*process, error) {
 	cmd := exec.Command(m.program, "--name", m.name, "--data-dir", p.serverDir.file("data"), //nolint:noctx // it outlives the context that bounds its start
 		"--listen-client-urls", p.url(), "--advertise-client-urls", p.url(),
 		"--listen-peer-urls", m.peer, "--initial-advertise-peer-urls", m.peer,
@@ -80,4 +80,4 @@ func (m *etcdMember) launch(ctx context.Context, p *instance) (*process, error) 
 	return startUntil(ctx, cmd, p.serverDir.as, p.log(), listens(p.port))
 }
 
-func (m *etcdMember) url(addr string) string { return "http://" + addr }
+func (m *clusterNode) url(addr string) string { return "http://" + addr }

@@ -27,6 +27,7 @@ func newStore(t testing.TB, client *clientv3.Client) *etcd.Store {
 
 func TestContract(t *testing.T) {
 	t.Parallel()
+	t.Attr("engine", "etcd")
 	client := realtest.OwnEtcd(t, 3).Client(t)
 	storetest.RunStore(t, func(t testing.TB) storetest.StoreSubject {
 		return storetest.StoreSubject{Store: newStore(t, client)}

@@ -112,8 +112,8 @@ func (s *Store) idOf(key []byte) (store.ID, bool) {
 	return store.ID(rest[:idSize]), true
 }
 
-// dueRecord is an entry of the index of a state.
-type dueRecord struct {
+// indexEntry is an entry of the index of a state.
+type indexEntry struct {
 	due int64
 	id  store.ID
 }
@@ -121,7 +121,7 @@ type dueRecord struct {
 // scanDue calls fn with the due records, those that have been due for longest first, until it
 // returns false.
 func (s *Store) scanDue(ctx context.Context, q store.Query, fn func(*store.Record) bool) error {
-	var all []dueRecord
+	var all []indexEntry
 	for _, state := range []store.State{store.Pending, store.InProgress} {
 		if q.State != store.Absent && q.State != state {
 			continue
@@ -131,7 +131,7 @@ func (s *Store) scanDue(ctx context.Context, q store.Query, fn func(*store.Recor
 			return err
 		}
 	}
-	slices.SortFunc(all, func(a, b dueRecord) int {
+	slices.SortFunc(all, func(a, b indexEntry) int {
 		return cmp.Or(cmp.Compare(a.due, b.due), bytes.Compare(a.id[:], b.id[:]))
 	})
 	for page := range slices.Chunk(all, maxBatch) {
@@ -157,7 +157,7 @@ func (s *Store) scanDue(ctx context.Context, q store.Query, fn func(*store.Recor
 }
 
 // appendDue appends the due entries of the index of a state.
-func (s *Store) appendDue(ctx context.Context, all []dueRecord, state store.State) ([]dueRecord, error) {
+func (s *Store) appendDue(ctx context.Context, all []indexEntry, state store.State) ([]indexEntry, error) {
 	begin := s.stateKey(state, store.ID{})
 	begin = begin[:len(begin)-idSize]
 	now := time.Now().UnixMicro()
@@ -167,7 +167,7 @@ func (s *Store) appendDue(ctx context.Context, all []dueRecord, state store.Stat
 			return errRecord
 		}
 		if due := readTime(kv.Value); due <= now {
-			all = append(all, dueRecord{due, store.ID(id)})
+			all = append(all, indexEntry{due, store.ID(id)})
 		}
 		return nil
 	})
