@@ -45,7 +45,9 @@ var errRecord = errors.New("a record has another form")
 func (s *Store) recordKeys() string { return s.prefix + "r/" }
 
 // key returns the key of a field. Without a field it begins all keys of the record.
-func (s *Store) key(id store.ID, field string) string { return s.recordKeys() + string(id[:]) + "/" + field }
+func (s *Store) key(id store.ID, field string) string {
+	return s.recordKeys() + string(id[:]) + "/" + field
+}
 
 // stateKey is the key of a record in the index of its state, or empty.
 func (s *Store) stateKey(state store.State, id store.ID) string {

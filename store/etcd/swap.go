@@ -87,7 +87,9 @@ func (s *Store) change(c *store.Change, now int64) clientv3.Op {
 }
 
 // read returns the operation that reads a record.
-func (s *Store) read(id store.ID) clientv3.Op { return clientv3.OpGet(s.key(id, ""), clientv3.WithPrefix()) }
+func (s *Store) read(id store.ID) clientv3.Op {
+	return clientv3.OpGet(s.key(id, ""), clientv3.WithPrefix())
+}
 
 // writes returns what a change writes if it is applied.
 func (s *Store) writes(c *store.Change, now int64) []clientv3.Op {
