@@ -30,7 +30,7 @@ servers:
 	@.ci/servers
 
 bench: ## measure all that is promised about speed, in twenty minutes (QUICK=1 for 3 minutes, ROW=regexp, PROFILE=directory)
-	@.ci/servers postgresql mariadb-server redis-server
+	@.ci/servers postgresql mariadb-server redis-server etcd-server
 	@mkdir -p var
 	@cd bench && $(GO) build -o ../var/bench . && exec ../var/bench $(if $(QUICK),-quick) $(if $(ROW),-row '$(ROW)') $(if $(PROFILE),-profile '$(abspath $(PROFILE))')
 

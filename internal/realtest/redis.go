@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -47,12 +46,6 @@ func (s *RedisServer) Client(tb testing.TB) *redis.Client {
 	c := redis.NewClient(&redis.Options{Addr: s.Addr()})
 	tb.Cleanup(func() { c.Close() })
 	return c
-}
-
-// Stop stops the server in an orderly way and returns when it has ended, within 60 seconds.
-func (s *RedisServer) Stop() {
-	s.t.Helper()
-	s.do("stop", func(p *instance) error { return p.stop(syscall.SIGTERM) })
 }
 
 // redisServer describes how a Redis, or a Sentinel, is started.

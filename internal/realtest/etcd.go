@@ -1,0 +1,83 @@
+package realtest
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// etcdEngine is etcd, tried with 3.4. SEMEL_TEST_ETCD_BIN is the directory of another etcd.
+func etcdEngine() engine {
+	return engine{
+		name: "etcd", envDir: "SEMEL_TEST_ETCD_BIN", program: "etcd",
+		places: []string{"/usr/bin", "/opt/homebrew/bin"}, packages: "etcd-server",
+	}
+}
+
+// EtcdCluster is an etcd cluster for one test.
+type EtcdCluster struct{ Nodes []*EtcdServer }
+
+// EtcdServer is a member of a cluster. Its URL is http://host:port.
+type EtcdServer struct{ handle }
+
+// OwnEtcd starts a cluster of n members for this test alone, which ends with the test.
+func OwnEtcd(tb testing.TB, n int) *EtcdCluster {
+	tb.Helper()
+	members := make([]*clusterNode, n)
+	var all []string
+	for i := range members {
+		port, err := freePort(tb.Context())
+		if err != nil {
+			tb.Fatal(err)
+		}
+		members[i] = &clusterNode{name: fmt.Sprint("n", i), peer: fmt.Sprint("http://127.0.0.1:", port)}
+		all = append(all, members[i].name+"="+members[i].peer)
+	}
+	c := &EtcdCluster{}
+	for _, m := range members {
+		m.cluster = strings.Join(all, ",")
+		c.Nodes = append(c.Nodes, &EtcdServer{ownHandle(tb, etcdEngine(), m.launcher, nil)})
+	}
+	return c
+}
+
+// Client returns a client of all members, which is closed at the end of the test.
+func (c *EtcdCluster) Client(tb testing.TB) *clientv3.Client {
+	tb.Helper()
+	var endpoints []string
+	for _, n := range c.Nodes {
+		endpoints = append(endpoints, n.URL())
+	}
+	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints})
+	if err != nil {
+		tb.Fatalf("connect to etcd: %v", err)
+	}
+	tb.Cleanup(func() { client.Close() })
+	return client
+}
+
+// clusterNode describes how a member is started.
+type clusterNode struct{ program, name, peer, cluster string }
+
+func (m *clusterNode) launcher(program string, _ []string) launcher {
+	m.program = program
+	return m
+}
+
+func (m *clusterNode) prepare(context.Context, *serverDir) error { return nil }
+
+// launch returns before the member serves, because that takes a majority of the members.
+func (m *clusterNode) launch(ctx context.Context, p *instance) (*process, error) {
+	cmd := exec.Command(m.program, "--name", m.name, "--data-dir", p.serverDir.file("data"), //nolint:noctx // it outlives the context that bounds its start
+		"--listen-client-urls", p.url(), "--advertise-client-urls", p.url(),
+		"--listen-peer-urls", m.peer, "--initial-advertise-peer-urls", m.peer,
+		"--initial-cluster", m.cluster, "--initial-cluster-state", "new", "--log-level", "error")
+	cmd.Dir = p.serverDir.dir
+	return startUntil(ctx, cmd, p.serverDir.as, p.log(), listens(p.port))
+}
+
+func (m *clusterNode) url(addr string) string { return "http://" + addr }

@@ -1,0 +1,79 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/semelgo/semel/store"
+)
+
+// DefaultPrefix is the default of [Options].Prefix.
+const DefaultPrefix = "semel"
+
+// Limits of one request, within the defaults of the server.
+const (
+	maxOutcome = 512 << 10
+	maxBatch   = 100
+	maxBytes   = 2 * maxOutcome
+)
+
+// failoverMembers is the least number of voting members of which one may be lost.
+const failoverMembers = 3
+
+var _ store.Store = (*Store)(nil)
+
+// Options are optional settings of a [Store].
+type Options struct {
+	// Prefix begins all keys, and is followed by a slash. Empty means semel. It has at most
+	// 64 bytes and no slash. Applications that share a cluster have different prefixes.
+	Prefix string
+}
+
+// Store keeps records in etcd. Its methods may be called concurrently.
+type Store struct {
+	client *clientv3.Client
+	prefix string
+}
+
+// New returns a store over a client. It does not use the client yet: the first call returns
+// an error of the server. The caller closes the client when the store is no longer used.
+func New(client *clientv3.Client, o Options) (*Store, error) {
+	if client == nil {
+		return nil, errors.New("semel/etcd: the client is nil")
+	}
+	if o.Prefix == "" {
+		o.Prefix = DefaultPrefix
+	}
+	if len(o.Prefix) > 64 || strings.Contains(o.Prefix, "/") {
+		return nil, fmt.Errorf("semel/etcd: Options.Prefix is %q: it may have at most 64 bytes and no slash", o.Prefix)
+	}
+	return &Store{client: client, prefix: o.Prefix + "/"}, nil
+}
+
+// Capabilities reads the members of the cluster. With fewer than three voting members the
+// records survive no more than a power loss.
+func (s *Store) Capabilities(ctx context.Context) (store.Capabilities, error) {
+	list, err := s.client.MemberList(ctx)
+	if err != nil {
+		return store.Capabilities{}, fmt.Errorf("read capabilities: %w", err)
+	}
+	voting := 0
+	for _, m := range list.Members {
+		if !m.IsLearner {
+			voting++
+		}
+	}
+	caps := store.Capabilities{
+		Linearizable: true, Survives: store.Failover, Clock: store.ClientClocks, Ordered: true, ConcurrentSwaps: 2,
+		MaxOutcome: maxOutcome, MaxBatch: maxBatch, MaxBytes: maxBytes,
+	}
+	if voting < failoverMembers {
+		caps.Survives = store.PowerLoss
+		caps.SurvivesBecause = fmt.Sprintf("the number of voting members of the cluster is %d, less than %d", voting, failoverMembers)
+	}
+	return caps, nil
+}
