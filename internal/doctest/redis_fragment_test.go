@@ -1,15 +1,19 @@
 package doctest_test
 
 import (
+	"context"
+	"testing"
+
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store/redis"
 )
 
-// redisFragment is the fragment of docs/stores.md.
-func redisFragment() error {
-	client := goredis.NewClient(&goredis.Options{Addr: "localhost:6379"})
+// onRedis contains the fragment of docs/stores.md, and runs the operation "greet" twice.
+func onRedis(ctx context.Context, addr string) error {
+	client := goredis.NewClient(&goredis.Options{Addr: addr})
 	s, err := redis.New(client, redis.Options{Prefix: "payments"})
 	if err != nil {
 		return err
@@ -18,9 +22,20 @@ func redisFragment() error {
 	if err != nil {
 		return err
 	}
-	return use(runner)
+	greet := semel.Define("greet", semel.OperationOptions[string]{})
+	for range 2 {
+		_, _, err = semel.Do(ctx, runner, greet.Call(semel.Shared(), "k", "in"), func(context.Context) (string, error) { return "hello", nil })
+		if err != nil {
+			return err
+		}
+	}
+	return runner.Close(ctx)
 }
 
-func use(semel.Runner) error { return nil }
-
-var _ = redisFragment // it is compiled, not run
+func TestRedisFragmentOfDocsRuns(t *testing.T) {
+	t.Attr("engine", "redis")
+	s := realtest.OwnRedis(t, "appendonly yes", "appendfsync always")
+	if err := onRedis(t.Context(), s.Addr()); err != nil {
+		t.Error(err)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/semelgo/semel/internal/realtest"
 )
@@ -97,6 +98,29 @@ func TestDurableMariaDBWaitsForTheDisk(t *testing.T) {
 		t.Error(err)
 	}
 	if err := db.PingContext(t.Context()); err == nil {
+		t.Error("the server answers after Close")
+	}
+}
+
+// TestDurableRedisWaitsForTheDisk until it is closed.
+func TestDurableRedisWaitsForTheDisk(t *testing.T) {
+	t.Parallel()
+	realtest.Redis(t) // skips where there is none
+	d, err := realtest.StartDurableRedis(t.Context(), "appendonly yes", "appendfsync always")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := redis.NewClient(&redis.Options{Addr: strings.TrimPrefix(d.URL(), "redis://")})
+	t.Cleanup(func() { c.Close() })
+	for name, want := range map[string]string{"appendonly": "yes", "appendfsync": "always"} {
+		if got := c.ConfigGet(t.Context(), name); got.Val()[name] != want {
+			t.Errorf("%s is %q, %v, want %q", name, got.Val()[name], got.Err(), want)
+		}
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := c.Ping(t.Context()).Err(); err == nil {
 		t.Error("the server answers after Close")
 	}
 }
