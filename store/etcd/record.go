@@ -56,9 +56,9 @@ func (s *Store) stateKey(state store.State, id store.ID) string {
 		return s.prefix + indexPending + string(id[:])
 	case store.InProgress:
 		return s.prefix + indexInProgress + string(id[:])
-	default:
-		return ""
+	case store.Absent, store.InDoubt, store.Succeeded, store.Failed:
 	}
+	return ""
 }
 
 func (s *Store) expireKey(expire int64, id store.ID) string {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -77,3 +78,7 @@ func (s *Store) Capabilities(ctx context.Context) (store.Capabilities, error) {
 	}
 	return caps, nil
 }
+
+// clock is the store's clock, in microseconds since 1970. etcd has none, so it is that of
+// the process.
+func clock() int64 { return time.Now().UnixMicro() } //nolint:forbidigo // ClientClocks

@@ -3,7 +3,6 @@ package etcd
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -20,7 +19,7 @@ func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.SwapR
 	if err := store.CheckBytes(changes, maxBytes); err != nil {
 		return nil, fmt.Errorf("swap: %w", err)
 	}
-	now := time.Now().UnixMicro()
+	now := clock()
 	results := make([]store.SwapResult, len(changes))
 	var ops []clientv3.Op
 	var places []int
