@@ -37,11 +37,11 @@ type shopForm struct {
 // onEveryForm runs test behind both entry points.
 func onEveryForm(t *testing.T, o semelhttp.FormOptions, test func(t *testing.T, f *shopForm)) {
 	t.Helper()
+	o.ScopeFunc = byUser
 	for _, name := range []string{"Form", "FormTx"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := &shopForm{testEngine: newTestEngine(t, semel.Options{}), purpose: onetime.Define[cart]("place_order", onetime.Options{})}
-			o.ScopeFunc = byUser
 			wrap, err := semelhttp.Form(f, f.purpose, o)
 			if name == "FormTx" {
 				wrap, err = semelhttp.FormTx(f.Engine, f.purpose, o)
