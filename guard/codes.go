@@ -8,18 +8,14 @@ import (
 
 // Codes of errors. PostgreSQL's are texts, those of SQLite are extended result codes.
 const (
-	pgUnique      = "23505"
-	pgNoSavepoint = "3B001"
-	pgNoTx        = "25P01"
+	pgUnique = "23505"
 
 	mysqlDuplicate     = 1062
 	mysqlDuplicateName = 1586
-	mysqlNoSavepoint   = 1305
 
 	sqliteUnique     = 2067
 	sqlitePrimaryKey = 1555
 	sqliteRowID      = 2579
-	sqliteError      = 1
 )
 
 // codeOf returns the code of a driver's error: its SQLSTATE on PostgreSQL, and else a
@@ -46,11 +42,4 @@ func isUnique(err error) bool {
 	state, number := codeOf(err)
 	return state == pgUnique ||
 		slices.Contains([]int{mysqlDuplicate, mysqlDuplicateName, sqliteUnique, sqlitePrimaryKey, sqliteRowID}, number)
-}
-
-// isNoSavepoint reports whether err says that a savepoint is gone, and with it the
-// transaction in which it was made.
-func isNoSavepoint(err error) bool {
-	state, number := codeOf(err)
-	return state == pgNoSavepoint || state == pgNoTx || number == mysqlNoSavepoint || number == sqliteError
 }

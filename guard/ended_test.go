@@ -36,6 +36,40 @@ func TestRowsOfATransactionThatWasEnded(t *testing.T) {
 	}
 }
 
+// TestFunctionThatCommits: the function commits the transaction itself and returns an
+// error. Its effect is there, so the error must not say that nothing was committed.
+func TestFunctionThatCommits(t *testing.T) {
+	t.Parallel()
+	onAll(t, suite{
+		sql: func(t *testing.T, d *domain[*sql.Tx]) {
+			functionThatCommits(t, d, func(_ context.Context, tx *sql.Tx) error { return tx.Commit() })
+		},
+		pgx: func(t *testing.T, d *domain[pgx.Tx]) {
+			functionThatCommits(t, d, func(ctx context.Context, tx pgx.Tx) error { return tx.Commit(ctx) })
+		},
+	})
+}
+
+func functionThatCommits[Tx any](t *testing.T, d *domain[Tx], commit func(context.Context, Tx) error) {
+	t.Helper()
+	w := newApart(t, d, false)
+	for key, returned := range map[string]error{"a": errRefused, "b": semel.Final(errRefused), "c": semel.NotCommitted(errRefused)} {
+		_, _, err := semel.Do(t.Context(), w.e, w.call(key), func(ctx context.Context) (receipt, error) {
+			return w.rows.InTx(ctx, func(ctx context.Context, tx Tx) (receipt, error) {
+				must(0, d.addEffect(ctx, tx, key))
+				must(0, commit(ctx, tx))
+				return receipt{}, returned
+			})
+		})
+		if err == nil || semel.VerdictOf(err) != store.Unknown {
+			t.Errorf("%s: got %v, want an unknown outcome", key, err)
+		}
+		if n := d.count("effects", key); n != 1 {
+			t.Errorf("%s has %d effects; this test must show that the effect is committed", key, n)
+		}
+	}
+}
+
 // TestInsertWithinRows: savepoints of Insert nest in the transaction of InTx.
 func TestInsertWithinRows(t *testing.T) {
 	t.Parallel()

@@ -90,7 +90,7 @@ func (p plant) open(e semel.Runner, op *semel.Operation[string], key string, exe
 	return v, err
 }
 
-// operation returns the operation with a fence, or one whose lock is all that protects it.
+// operation returns an operation with a fencing token, or one with a lock only.
 func (p plant) operation(fenced bool) *semel.Operation[string] {
 	policy := semel.AtLeastOnce()
 	if fenced {

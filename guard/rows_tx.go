@@ -25,9 +25,9 @@ var ErrSealed = errors.New("semel/guard: sealed: this attempt cannot commit any 
 // did not answer; the policy decides then.
 //
 // fn must not end tx, must make all its writes in tx, and must return every error of a
-// statement. If the database ends the transaction earlier, such as MySQL after a
-// deadlock or a statement like CREATE TABLE, InTx does not commit, and its error has no
-// mark. The transaction is rolled back if ctx ends before the COMMIT. A transaction that
+// statement. If the transaction ends earlier, by fn, or by MySQL after a deadlock or a
+// statement like CREATE TABLE, or if the connection is lost while fn runs, InTx does not
+// commit, and its error has no mark. The transaction is rolled back if ctx ends before the COMMIT. A transaction that
 // the database aborts because of a conflict is not run again.
 func (r *Rows[T, Tx]) InTx(ctx context.Context, fn func(ctx context.Context, tx Tx) (T, error)) (v T, err error) {
 	a, ok := semel.AttemptOf(ctx)
@@ -127,14 +127,15 @@ func (t *guardTx) exec(ctx context.Context, text string) error {
 	return err
 }
 
-// undo undoes what the function did, and returns its error, marked if that is certain:
-// the savepoint is gone if the transaction has ended, and later statements may have
-// been committed each by itself.
+// undo goes back to the savepoint, and returns the function's error. Only if that succeeds
+// is the error marked: if the savepoint is gone, the function or a statement has ended the
+// transaction, and without a connection the savepoint cannot be looked for. The function's
+// error is then not wrapped, because its own marks rely on the rollback.
 func (t *guardTx) undo(ctx context.Context, err error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
-	if gone := t.exec(ctx, "ROLLBACK TO SAVEPOINT semel_guard_tx"); isNoSavepoint(gone) {
-		return fmt.Errorf("semel/guard: the transaction was ended while the function had it: %w", err)
+	if failed := t.exec(ctx, "ROLLBACK TO SAVEPOINT semel_guard_tx"); failed != nil {
+		return fmt.Errorf("semel/guard: it is unknown what the transaction has committed: %w; the function returned: %v", failed, err) //nolint:errorlint // see above
 	}
 	return notCommitted(err)
 }
