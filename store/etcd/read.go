@@ -37,7 +37,7 @@ func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, er
 	return results, nil
 }
 
-// Scan reads pages of at most 100 records until it has enough of those that q selects.
+// Scan reads pages of at most 100 records, until enough records match q.
 func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error) {
 	list := s.scanByID
 	if q.Due {

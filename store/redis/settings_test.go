@@ -51,7 +51,7 @@ func mustConfig(t testing.TB, c *driver.Client, name, value string) {
 	}
 }
 
-// TestServersThatCannotKeepRecords are rejected by name, whatever loss is accepted.
+// TestServersThatCannotKeepRecords: such servers are rejected by name, also if a loss is accepted.
 func TestServersThatCannotKeepRecords(t *testing.T) {
 	t.Parallel()
 	evicts := realtest.OwnRedis(t, "maxmemory 100mb", "maxmemory-policy volatile-lru")
