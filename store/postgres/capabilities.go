@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/semelgo/semel/store"
 )
@@ -24,9 +25,10 @@ import (
 // Capabilities again.
 //
 // Outcomes are kept up to 1 MiB, in batches of at most 1000 changes. It fails with
-// ErrNoSchema when the tables are missing.
+// ErrNoSchema when the tables are missing, and with ErrNotPostgres when the server says
+// that it is another product.
 func (s *Store) Capabilities(ctx context.Context) (store.Capabilities, error) {
-	const read = `SELECT NOT pg_is_in_recovery(), to_regclass($1) IS NOT NULL AND to_regclass($2) IS NOT NULL`
+	const read = `SELECT version(), NOT pg_is_in_recovery(), to_regclass($1) IS NOT NULL AND to_regclass($2) IS NOT NULL`
 	caps := store.Capabilities{Connections: s.source.pool(), Exclusion: store.ExcludesRecord, Ordered: true, ConcurrentSwaps: flushers, MaxOutcome: maxOutcome, MaxBatch: maxBatch}
 	t, err := s.tables(ctx)
 	if err != nil {
@@ -37,10 +39,16 @@ func (s *Store) Capabilities(ctx context.Context) (store.Capabilities, error) {
 		return store.Capabilities{}, s.fault("read capabilities", err)
 	}
 	defer conn.Release()
-	var exist bool
+	var (
+		version string
+		exist   bool
+	)
 	records, notes := t.in("semel_records"), t.in("semel_notes")
-	if err := conn.QueryRow(ctx, read, records, notes).Scan(&caps.Linearizable, &exist); err != nil {
+	if err := conn.QueryRow(ctx, read, records, notes).Scan(&version, &caps.Linearizable, &exist); err != nil {
 		return store.Capabilities{}, s.fault("read capabilities", err)
+	}
+	if !strings.HasPrefix(version, "PostgreSQL ") {
+		return store.Capabilities{}, fmt.Errorf("read capabilities: %w: version() is %q", ErrNotPostgres, version)
 	}
 	if !exist {
 		return store.Capabilities{}, fmt.Errorf("read capabilities: %w", ErrNoSchema)

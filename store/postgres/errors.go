@@ -5,6 +5,9 @@ import "errors"
 var (
 	// ErrNoSchema means that a table is missing: run Up of package migrate/postgres first.
 	ErrNoSchema = errors.New("semel/postgres: tables are missing, run semel migrate, or Up of package migrate/postgres, first")
+	// ErrNotPostgres means that the server is another product with the protocol of
+	// PostgreSQL. Its locks, transactions and settings may mean something else.
+	ErrNotPostgres = errors.New("semel/postgres: the server is not PostgreSQL")
 
 	// ErrBusy means that another transaction has the right to the record, and run
 	// returned success although it was told so. Nothing was begun.

@@ -109,6 +109,22 @@ CREATE FUNCTION standby.pg_is_in_recovery() RETURNS boolean RETURN true`, pgx.Qu
 	}
 }
 
+// A server that only speaks the protocol of PostgreSQL may accept the lock functions
+// without locking.
+func TestOtherProductsAreRejected(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	mustExec(t, connect(t, url), `CREATE SCHEMA other;
+CREATE FUNCTION other.version() RETURNS text RETURN 'CockroachDB CCL v21.2.0'`, pgx.QueryExecModeSimpleProtocol)
+	pool := connect(t, url, func(c *pgxpool.Config) {
+		c.ConnConfig.RuntimeParams["search_path"] = "other, pg_catalog, public"
+	})
+	_, err := newStore(t, pool, postgres.Options{}).Capabilities(t.Context())
+	if !errors.Is(err, postgres.ErrNotPostgres) || !strings.Contains(err.Error(), "CockroachDB CCL v21.2.0") {
+		t.Errorf("Capabilities of CockroachDB = %v, want ErrNotPostgres with its version", err)
+	}
+}
+
 // More handlers than there are connections wait for each other, and what they
 // ask of the store beside their transactions is answered.
 func TestMoreHandlersThanConnections(t *testing.T) {
