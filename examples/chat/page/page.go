@@ -1,5 +1,6 @@
-// Package page is the chat's only page: plain HTML, CSS and JavaScript. It has
-// no build step and loads nothing from other servers.
+// Package page has the chat's two pages: the chat, and "What happens to a retry".
+// They are plain HTML, CSS and JavaScript, have no build step, and load nothing from
+// other servers.
 package page
 
 import (
@@ -15,14 +16,16 @@ var static embed.FS
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// Register adds the page at / and its files below /static/.
+// Register adds the chat at /, the other page at /retries, and their files below
+// /static/.
 func Register(mux *http.ServeMux) {
-	mux.Handle("GET /{$}", secure(http.HandlerFunc(index)))
+	mux.Handle("GET /{$}", secure(file("static/page.html")))
+	mux.Handle("GET /retries", secure(file("static/retries.html")))
 	mux.Handle("GET /static/", secure(http.FileServerFS(static)))
 }
 
-func index(w http.ResponseWriter, r *http.Request) {
-	http.ServeFileFS(w, r, static, "static/page.html")
+func file(name string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, static, name) })
 }
 
 // secure adds the security headers. The files are small and change with the

@@ -1,21 +1,25 @@
-// Talking to the server: one request, and one request asked until it is settled.
+// Requests to the server: one request, and one request that is retried until it
+// has its final answer.
 
 const session = "semel-chat.session";
 
-/** The signed-in user {id, name, token}, or null. */
+/** Dispatches "signed-out" when the server refuses the token. */
+export const account = new EventTarget();
+
+/** The signed-in user {id, name, token, session}, or null. */
 export function me() {
   return JSON.parse(localStorage.getItem(session) ?? "null");
 }
 
-/** Remembers who is signed in; null forgets them. */
+/** Stores the signed-in user; null removes them. */
 export function remember(user) {
   if (user) localStorage.setItem(session, JSON.stringify(user));
   else localStorage.removeItem(session);
 }
 
 /**
- * Sends one request. Resolves with {status, ok, value, replayed, retryAfter},
- * whatever the status; rejects when there was no answer.
+ * Sends one request. Resolves with {status, ok, value, replayed, retryAfter} for
+ * every status; rejects when there was no answer.
  */
 export async function send(method, path, { body, key } = {}) {
   const headers = { Accept: "application/json" };
@@ -27,51 +31,52 @@ export async function send(method, path, { body, key } = {}) {
     method,
     headers,
     body: body && JSON.stringify(body),
-    // A server that hangs is asked again, with the same key.
+    // After this the request is retried with the same key.
     signal: AbortSignal.timeout(30_000),
   });
-  return {
+  const text = await response.text();
+  const answer = {
     status: response.status,
     ok: response.ok,
-    value: await response.json(),
+    value: text ? JSON.parse(text) : null,
     replayed: response.headers.get("Idempotent-Replayed") === "true",
     retryAfter: Number(response.headers.get("Retry-After")) || 0,
   };
+  if (answer.status === 401 && user && me()?.token === user.token) account.dispatchEvent(new Event("signed-out"));
+  return answer;
 }
 
 /** Sends one request and resolves with its value; rejects with a sentence to show. */
 export async function ask(method, path, options) {
   const answer = await send(method, path, options);
-  if (!answer.ok) throw new Error(sentence(answer.value));
+  if (!answer.ok) throw Object.assign(new Error(sentence(answer.value)), { status: answer.status, code: answer.value?.code });
   return answer.value;
 }
 
-/** What a problem says, with the field it names. */
+/** The text of a problem. */
 export function sentence(problem) {
-  const text = problem.detail || problem.title || "The server refused.";
-  return problem.field ? `${text} (${problem.field})` : text;
+  return problem?.detail || problem?.title || "The server refused the request.";
 }
 
-/** Whether asking again with the same key can lead to another answer. */
-function open(answer) {
+/** Whether a retry with the same key can lead to another answer. */
+function retriable(answer) {
   if (answer.status >= 500) return true;
-  if (answer.status === 409) return ["in_progress", "outcome_unknown"].includes(answer.value.code);
+  if (answer.status === 409) return ["in_progress", "outcome_unknown"].includes(answer.value?.code);
   return [408, 425, 429].includes(answer.status);
 }
 
-/** What an answer that is not the last one means. */
-function meaning(answer) {
+/** The state of a request whose answer is not final. */
+function stateOf(answer) {
   if (answer.status !== 409) return "away";
-  return answer.value.code === "in_progress" ? "progress" : "doubt";
+  return answer.value?.code === "in_progress" ? "progress" : "doubt";
 }
 
 const pause = (seconds) => new Promise((done) => setTimeout(done, seconds * 1000));
 
 /**
- * Sends a request until its answer is the last one, and resolves with that.
- * report is told "asking", "progress", "doubt" or "away", and how many tries
- * there were. The key makes it safe: whatever happened to a try, the next one
- * finds out.
+ * Retries a request with its key until the answer is final, and resolves with
+ * that. report receives "asking", "progress", "doubt" or "away", and the number
+ * of tries.
  */
 export async function settle(method, path, options, report = () => {}) {
   for (let tries = 1; ; tries++) {
@@ -79,13 +84,13 @@ export async function settle(method, path, options, report = () => {}) {
     let wait = Math.min(tries, 3);
     try {
       const answer = await send(method, path, options);
-      if (!open(answer)) return { ...answer, tries };
-      report(meaning(answer), tries);
+      if (!retriable(answer)) return { ...answer, tries };
+      report(stateOf(answer), tries);
       wait = answer.retryAfter || wait;
     } catch {
       report("away", tries);
     }
-    // A little apart, so that many who wait do not come back as one.
+    // A random part spreads the retries of many clients.
     await pause(wait + Math.random() * 0.3);
   }
 }

@@ -1,51 +1,52 @@
-// Signing in and out, and starting the rest.
+// Starts the chat for the signed-in user, or shows the sign-in form.
 
-import { ask, me, remember } from "./api.js";
-import { finish } from "./attempt.js";
+import { startAccount } from "./account.js";
+import { account, me } from "./api.js";
+import { show, startConversation } from "./conversation.js";
+import { startDetails } from "./details.js";
 import { $, say } from "./dom.js";
-import { loadGroups, startGroups } from "./groups.js";
-import { startQueue } from "./queue.js";
-import { drawTiles } from "./storm.js";
-import { startTalk } from "./talk.js";
+import { connect, live, state, stop } from "./live.js";
+import { clear, loadGroups, model } from "./model.js";
+import { continueSending, stopSending } from "./sending.js";
+import { continueCreations, startSidebar } from "./sidebar.js";
 
-function notice(text) {
-  say($("notice"), text);
-  $("notice").hidden = !text;
-}
-
-async function signIn(event) {
-  event.preventDefault();
-  try {
-    remember(await ask("POST", "/v1/users", { body: { name: $("sign-in-name").value.trim() } }));
-    await start();
-  } catch (problem) {
-    notice(problem.message);
-  }
-}
-
-function signOut() {
-  // What is unfinished belongs to the one who leaves.
-  for (const kind of ["creation", "sending"]) finish(kind);
-  remember(null);
-  location.reload();
-}
+const patience = 1500; // milliseconds without a connection before the page says so
 
 async function start() {
   const user = me();
   $("sign-in").hidden = Boolean(user);
-  $("desk").hidden = $("who").hidden = !user;
+  $("desk").hidden = $("account").hidden = !user;
   if (!user) {
+    stop();
+    stopSending();
+    clear();
+    document.body.classList.remove("in-group");
     $("sign-in-name").focus();
     return;
   }
-  notice("");
-  $("who-name").textContent = `${user.name}, number ${user.id}`;
-  drawTiles();
-  startTalk(loadGroups);
-  startQueue();
-  await startGroups();
+  $("account-name").textContent = user.name;
+  connect();
+  await loadGroups().catch((problem) => problem.status ?? say($("talk-status"), problem.message, "bad"));
+  if (!me()) return;
+  await show();
+  continueCreations();
+  continueSending();
+  if (!document.body.classList.contains("in-group")) $("new-group").focus();
 }
 
-$("sign-in-form").addEventListener("submit", signIn);
-$("sign-out").addEventListener("click", signOut);
-start().catch((problem) => notice(problem.message));
+let bannerTimer = 0;
+live.addEventListener("state", () => {
+  clearTimeout(bannerTimer);
+  if (state === "open") $("offline").hidden = true;
+  else if (me()) bannerTimer = setTimeout(() => { $("offline").hidden = false; }, patience);
+  if (!me()) $("offline").hidden = true;
+});
+// A group that the address names may arrive with the list.
+model.addEventListener("groups", () => me() && show());
+
+startAccount(start);
+startSidebar();
+startConversation();
+startDetails();
+account.addEventListener("changed", start);
+start();

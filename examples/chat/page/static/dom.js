@@ -1,22 +1,44 @@
-// Small helpers for the page.
+// Small helpers for the pages.
 
 /** The element with an id. */
 export const $ = (id) => document.getElementById(id);
 
-/** A new element with properties and children. Text stays text. */
-export function el(name, properties = {}, ...children) {
+/** A new element with properties and children. Strings become text, never HTML. */
+export function el(name, { dataset, aria, ...properties } = {}, ...children) {
   const element = Object.assign(document.createElement(name), properties);
-  element.append(...children);
+  Object.assign(element.dataset, dataset);
+  for (const [key, value] of Object.entries(aria ?? {})) element.setAttribute(`aria-${key}`, value);
+  element.append(...children.filter((child) => child != null));
   return element;
 }
 
-/** Shows a line in a status element; bad ones are marked. */
+/** Shows a line in a status element; kind is "" or "bad". */
 export function say(element, text, kind = "") {
   element.textContent = text;
   element.dataset.kind = kind;
 }
 
-/** "2, 3" as [2, 3]. What is not a number is left for the server to refuse. */
-export function numbers(text) {
-  return text.split(/[\s,]+/).filter(Boolean).map((part) => (/^\d+$/.test(part) ? Number(part) : part));
+/** A button that calls fn, and is disabled until fn is done. */
+export function button(text, properties, fn) {
+  const made = el("button", { type: "button", ...properties }, text);
+  made.addEventListener("click", async () => {
+    made.disabled = true;
+    try {
+      await fn();
+    } finally {
+      made.disabled = false;
+    }
+  });
+  return made;
+}
+
+/** Opens a dialog; a click beside it or on a button with data-close closes it. */
+export function openDialog(dialog) {
+  if (!dialog.dataset.ready) {
+    dialog.dataset.ready = "yes";
+    dialog.addEventListener("click", (event) => {
+      if (event.target === dialog || event.target.closest("[data-close]")) dialog.close();
+    });
+  }
+  dialog.showModal();
 }

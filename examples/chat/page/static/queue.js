@@ -3,11 +3,11 @@
 import { ask } from "./api.js";
 import { $, el } from "./dom.js";
 
-const every = 2000; // milliseconds between two looks; the server counts less often still
+const every = 2000; // milliseconds between two requests; the server counts less often
 const names = { welcome_member: "Welcomes", import_message: "Imported messages" };
 const states = ["waiting", "running", "done", "failed", "in_doubt"];
 
-/** Shows the numbers, and looks for new ones as long as the page is seen. */
+/** Shows the numbers, and updates them while the page is visible. */
 export function startQueue() {
   const look = () => document.hidden || show().then(fresh, stale);
   look();

@@ -1,11 +1,11 @@
-// The panel: one creation, asked for many times at once with one key.
+// The panel: one creation, requested many times at once with one key.
 
 import { settle, sentence } from "./api.js";
 import { $, el, say } from "./dom.js";
 
 const looks = {
-  idle: ["○", "not asked"],
-  asking: ["◌", "asking"],
+  idle: ["○", "not sent"],
+  asking: ["◌", "sent"],
   progress: ["◔", "in progress"],
   away: ["⋯", "no server"],
   doubt: ["?", "in doubt"],
@@ -16,7 +16,7 @@ const looks = {
 const counted = ["created", "replayed", "progress", "asking", "away", "doubt", "refused"];
 const size = 50;
 
-/** Draws the tiles before anything was asked. */
+/** Draws the tiles before anything was sent. */
 export function drawTiles() {
   $("tiles").replaceChildren(...Array.from({ length: size }, (_, i) => el("li", { className: "tile" },
     el("span", { className: "sign", ariaHidden: "true" }), el("span", { className: "number" }, String(i + 1)),
@@ -46,25 +46,25 @@ function tally() {
 }
 
 /**
- * Sends the request once for each tile, at the same time, each until it is
- * settled, and resolves with one of the answers. The browser itself keeps all
- * but a few waiting for a connection.
+ * Sends the request once for each tile, at the same time, each until its answer
+ * is final, and resolves with one of the answers. The browser has only a few
+ * connections, so most requests wait for one.
  */
 export async function storm(attempt, request, refresh) {
   drawTiles();
   $("group-count-before").textContent = attempt.before;
   $("group-count-answers").textContent = "–";
   $("storm-key").textContent = `Idempotency-Key: "${attempt.key}"`;
-  say($("storm-status"), "Asking …");
+  say($("storm-status"), "Sending …");
   const start = performance.now();
   const asked = tiles().map((tile) => one(tile, start, request));
-  Promise.race(asked).then(refresh).catch(() => {}); // the count, as soon as there is something to count
+  Promise.race(asked).then(refresh).catch(() => {}); // the count, after the first answer
   const answers = await Promise.all(asked);
   const ids = new Set(answers.filter((a) => a.ok).map((a) => a.value.id));
   $("group-count-answers").textContent = ids.size;
   await refresh();
   const last = answers.find((a) => a.ok) ?? answers[0];
-  say($("storm-status"), last.ok ? "All are answered." : sentence(last.value), last.ok ? "" : "bad");
+  say($("storm-status"), last.ok ? "All have their answer." : sentence(last.value), last.ok ? "" : "bad");
   return last;
 }
 

@@ -1,0 +1,189 @@
+// What this page knows of the user's groups and their messages. The server numbers
+// the changes of each group 1, 2, 3 …; the model applies them in order, ignores those
+// it has, and fetches what is missing.
+
+import { ask, me } from "./api.js";
+
+const pageSize = 50;
+
+/** Groups by ID. */
+export const groups = new Map();
+
+/**
+ * Dispatches "groups" when the list changed, "group" with the detail {id, known}
+ * when a group or its messages changed, and "left" with {id}.
+ */
+export const model = new EventTarget();
+
+const tell = (type, detail) => model.dispatchEvent(new CustomEvent(type, { detail }));
+
+/** The number of messages that the user has not read. */
+export const unread = (group) => Math.max(0, group.last_seq - group.read_seq);
+
+/** The groups, the most recently active first. */
+export function byActivity() {
+  const at = (group) => group.last_message?.created_at ?? group.created_at;
+  return [...groups.values()].sort((a, b) => at(b).localeCompare(at(a)));
+}
+
+/** Loads the list of groups. */
+export async function loadGroups() {
+  const { groups: listed } = await ask("GET", "/v1/groups");
+  const ids = new Set(listed.map((group) => group.id));
+  for (const id of groups.keys()) if (!ids.has(id)) remove(id);
+  for (const group of listed) merge(group);
+  tell("groups");
+}
+
+function merge(listed) {
+  const group = groups.get(listed.id);
+  if (!group) {
+    groups.set(listed.id, { messages: new Map(), oldest: null, ...listed, known: listed.last_change });
+    return;
+  }
+  const { known } = group;
+  Object.assign(group, listed, { read_seq: Math.max(group.read_seq, listed.read_seq) });
+  // Messages are only loaded for groups that were opened; the others have nothing to fetch.
+  if (group.oldest === null) group.known = Math.max(known, listed.last_change);
+  else if (known < listed.last_change) catchUp(group);
+}
+
+function remove(id) {
+  groups.delete(id);
+  tell("left", { id });
+}
+
+/** Forgets everything, when the user signs out. */
+export function clear() {
+  groups.clear();
+  tell("groups");
+}
+
+/** Applies a frame that the server pushed. */
+export function apply(push) {
+  const group = groups.get(push.group);
+  if (push.push === "read") read(group, push);
+  if (push.push !== "message" && push.push !== "group") return;
+  if (!group) {
+    loadGroups().catch(() => {}); // the next connection loads them again
+    return;
+  }
+  if (push.push === "group" && push.removed?.includes(me().id)) {
+    remove(group.id);
+    tell("groups");
+    return;
+  }
+  if (push.change <= group.known) return;
+  if (push.change > group.known + 1) {
+    catchUp(group);
+    return;
+  }
+  group.known = push.change;
+  if (push.push === "message") put(group, push.message);
+  else describe(group, push.detail);
+  tell("group", { id: group.id });
+  tell("groups");
+}
+
+/** Takes over the fields of a group that the server described. */
+function describe(group, { name, owner_id, members }) {
+  Object.assign(group, { name, owner_id, members });
+}
+
+function read(group, { user, seq }) {
+  if (!group) return;
+  const member = group.members.find((each) => each.id === user);
+  if (member) member.read_seq = Math.max(member.read_seq ?? 0, seq);
+  if (user === me().id) group.read_seq = Math.max(group.read_seq, seq);
+  tell("group", { id: group.id });
+  tell("groups");
+}
+
+/** Stores a message, unless a later state of it is known. */
+function put(group, message) {
+  const old = group.messages.get(message.seq);
+  if (group.oldest !== null && message.seq >= group.oldest && !(old?.change > message.change)) {
+    group.messages.set(message.seq, message);
+  }
+  if (message.seq >= group.last_seq) {
+    group.last_seq = message.seq;
+    group.last_message = message;
+  }
+  if (message.author_id === me().id) group.read_seq = Math.max(group.read_seq, message.seq);
+}
+
+/** Stores a message that an answer of the server contained. Its push may come later. */
+export function putAnswer(message) {
+  const group = groups.get(message.group_id);
+  if (!group) return;
+  put(group, message);
+  tell("group", { id: group.id });
+  tell("groups");
+}
+
+/** Fetches the changes of a group after those that are known. */
+export function catchUp(group) {
+  group.catching ??= fetchChanges(group).catch(() => {}).finally(() => {
+    group.catching = null;
+  });
+  return group.catching;
+}
+
+async function fetchChanges(group) {
+  if (group.oldest === null) { // no message is shown
+    await refresh(group);
+    return;
+  }
+  for (let more = true; more;) {
+    const page = await ask("GET", `/v1/groups/${group.id}/messages?changed_after=${group.known}&limit=200`);
+    for (const message of page.messages) put(group, message);
+    more = page.messages.length === 200;
+    group.known = Math.max(group.known, more ? page.messages.at(-1).change : page.change);
+  }
+  await refresh(group);
+}
+
+/** Fetches name, owner and members of a group, and its last message. */
+async function refresh(group) {
+  const fresh = await ask("GET", `/v1/groups/${group.id}`);
+  describe(group, fresh);
+  if (fresh.last_message) put(group, fresh.last_message);
+  if (group.oldest === null) group.known = Math.max(group.known, fresh.last_change);
+  tell("group", { id: group.id });
+  tell("groups");
+}
+
+/** Loads the newest messages of a group when it is opened for the first time. */
+export async function openMessages(group) {
+  if (group.oldest !== null) return;
+  const page = await ask("GET", `/v1/groups/${group.id}/messages?limit=${pageSize}`);
+  const behind = page.change > group.known;
+  group.oldest = page.messages[0]?.seq ?? 1;
+  for (const message of page.messages) put(group, message);
+  group.known = Math.max(group.known, page.change);
+  if (behind) await refresh(group);
+  tell("group", { id: group.id });
+}
+
+/** Loads the page of messages before those that are loaded. */
+export async function loadOlder(group) {
+  if (group.oldest === null || group.oldest <= 1 || group.loading) return;
+  group.loading = true;
+  try {
+    const page = await ask("GET", `/v1/groups/${group.id}/messages?before=${group.oldest}&limit=${pageSize}`);
+    group.oldest = page.messages[0]?.seq ?? 1;
+    for (const message of page.messages) put(group, message);
+  } finally {
+    group.loading = false;
+  }
+  tell("group", { id: group.id, older: true });
+}
+
+/** Marks all messages of a group as read, here and on the server. */
+export async function markRead(group) {
+  const seq = group.last_seq;
+  if (seq <= group.read_seq) return;
+  group.read_seq = seq;
+  tell("groups");
+  await ask("PUT", `/v1/groups/${group.id}/read`, { body: { seq } });
+}
