@@ -11,6 +11,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/outbox"
 )
 
@@ -180,23 +181,7 @@ func (a *alarms) next(t *testing.T) event.Event {
 // emptied waits until the outbox has no events: the removal follows the confirmation.
 func emptied[Tx any](t *testing.T, e *semel.Engine[Tx]) {
 	t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(time.Minute)
-	for {
-		s, err := outbox.StatsOf(t.Context(), e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if s.Events == 0 {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("%+v remain", s)
-		}
-	}
+	realtest.Poll(t, "an empty outbox", func() bool { return must(outbox.StatsOf(t.Context(), e)).Events == 0 })
 }
 
 // sameLane returns another aggregate in the lane of one.

@@ -12,27 +12,27 @@ import (
 func Kick(e semel.Runner) { relays.kick(e, 0) }
 
 // relays are the running relays of this process, by engine.
-var relays = registry{kicks: make(map[semel.Runner]map[*kicks]struct{})} //nolint:gochecknoglobals // AppendTx must find them
+var relays = registry{wakeups: make(map[semel.Runner]map[*wakeups]struct{})} //nolint:gochecknoglobals // AppendTx must find them
 
 type registry struct {
-	mu    sync.Mutex
-	kicks map[semel.Runner]map[*kicks]struct{}
+	mu      sync.Mutex
+	wakeups map[semel.Runner]map[*wakeups]struct{}
 }
 
-func (g *registry) add(e semel.Runner, k *kicks) {
+func (g *registry) add(e semel.Runner, w *wakeups) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.kicks[e] == nil {
-		g.kicks[e] = make(map[*kicks]struct{})
+	if g.wakeups[e] == nil {
+		g.wakeups[e] = make(map[*wakeups]struct{})
 	}
-	g.kicks[e][k] = struct{}{}
+	g.wakeups[e][w] = struct{}{}
 }
 
-func (g *registry) remove(e semel.Runner, k *kicks) {
+func (g *registry) remove(e semel.Runner, w *wakeups) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if delete(g.kicks[e], k); len(g.kicks[e]) == 0 {
-		delete(g.kicks, e)
+	if delete(g.wakeups[e], w); len(g.wakeups[e]) == 0 {
+		delete(g.wakeups, e)
 	}
 }
 
@@ -40,33 +40,33 @@ func (g *registry) remove(e semel.Runner, k *kicks) {
 func (g *registry) kick(e semel.Runner, lanes uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for k := range g.kicks[e] {
-		k.add(lanes)
+	for w := range g.wakeups[e] {
+		w.add(lanes)
 	}
 }
 
-// kicks gathers wake-ups until the relay takes them.
-type kicks struct {
-	wakeups chan struct{} // holds a value when there is something to take
+// wakeups gathers wake-ups until the relay takes them.
+type wakeups struct {
+	ready chan struct{} // holds a value when there is something to take
 
 	mu    sync.Mutex // guards the fields below
 	lanes uint64     // a bit for each lane
 	all   bool       // the lanes are not known
 }
 
-func (k *kicks) add(lanes uint64) {
-	k.mu.Lock()
-	k.lanes |= lanes
-	k.all = k.all || lanes == 0
-	k.mu.Unlock()
-	signal(k.wakeups)
+func (w *wakeups) add(lanes uint64) {
+	w.mu.Lock()
+	w.lanes |= lanes
+	w.all = w.all || lanes == 0
+	w.mu.Unlock()
+	signal(w.ready)
 }
 
-func (k *kicks) take() (lanes uint64, all bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	lanes, all = k.lanes, k.all
-	k.lanes, k.all = 0, false
+func (w *wakeups) take() (lanes uint64, all bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	lanes, all = w.lanes, w.all
+	w.lanes, w.all = 0, false
 	return lanes, all
 }
 

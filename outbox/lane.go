@@ -22,7 +22,7 @@ type lane struct {
 
 	// The fields below belong to the goroutine.
 	attempt  *adapter.Attempt
-	failing  map[aggregate]*failing
+	failing  map[aggregate]*failure
 	pending  changes // published, but not removed yet
 	deferred int     // consecutive errors of the store
 }
@@ -41,7 +41,7 @@ func (c *changes) empty() bool { return len(c.removed)+len(c.aside)+len(c.parked
 func newLane(r *Relay, n int) *lane {
 	return &lane{
 		relay: r, number: n, wakeups: make(chan struct{}, 1), ending: make(chan struct{}, 1),
-		failing: make(map[aggregate]*failing),
+		failing: make(map[aggregate]*failure),
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// failing is an aggregate whose first event could not be published.
-type failing struct {
+// failure is that of an aggregate whose first event could not be published.
+type failure struct {
 	retry    time.Time // not before
 	tries    int
 	counted  int   // failures that count against the event
@@ -111,7 +111,7 @@ func (l *lane) published(row *store.OutboxEvent, err error) {
 	accepted := l.relay.accepted.Load()
 	switch {
 	case f == nil:
-		f = &failing{}
+		f = &failure{}
 		l.failing[a] = f
 	case f.accepted != accepted:
 		f.counted++

@@ -25,7 +25,7 @@ type Relay struct {
 	publisher Publisher
 	options   Options
 	operation *semel.Operation[struct{}]
-	kicks     kicks
+	wakeups   wakeups
 	breaker   breaker
 	accepted  atomic.Int64 // messages that the broker has confirmed
 	running   atomic.Bool
@@ -61,7 +61,7 @@ func NewRelay[Tx any](e *semel.Engine[Tx], p Publisher, o Options) (*Relay, erro
 	return &Relay{
 		engine: e, table: table, publisher: p, options: o,
 		operation: semel.Define(operationName, semel.OperationOptions[struct{}]{Policy: semel.AtLeastOnce(), Lease: o.Lease, Wait: time.Millisecond}),
-		kicks:     kicks{wakeups: make(chan struct{}, 1)},
+		wakeups:   wakeups{ready: make(chan struct{}, 1)},
 		breaker:   newBreaker(),
 		lanes:     make(map[int]*lane),
 		fenced: func(ctx context.Context, a *adapter.Attempt, fn func(ctx context.Context, tx store.OutboxTx) error) error {
@@ -82,8 +82,8 @@ func (r *Relay) Run(ctx context.Context) error {
 		return ErrRunning
 	}
 	defer r.running.Store(false)
-	relays.add(r.engine, &r.kicks)
-	defer relays.remove(r.engine, &r.kicks)
+	relays.add(r.engine, &r.wakeups)
+	defer relays.remove(r.engine, &r.wakeups)
 	members := &membership{relay: r}
 	defer members.leave()
 	stop, stopLanes := context.WithCancel(ctx)
@@ -99,7 +99,7 @@ func (r *Relay) Run(ctx context.Context) error {
 		case <-poll.C:
 			err = r.poll(ctx, stop, members)
 			poll.Reset(jittered(r.options.Poll))
-		case <-r.kicks.wakeups:
+		case <-r.wakeups.ready:
 			err = r.kicked(ctx, stop, members)
 		}
 		switch {
@@ -138,7 +138,7 @@ func (r *Relay) lookForWork(ctx, stop context.Context, members *membership) erro
 
 // kicked wakes the lanes to which this process has appended.
 func (r *Relay) kicked(ctx, stop context.Context, members *membership) error {
-	lanes, all := r.kicks.take()
+	lanes, all := r.wakeups.take()
 	if all {
 		return r.lookForWork(ctx, stop, members)
 	}

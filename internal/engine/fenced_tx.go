@@ -21,12 +21,12 @@ func FencedTx[Tx any](ctx context.Context, e *Engine[Tx], a *Attempt, fn func(ct
 	if err := e.notWithinTx(ctx, true); err != nil {
 		return err
 	}
-	return callerr.Seal(a.fencedTx(ctx, func(ctx context.Context, tx any) error { return fn(ctx, tx.(Tx)) }))
+	return callerr.Seal(fencedTx(ctx, a, func(ctx context.Context, tx any) error { return fn(ctx, tx.(Tx)) }))
 }
 
 // fencedTx makes a renewal of the lease the last statement of the transaction. A store
 // refuses to commit if that is not applied.
-func (a *Attempt) fencedTx(ctx context.Context, fn func(ctx context.Context, tx any) error) error {
+func fencedTx(ctx context.Context, a *Attempt, fn func(ctx context.Context, tx any) error) error {
 	ctx, cancel := a.c.bounded(ctx)
 	defer cancel()
 	sent := a.c.clock.Now()
