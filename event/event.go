@@ -50,6 +50,7 @@ const (
 	Retried      Kind = "retried"        // a transaction is retried after a conflict
 	StoreError   Kind = "store_error"    // the store did not answer; the call is repeated
 	NotDurable   Kind = "not_durable"    // alarm: the store may lose records that it has confirmed; Err names the setting
+	Parked       Kind = "parked"         // alarm: an event of an outbox cannot be published; the later events of its aggregate wait
 	AfterOutcome Kind = "after_outcome"  // an error or a panic after the outcome was committed
 )
 
@@ -68,7 +69,7 @@ type Event struct {
 // Alarm reports whether an operator must act.
 func (e Event) Alarm() bool {
 	switch e.Kind {
-	case InDoubt, Exhausted, Conflict, Late, LateDropped, NotDurable, Altered:
+	case InDoubt, Exhausted, Conflict, Late, LateDropped, NotDurable, Altered, Parked:
 		return true
 	default:
 		return false

@@ -12,7 +12,7 @@ import (
 // operator may search for later, and Debug for the normal course.
 func (e Event) level() slog.Level {
 	switch e.Kind {
-	case InDoubt, Exhausted, Conflict, Late, LateDropped, NotDurable, Altered:
+	case InDoubt, Exhausted, Conflict, Late, LateDropped, NotDurable, Altered, Parked:
 		return slog.LevelError
 	case Takeover, Swept, Mismatch, Rejected, Tombstone, Fenced, LeaseLost, StoreError,
 		AfterOutcome:

@@ -55,6 +55,7 @@ func comparisons() map[string]string {
 		"internal/engine.inflightCalls.wait":  "a record shows that an attempt is running elsewhere",
 		"task.Count.add":                      shows,
 		"guard.isInDoubt":                     "refuses to seal an attempt that is running",
+		"outbox.membership.refresh":           "a record shows that another relay is running",
 		"inbox.decideFailed":                  edge,
 		"inbox.redeliveryDelay":               edge,
 		"semelhttp.exchange.isOwnAnswer":      edge,

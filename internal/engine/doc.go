@@ -9,14 +9,14 @@
 //     issued, wait_context, record
 //   - options: options, emit
 //   - records: portions, batching, reader, swap, writer
-//   - core: core, unrecorded, operation_context, begin_timeout, conflict,
+//   - core: core, unrecorded, operation_context, after_tx, begin_timeout, conflict,
 //     singleflight, orphaned_claims
 //   - attempt: attempt, right, lease, report, child_key
 //   - ends: retry_decision, conclude, answer, tx_end, complete, end, prepare
 //   - claims: claim, follow, heal, abandoned_claim
 //   - calls: in_tx, inline, inline_commit, run_batch, do, do_batch, enqueue,
 //     issue, open_tokens, cached_outcome
-//   - workers: cancel_requests, renew, dequeue, worker_check, complete_many
+//   - workers: cancel_requests, renew, dequeue, worker_check, complete_many, fenced_tx
 //   - operators: admin, redrive, cancel, settle, survive, sweep
 //   - engine: engine
 package engine

@@ -27,14 +27,15 @@ type txValue struct {
 type operationContext struct {
 	context.Context //nolint:containedctx // it is one
 
-	call Call
-	c    *Core // nil: DoBatch, whose function has no transaction
-	tx   any
+	call  Call
+	c     *Core // nil: DoBatch, whose function has no transaction
+	tx    any
+	after callbacks
 }
 
 // withOperation returns the context for the function of c, in the transaction tx of
 // the engine e. Both are nil if there is no transaction.
-func withOperation(ctx context.Context, c Call, e *Core, tx any) context.Context {
+func withOperation(ctx context.Context, c Call, e *Core, tx any) *operationContext {
 	return &operationContext{Context: ctx, call: c, c: e, tx: tx}
 }
 
@@ -50,6 +51,8 @@ func (o *operationContext) Value(key any) any {
 			return nil
 		}
 		return txValue{o.c, o.tx}
+	case callbacksKey:
+		return &o.after
 	case openTxKey:
 		if o.c != nil && o.c.connections == key.connections {
 			return true
@@ -64,11 +67,12 @@ type txContext struct {
 	context.Context //nolint:containedctx // it is one
 
 	value txValue
+	after callbacks
 }
 
 // withTx returns the context for a function of InTx.
-func withTx(ctx context.Context, c *Core, tx any) context.Context {
-	return &txContext{ctx, txValue{c, tx}}
+func withTx(ctx context.Context, c *Core, tx any) *txContext {
+	return &txContext{Context: ctx, value: txValue{c, tx}}
 }
 
 // Value returns the transaction.
@@ -76,6 +80,8 @@ func (t *txContext) Value(key any) any {
 	switch key := key.(type) {
 	case txKey:
 		return t.value
+	case callbacksKey:
+		return &t.after
 	case openTxKey:
 		if t.value.c.connections == key.connections {
 			return true

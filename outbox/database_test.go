@@ -1,0 +1,262 @@
+package outbox_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/realtest"
+	mysqlmigrate "github.com/semelgo/semel/migrate/mysql"
+	pgmigrate "github.com/semelgo/semel/migrate/postgres"
+	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
+	"github.com/semelgo/semel/outbox"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/mysql"
+	"github.com/semelgo/semel/store/postgres"
+	"github.com/semelgo/semel/store/sqlite"
+)
+
+// database is a database with an outbox, and with a table of the domain.
+type database[Tx any] struct {
+	t     *testing.T
+	store store.TxStore[Tx]
+	begin func() transaction[Tx]
+	// insert writes to the table of the domain.
+	insert func(ctx context.Context, tx Tx) error
+	// oneWriter: a transaction that writes excludes all others.
+	oneWriter bool
+	// hold opens a transaction that has nothing to do with the outbox, until the function
+	// that it returns is called.
+	hold func() (end func())
+	// open counts the open transactions of this database, or fails if it cannot.
+	open func() int
+	scan func(dest any, text string)
+	exec func(text string)
+}
+
+// transaction is one of a program.
+type transaction[Tx any] struct {
+	tx               Tx
+	commit, rollback func()
+}
+
+// write appends events in a transaction of its own.
+func (d *database[Tx]) write(e *semel.Engine[Tx], events ...outbox.Event) {
+	d.t.Helper()
+	x := d.begin()
+	if err := outbox.AppendTx(d.t.Context(), e, x.tx, events...); err != nil {
+		d.t.Error(err)
+	}
+	x.commit()
+	outbox.Kick(e)
+}
+
+// rows counts the rows of a table.
+func (d *database[Tx]) rows(table string) (n int) {
+	d.t.Helper()
+	d.scan(&n, `SELECT count(*) FROM `+table)
+	return n
+}
+
+func onSQL(t *testing.T, db *sql.DB, s store.TxStore[*sql.Tx]) *database[*sql.Tx] {
+	t.Helper()
+	d := &database[*sql.Tx]{
+		t: t, store: s,
+		begin: func() transaction[*sql.Tx] {
+			t.Helper()
+			tx := must(db.BeginTx(context.WithoutCancel(t.Context()), nil))
+			return transaction[*sql.Tx]{tx, func() { t.Helper(); check(t, tx.Commit()) }, func() { t.Helper(); check(t, tx.Rollback()) }}
+		},
+		insert: func(ctx context.Context, tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, `INSERT INTO domain (id) VALUES (1)`)
+			return err
+		},
+		scan: func(dest any, text string) {
+			t.Helper()
+			check(t, db.QueryRowContext(context.WithoutCancel(t.Context()), text).Scan(dest))
+		},
+		exec: func(text string) {
+			t.Helper()
+			_, err := db.ExecContext(t.Context(), text)
+			check(t, err)
+		},
+	}
+	d.hold = func() func() {
+		t.Helper()
+		x := d.begin()
+		check(t, d.insert(t.Context(), x.tx))
+		return x.rollback
+	}
+	d.exec(`CREATE TABLE domain (id INT NOT NULL)`)
+	return d
+}
+
+func onSQLite(t *testing.T) *database[*sql.Tx] {
+	t.Helper()
+	t.Attr("engine", "sqlite")
+	db := must(sqlite.Open(filepath.Join(t.TempDir(), "outbox.db")))
+	t.Cleanup(func() { _ = db.Close() })
+	check(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}))
+	d := onSQL(t, db, sqlite.New(db, sqlite.Options{}))
+	d.oneWriter = true
+	d.hold = func() func() { // a transaction that writes would stop every writer, so this one reads
+		t.Helper()
+		ctx := context.WithoutCancel(t.Context())
+		conn := must(db.Conn(ctx))
+		var n int
+		_, err := conn.ExecContext(ctx, `BEGIN DEFERRED`)
+		check(t, errors.Join(err, conn.QueryRowContext(ctx, `SELECT count(*) FROM domain`).Scan(&n)))
+		return func() {
+			_, err := conn.ExecContext(ctx, `ROLLBACK`)
+			check(t, errors.Join(err, conn.Close()))
+		}
+	}
+	d.open = func() int {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if _, err := db.ExecContext(ctx, `INSERT INTO domain (id) VALUES (2)`); err != nil {
+			return 1 // another transaction has the only right to write
+		}
+		return 0
+	}
+	return d
+}
+
+const openInPostgres = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL`
+
+// holdElsewhere opens a transaction in another database of the server, which has a
+// transaction ID, and one in this database.
+func holdElsewhere(t *testing.T, server *realtest.Server, here *pgxpool.Pool) func() {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	elsewhere := newPool(t, server.Database(t))
+	var all []pgx.Tx
+	for _, pool := range []*pgxpool.Pool{elsewhere, here} {
+		tx := must(pool.Begin(ctx))
+		var id string
+		check(t, tx.QueryRow(ctx, `SELECT pg_current_xact_id()::text`).Scan(&id))
+		all = append(all, tx)
+	}
+	return func() {
+		for _, tx := range all {
+			_ = tx.Rollback(ctx)
+		}
+	}
+}
+
+func newPool(t *testing.T, url string) *pgxpool.Pool {
+	t.Helper()
+	config := must(pgxpool.ParseConfig(url))
+	config.MaxConns = 16
+	pool := must(pgxpool.NewWithConfig(t.Context(), config))
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+func onPostgres(t *testing.T) *database[pgx.Tx] {
+	t.Helper()
+	server := realtest.Postgres(t)
+	pool := newPool(t, server.Database(t))
+	check(t, pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}))
+	ctx := context.WithoutCancel(t.Context())
+	d := &database[pgx.Tx]{
+		t: t, store: must(postgres.New(pool, postgres.Options{})),
+		begin: func() transaction[pgx.Tx] {
+			t.Helper()
+			tx := must(pool.Begin(ctx))
+			return transaction[pgx.Tx]{tx, func() { t.Helper(); check(t, tx.Commit(ctx)) }, func() { t.Helper(); check(t, tx.Rollback(ctx)) }}
+		},
+		insert: func(ctx context.Context, tx pgx.Tx) error {
+			_, err := tx.Exec(ctx, `INSERT INTO domain (id) VALUES (1)`)
+			return err
+		},
+		hold: func() func() { return holdElsewhere(t, server, pool) },
+		scan: func(dest any, text string) { t.Helper(); check(t, pool.QueryRow(ctx, text).Scan(dest)) },
+		exec: func(text string) {
+			t.Helper()
+			_, err := pool.Exec(ctx, text)
+			check(t, err)
+		},
+	}
+	d.open = func() (n int) { d.scan(&n, openInPostgres); return n }
+	d.exec(`CREATE TABLE domain (id INT NOT NULL)`)
+	return d
+}
+
+func onPostgresSQL(t *testing.T) *database[*sql.Tx] {
+	t.Helper()
+	server := realtest.Postgres(t)
+	url := server.Database(t)
+	db := must(sql.Open("pgx", url))
+	db.SetMaxOpenConns(16)
+	db.SetMaxIdleConns(16)
+	t.Cleanup(func() { _ = db.Close() })
+	check(t, pgmigrate.UpSQL(t.Context(), db, pgmigrate.Options{}))
+	d := onSQL(t, db, must(postgres.NewSQL(db, postgres.Options{})))
+	d.hold = func() func() { return holdElsewhere(t, server, newPool(t, url)) }
+	d.open = func() (n int) { d.scan(&n, openInPostgres); return n }
+	return d
+}
+
+func onMariaDB(t *testing.T) *database[*sql.Tx] {
+	t.Helper()
+	db := must(mysql.Open(realtest.MariaDB(t).Database(t)))
+	db.SetMaxOpenConns(16)
+	db.SetMaxIdleConns(16)
+	t.Cleanup(func() { _ = db.Close() })
+	check(t, mysqlmigrate.Up(t.Context(), db, mysqlmigrate.Options{}))
+	d := onSQL(t, db, must(mysql.New(db, mysql.Options{})))
+	d.open = func() (n int) {
+		d.scan(&n, `SELECT SLEEP(0.15)`) // the table below is not refreshed while it is read more often
+		d.scan(&n, `SELECT count(*) FROM information_schema.innodb_trx t
+JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id WHERE p.db = DATABASE()`)
+		return n
+	}
+	return d
+}
+
+// suite has a test for each kind of transaction.
+type suite struct {
+	sql func(t *testing.T, d *database[*sql.Tx])
+	pgx func(t *testing.T, d *database[pgx.Tx])
+}
+
+// onAll runs a test on each database and each handle.
+func onAll(t *testing.T, s suite) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) { t.Parallel(); s.sql(t, onSQLite(t)) })
+	t.Run("postgres", func(t *testing.T) { t.Parallel(); s.pgx(t, onPostgres(t)) })
+	t.Run("postgres database/sql", func(t *testing.T) { t.Parallel(); s.sql(t, onPostgresSQL(t)) })
+	t.Run("mariadb", func(t *testing.T) { t.Parallel(); s.sql(t, onMariaDB(t)) })
+}
+
+// newEngine returns an engine over s, as each process has one.
+func newEngine[Tx any](t *testing.T, s store.TxStore[Tx], o semel.Options) *semel.Engine[Tx] {
+	t.Helper()
+	o.Survive = store.NoFailure // the test's servers do not wait for the disk
+	e := must(semel.New(s, o))
+	t.Cleanup(func() { _ = e.Close(context.WithoutCancel(t.Context())) })
+	return e
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}

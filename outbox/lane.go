@@ -1,0 +1,141 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/store"
+)
+
+// lane publishes the events of one lane, one after the other, in a goroutine.
+type lane struct {
+	relay     *Relay
+	number    int
+	wakeups   chan struct{} // holds a value when the lane may have work
+	ending    chan struct{} // holds a value when the lane is to be given back
+	redriving atomic.Bool   // an operator has redriven parked aggregates
+
+	// The fields below belong to the goroutine.
+	attempt  *adapter.Attempt
+	failing  map[aggregate]*failure
+	pending  changes // published, but not removed yet
+	deferred int     // consecutive errors of the store
+}
+
+// aggregate is the unit of order.
+type aggregate struct{ topic, name string }
+
+// changes are to be made by the next transaction.
+type changes struct {
+	removed, aside []int64
+	parked         []store.ParkedAggregate
+}
+
+func (c *changes) empty() bool { return len(c.removed)+len(c.aside)+len(c.parked) == 0 }
+
+func newLane(r *Relay, n int) *lane {
+	return &lane{
+		relay: r, number: n, wakeups: make(chan struct{}, 1), ending: make(chan struct{}, 1),
+		failing: make(map[aggregate]*failure),
+	}
+}
+
+func (l *lane) giveBack() { signal(l.ending) }
+
+// run publishes until stop ends, or the lane is idle, lost or given back.
+func (l *lane) run(stop context.Context) {
+	for {
+		held := l.hold(stop)
+		if l.relay.forget(l, !held || stop.Err() != nil || len(l.ending) > 0) {
+			return
+		}
+	}
+}
+
+// hold claims the lane, publishes, and gives the lane back. It reports whether the lane
+// could be claimed.
+func (l *lane) hold(stop context.Context) bool {
+	a, _, err := adapter.Begin(context.WithoutCancel(stop), l.relay.engine, l.relay.call(fmt.Sprintf("lane-%02d", l.number)))
+	if err != nil || a == nil { // another relay still has it: the next poll tries again
+		return false
+	}
+	l.attempt, l.pending, l.deferred = a, changes{}, 0
+	clear(l.failing)
+	defer func() { _, _ = a.End(nil, semel.Snooze(0)) }() // without it the lease expires
+	for l.work(stop) && l.wait(stop) {
+	}
+	return true
+}
+
+// work publishes what can be published now. It returns false if the lane must be given
+// up.
+func (l *lane) work(stop context.Context) bool {
+	for {
+		if l.over(stop) {
+			return false
+		}
+		more, err := l.pass(stop)
+		switch {
+		case l.over(stop):
+			return false
+		case err != nil:
+			adapter.Report(stop, l.relay.engine, event.StoreError, l.attempt.Record(), err)
+			l.deferred++
+			if !l.pause(stop, delayAfter(l.deferred)) {
+				return false
+			}
+			continue
+		}
+		if l.deferred = 0; !more {
+			return true
+		}
+	}
+}
+
+// over reports whether the lane must be given up.
+func (l *lane) over(stop context.Context) bool {
+	return stop.Err() != nil || l.attempt.Context().Err() != nil || len(l.ending) > 0
+}
+
+// pause waits, and reports whether the lane may go on.
+func (l *lane) pause(stop context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-stop.Done():
+	case <-l.attempt.Context().Done():
+	case end := <-l.ending:
+		l.ending <- end
+	}
+	return false
+}
+
+// wait waits for work. It returns false if the lane is to be given back.
+func (l *lane) wait(stop context.Context) bool {
+	wait, retries := idle, false
+	for _, f := range l.failing {
+		if left := time.Until(f.retry); !retries || left < wait { //nolint:forbidigo // of this process's own delays
+			wait, retries = left, true
+		}
+	}
+	timer := time.NewTimer(max(0, wait))
+	defer timer.Stop()
+	select {
+	case <-l.wakeups:
+		return true
+	case <-timer.C:
+		return retries
+	case <-stop.Done():
+	case <-l.attempt.Context().Done():
+	case end := <-l.ending:
+		l.ending <- end
+	}
+	return false
+}

@@ -1,0 +1,60 @@
+package outbox
+
+import "time"
+
+// Options configure a [Relay]. The zero value has good defaults.
+type Options struct {
+	// Poll is the interval at which the relay looks for events of other processes, and
+	// of transactions without a [Kick]. It is jittered: each wait is between half and one
+	// and a half of it. A poll is two small queries, however many lanes are idle. Zero:
+	// 1 second.
+	Poll time.Duration
+	// Batch is the largest number of events that are read, and removed, at once. After a
+	// crash up to that many events of a lane are published again. Zero: 100.
+	Batch int
+	// Timeout limits one call of the Publisher. Zero: 10 seconds.
+	Timeout time.Duration
+	// MaxFailures is how often an event may fail before its aggregate is parked. A
+	// failure counts if the broker has confirmed another event of this process since the
+	// failure before. The count begins anew when another process takes the lane. Zero: 10.
+	MaxFailures int
+	// Lease is how long a relay that stops without a word keeps its lanes. Zero: the
+	// engine's.
+	Lease time.Duration
+}
+
+func (o *Options) setDefaults() error {
+	switch {
+	case o.Poll < 0:
+		return invalid("Poll", "is negative: "+o.Poll.String())
+	case o.Batch < 0 || o.Batch > maxBatch:
+		return invalid("Batch", "is not from 1 to 1000")
+	case o.Timeout < 0:
+		return invalid("Timeout", "is negative: "+o.Timeout.String())
+	case o.MaxFailures < 0:
+		return invalid("MaxFailures", "is negative")
+	}
+	if o.Poll == 0 {
+		o.Poll = time.Second
+	}
+	if o.Batch == 0 {
+		o.Batch = 100
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 10 * time.Second
+	}
+	if o.MaxFailures == 0 {
+		o.MaxFailures = 10
+	}
+	return nil
+}
+
+const (
+	maxBatch = 1000
+	// idle is how long a relay keeps a lane without events. A kept lane costs one renewal
+	// per heartbeat, and saves a claim and a release for each event.
+	idle = 15 * time.Second
+	// firstDelay and lastDelay are the delays after a first failure and after many.
+	firstDelay = 100 * time.Millisecond
+	lastDelay  = 10 * time.Second
+)

@@ -1,0 +1,171 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/store"
+)
+
+// failure is that of an aggregate whose first event could not be published.
+type failure struct {
+	retry    time.Time // not before
+	tries    int
+	counted  int   // failures that count against the event
+	accepted int64 // what the broker had confirmed at the last failure
+}
+
+// maxExcept limits the aggregates that a read leaves out.
+const maxExcept = 50
+
+// pass reads the first events, publishes them, and removes those that were published. It
+// reports whether there may be more.
+func (l *lane) pass(stop context.Context) (more bool, err error) {
+	if err := l.flush(); err != nil { // what an earlier transaction could not change
+		return false, err
+	}
+	if l.redriving.Swap(false) {
+		if err := l.unpark(); err != nil {
+			l.redriving.Store(true)
+			return false, err
+		}
+	}
+	q := store.OutboxHead{Lane: l.number, Limit: l.relay.options.Batch, Except: l.waiting()}
+	rows, err := l.relay.table.Head(l.attempt.Context(), q)
+	if err != nil {
+		return false, err
+	}
+	all := l.publishRows(stop, rows)
+	progress := !l.pending.empty()
+	return !all || progress && len(rows) == q.Limit, l.flush()
+}
+
+// waiting returns aggregates whose retry is not due.
+func (l *lane) waiting() (except [][2]string) {
+	for a, f := range l.failing {
+		if len(except) < maxExcept && time.Until(f.retry) > 0 { //nolint:forbidigo // of this process's own delays
+			except = append(except, [2]string{a.topic, a.name})
+		}
+	}
+	return except
+}
+
+// flushAfter is how long messages are published before they are removed. It bounds what
+// is published again after a crash, when the broker is slow.
+const flushAfter = time.Second
+
+// publishRows publishes rows in their order, and reports whether it has come to the last.
+func (l *lane) publishRows(stop context.Context, rows []store.OutboxEvent) (all bool) {
+	slow := time.NewTimer(flushAfter)
+	defer slow.Stop()
+	blocked := make(map[aggregate]bool) // an earlier event was left out, so the later ones are, too
+	for i := range rows {
+		row := &rows[i]
+		a := aggregate{row.Topic, row.Aggregate}
+		if row.Parking == store.Parked {
+			l.pending.aside = append(l.pending.aside, row.Seq)
+			continue
+		}
+		f := l.failing[a]
+		if blocked[a] || row.Parking != store.NotParked || f != nil && time.Until(f.retry) > 0 { //nolint:forbidigo // of this process's own delays
+			blocked[a] = true
+			continue
+		}
+		select {
+		case <-slow.C:
+			return false
+		default:
+		}
+		if l.over(stop) || l.relay.breaker.open() && !l.pending.empty() {
+			return false
+		}
+		leave := l.relay.breaker.enter(stop, l)
+		if leave == nil {
+			return false
+		}
+		err := l.relay.publish(l.attempt.Context(), row)
+		l.published(row, err)
+		leave()
+		blocked[a] = err != nil
+	}
+	return true
+}
+
+// published takes the result of a message.
+func (l *lane) published(row *store.OutboxEvent, err error) {
+	a := aggregate{row.Topic, row.Aggregate}
+	switch {
+	case err == nil:
+		l.relay.accepted.Add(1)
+		l.relay.breaker.succeeded()
+		l.pending.removed = append(l.pending.removed, row.Seq)
+		delete(l.failing, a)
+		return
+	case l.attempt.Context().Err() != nil: // says nothing about the message
+		return
+	}
+	f := l.failing[a]
+	accepted := l.relay.accepted.Load()
+	switch {
+	case f == nil:
+		f = &failure{}
+		l.failing[a] = f
+	case f.accepted != accepted:
+		f.counted++
+	}
+	f.tries++
+	f.accepted, f.retry = accepted, time.Now().Add(delayAfter(f.tries)) //nolint:forbidigo // of this process's own delays
+	if permanent := isPermanent(err); !permanent {
+		l.relay.breaker.failedFor(a)
+		if f.counted < l.relay.options.MaxFailures {
+			return
+		}
+	}
+	l.pending.parked = append(l.pending.parked, store.ParkedAggregate{
+		Lane: l.number, Topic: row.Topic, Aggregate: row.Aggregate, Seq: row.Seq, ID: row.ID, Type: row.Type,
+		Failures: f.tries, Reason: reasonOf(err),
+	})
+}
+
+// maxReason limits the stored text of an error, in bytes.
+const maxReason = 4 << 10
+
+// flush makes the pending changes, in a transaction that commits only if this relay still
+// has the lane. They are kept until it has: making them twice does no harm.
+func (l *lane) flush() error {
+	if l.pending.empty() {
+		return nil
+	}
+	c := &l.pending
+	err := l.relay.fenced(l.attempt.Context(), l.attempt, func(ctx context.Context, tx store.OutboxTx) error {
+		for _, p := range c.parked {
+			if err := tx.Park(ctx, p); err != nil {
+				return err
+			}
+		}
+		if err := tx.SetAside(ctx, c.aside); err != nil {
+			return err
+		}
+		return tx.Remove(ctx, c.removed)
+	})
+	if err != nil {
+		return err
+	}
+	for _, p := range c.parked {
+		adapter.Report(l.attempt.Context(), l.relay.engine, event.Parked, l.attempt.Record(),
+			fmt.Errorf("outbox: the event %s was not published in %d attempts, and its aggregate is parked: %s", p.ID, p.Failures, p.Reason))
+		delete(l.failing, aggregate{p.Topic, p.Aggregate})
+	}
+	l.pending = changes{}
+	return nil
+}
+
+// unpark ends the parking of the aggregates that an operator has redriven.
+func (l *lane) unpark() error {
+	return l.relay.fenced(l.attempt.Context(), l.attempt, func(ctx context.Context, tx store.OutboxTx) error {
+		return tx.Unpark(ctx, l.number)
+	})
+}
