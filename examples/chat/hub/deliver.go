@@ -56,7 +56,8 @@ func (st *state) unsubscribe(s *Session, topic string) {
 func (st *state) recovered(s *Session, topic string, change int64, answer *Frame) {
 	st.send(s, answer)
 	sub := s.subscription(topic)
-	if sub == nil { // removed from the group meanwhile, or detached
+	if sub == nil { // removed from the group meanwhile, and perhaps added again
+		st.send(s, FrameOf(resync{Push: "resync"}))
 		return
 	}
 	held := sub.held
@@ -87,7 +88,10 @@ func (st *state) deliver(e Event) {
 	}
 	for _, user := range e.Removed {
 		for _, s := range st.sessionsOf(user) {
-			st.unsubscribe(s, e.Topic)
+			// A repeated event does not remove a member that was added again.
+			if sub := s.subscription(e.Topic); sub != nil && sub.last <= e.Change {
+				st.leave(s, sub)
+			}
 		}
 	}
 }

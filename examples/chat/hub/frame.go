@@ -58,8 +58,9 @@ type bye struct {
 	ReconnectAfter int64  `json:"reconnect_after_ms"`
 }
 
-// resync tells a client that events may have been lost: it reads what it has
-// missed of each group, at a random time within the given one.
+// resync tells a client that events may have been lost: it subscribes to each group
+// again, after the last change that it has seen, at a random time within the given
+// one.
 type resync struct {
 	Push   string `json:"push"`
 	Within int64  `json:"within_ms"`

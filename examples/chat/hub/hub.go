@@ -97,7 +97,7 @@ type Event struct {
 	// Users are users whose sessions receive the event without a subscription.
 	Users []int64
 	// Removed are users whose sessions lose their subscription to the topic, after
-	// they have received the event.
+	// they have received the event, unless they have received a later change.
 	Removed []int64
 }
 

@@ -119,6 +119,19 @@ func TestMembersAddedAndRemoved(t *testing.T) {
 		wantFrames(t, member, `"hello"`, `"recovered"`, "1", "2")
 		wantFrames(t, added, `"hello"`, "1")
 		wantFrames(t, removed, `"hello"`, `"recovered"`, "1")
+
+		// Added again with change 3, and the relay repeats the removal.
+		subscribe(removed, "group:a", 3)
+		h.Publish(e)
+		h.Publish(event("group:a", 4))
+		wantFrames(t, removed, `"hello"`, `"recovered"`, "1", `"recovered"`, "4")
+
+		// The repeated removal came while the member subscribed: it asks again.
+		added.session.Subscribe("group:a")
+		e.Removed = []int64{2}
+		h.Publish(e)
+		added.session.Recovered("group:a", 4, hub.NewFrame([]byte(`"recovered"`)))
+		wantFrames(t, added, `"hello"`, "1", "1", `"recovered"`, `{"push":"resync","within_ms":0}`)
 	})
 }
 
