@@ -96,7 +96,7 @@ func (r *RabbitMQ) put(ctx context.Context, m amqp091.Publishing) (*amqp091.Defe
 		}
 		closed := ch.NotifyClose(make(chan *amqp091.Error, 1))
 		go func() { // a closed channel ends its connection
-			for range closed { //nolint:revive // waits
+			for range closed { // until it is closed
 			}
 			end()
 		}()

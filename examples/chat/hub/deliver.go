@@ -166,7 +166,7 @@ func (st *state) mark(s *Session) {
 	}
 }
 
-func (st *state) written(s *Session) {
+func (st *state) ready(s *Session) {
 	s.busySince = time.Time{}
 	if s.attached {
 		st.mark(s)
@@ -186,7 +186,8 @@ func (st *state) flush() {
 	}
 	if st.sent > 0 {
 		st.delivered.Add(st.sent)
-		st.sent = 0
+		st.writes.Add(st.written)
+		st.sent, st.written = 0, 0
 	}
 }
 
@@ -200,6 +201,7 @@ func (st *state) write(s *Session) {
 		return
 	}
 	st.sent += int64(len(frames))
+	st.written++
 	st.current = s
 	done := s.transport.Write(frames)
 	st.current = nil

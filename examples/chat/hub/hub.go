@@ -211,6 +211,7 @@ func (h *Hub) Close() {
 type Stats struct {
 	Sessions  int64
 	Delivered int64 // frames that were given to a transport
+	Writes    int64 // calls of a transport, each with the frames that waited
 	Dropped   int64 // volatile frames
 	Slow      int64 // sessions that were closed with CodeSlow
 	Missed    int64 // events that found a full mailbox, counted per shard
@@ -223,6 +224,7 @@ func (h *Hub) Stats() Stats {
 	for _, s := range h.shards {
 		sum.Sessions += s.sessions.Load()
 		sum.Delivered += s.delivered.Load()
+		sum.Writes += s.writes.Load()
 		sum.Dropped += s.dropped.Load()
 		sum.Slow += s.slow.Load()
 		sum.Missed += s.lost.Load()
@@ -240,7 +242,7 @@ type shard struct {
 
 	draining bool // owned by the goroutine
 
-	sessions, delivered, dropped, slow, lost, restarts atomic.Int64
+	sessions, delivered, writes, dropped, slow, lost, restarts atomic.Int64
 }
 
 // post waits for room in the mailbox. The shard never waits, so there will be

@@ -130,7 +130,7 @@ func (s *Session) IfSubscribed(topic string, f func(is bool)) {
 
 // Written says that the transport is ready for more frames.
 func (s *Session) Written() {
-	s.shard.post(func(st *state) { st.written(s) })
+	s.shard.post(func(st *state) { st.ready(s) })
 }
 
 // Heard records that the client has sent a frame.

@@ -32,7 +32,8 @@ type state struct {
 	scratch  []*Frame
 	event    uint64   // number of the present event
 	current  *Session // whose frame is being handled; closed after a panic
-	sent     int64    // frames since delivered was updated
+	sent     int64    // frames since the counters were updated
+	written  int64    // writes
 }
 
 type topic struct {
