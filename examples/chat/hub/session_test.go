@@ -1,0 +1,101 @@
+package hub_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semelgo/semel/examples/chat/hub"
+)
+
+func TestDrain(t *testing.T) {
+	start(t, hub.Options{Shards: 2}, func(t *testing.T, h *hub.Hub) {
+		var clients []*client
+		for user := range int64(50) {
+			clients = append(clients, attach(t, h, user))
+		}
+		synctest.Wait()
+		drained := make(chan error, 1)
+		go func() { drained <- h.Drain(t.Context(), 10*time.Second) }()
+		synctest.Wait()
+		times := make(map[int64]bool)
+		for _, c := range clients {
+			var bye struct {
+				Push, Reason string
+				After        int64 `json:"reconnect_after_ms"`
+			}
+			if err := json.Unmarshal([]byte(c.last), &bye); err != nil || c.code != hub.CodeDrain || bye.Push != "bye" || bye.Reason != "drain" {
+				t.Errorf("closed with %d and %s", c.code, c.last)
+			}
+			if bye.After < 0 || bye.After > 10_000 {
+				t.Errorf("reconnect after %d ms, want at most 10000", bye.After)
+			}
+			times[bye.After] = true
+		}
+		if len(times) < 25 {
+			t.Errorf("50 clients reconnect at %d times, want jitter", len(times))
+		}
+		if err := h.Attach(h.NewSession(1, "late", &client{}), hub.NewFrame([]byte("0"))); err == nil {
+			t.Error("a draining hub took a session")
+		}
+		select {
+		case err := <-drained:
+			t.Errorf("Drain returned %v before the sessions ended", err)
+		default:
+		}
+		for _, c := range clients {
+			c.session.Detach()
+		}
+		if err := <-drained; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestPresenceIsDebounced(t *testing.T) {
+	var changes []string
+	o := hub.Options{Debounce: 5 * time.Second, Presence: func(user int64, online bool) { changes = append(changes, fmt.Sprint(user, online)) }}
+	start(t, o, func(t *testing.T, h *hub.Hub) {
+		first, second := attach(t, h, 1), attach(t, h, 1)
+		first.session.Detach()
+		<-time.After(time.Minute)
+		second.session.Detach()
+		<-time.After(3 * time.Second)
+		third := attach(t, h, 1) // a reload of the page
+		<-time.After(10 * time.Second)
+		third.session.Detach()
+		<-time.After(10 * time.Second)
+		synctest.Wait()
+		if want := []string{"1 true", "1 false"}; !slices.Equal(changes, want) {
+			t.Errorf("changes %q, want %q", changes, want)
+		}
+	})
+}
+
+func TestRevoke(t *testing.T) {
+	start(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
+		c, other := attach(t, h, 1), &client{}
+		if err := h.Attach(h.NewSession(1, "other", other), hub.NewFrame([]byte("0"))); err != nil {
+			t.Fatal(err)
+		}
+		h.Revoke(1, "s1")
+		synctest.Wait()
+		if c.code != hub.CodeRevoked || other.code != 0 {
+			t.Errorf("closed with %d and %d, want 3502 and 0", c.code, other.code)
+		}
+	})
+}
+
+// TestFrame: the header of each length class.
+func TestFrame(t *testing.T) {
+	for size, head := range map[int]int{1: 2, 125: 2, 126: 4, 65535: 4, 65536: 10} {
+		f := hub.NewFrame([]byte(strings.Repeat("x", size)))
+		if len(f.JSON()) != size || len(f.WebSocket()) != size+head {
+			t.Errorf("%d bytes: payload %d and frame %d, want a header of %d", size, len(f.JSON()), len(f.WebSocket()), head)
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package live
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/semelgo/semel/examples/chat/bus"
+	"github.com/semelgo/semel/examples/chat/hub"
+)
+
+// stream is a client of server-sent events. The handler's goroutine writes.
+type stream struct {
+	frames chan []*hub.Frame
+	closed chan []*hub.Frame
+}
+
+// Write implements hub.Transport. The hub does not write again before Written.
+func (s *stream) Write(frames []*hub.Frame) bool {
+	s.frames <- slices.Clone(frames)
+	return false
+}
+
+// Close implements hub.Transport.
+func (s *stream) Close(_ int, _ string, last []*hub.Frame) {
+	select {
+	case s.closed <- last:
+	default: // closed before
+	}
+}
+
+// Events serves `/v1/events`. Each parameter group=ID:AFTER subscribes to a group
+// after a change. The stream begins with a push "hello" and one push "subscribed"
+// for each group.
+func (s *Server) Events(w http.ResponseWriter, r *http.Request) {
+	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	caller, failed := s.authenticate(r.Context(), Credentials{token, r.URL.Query().Get("ticket")})
+	if failed != nil {
+		status := http.StatusUnauthorized
+		if failed.Temporary {
+			status = http.StatusServiceUnavailable
+		}
+		http.Error(w, failed.Message, status)
+		return
+	}
+	groups := r.URL.Query()["group"]
+	if len(groups) > s.options.MaxGroups {
+		http.Error(w, "too many groups", http.StatusBadRequest)
+		return
+	}
+	first := s.welcome(caller)
+	first.Push = "hello"
+	t := &stream{make(chan []*hub.Frame, 1), make(chan []*hub.Frame, 1)}
+	session := s.hub.NewSession(caller.User, caller.Session, t)
+	if err := s.hub.Attach(session, hub.FrameOf(first)); err != nil {
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "the server restarts", http.StatusServiceUnavailable)
+		return
+	}
+	defer session.Detach()
+	session.Exempt()
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	go s.subscribeStream(r, session, caller, groups)
+	_ = s.writeStream(w, r, session, t)
+}
+
+// subscribed is the answer of a subscription of a stream.
+type subscribed struct {
+	Push  string `json:"push"`
+	Group string `json:"group"`
+	*CatchUp
+	Error *Error `json:"err,omitempty"`
+}
+
+// subscribeStream subscribes while the handler writes.
+func (s *Server) subscribeStream(r *http.Request, session *hub.Session, caller Identity, groups []string) {
+	for _, value := range groups {
+		i := strings.LastIndexByte(value, ':')
+		group := value[:max(i, 0)]
+		after, err := strconv.ParseInt(value[i+1:], 10, 64)
+		if err != nil || group == "" {
+			group, after = value, 0
+		}
+		session.Subscribe(bus.GroupTopic(group))
+		missed, err := s.backend.CatchUp(r.Context(), caller, group, after)
+		if err != nil {
+			session.Unsubscribe(bus.GroupTopic(group))
+			session.Send(hub.FrameOf(subscribed{Push: "subscribed", Group: group, Error: s.errorOf("subscribe", err)}))
+			continue
+		}
+		session.Recovered(bus.GroupTopic(group), missed.Change, hub.FrameOf(subscribed{Push: "subscribed", Group: group, CatchUp: &missed}))
+	}
+}
+
+var errClosed = errors.New("the hub has closed the session")
+
+// writeStream writes until the hub or the client closes the stream.
+func (s *Server) writeStream(w http.ResponseWriter, r *http.Request, session *hub.Session, t *stream) error {
+	out := http.NewResponseController(w)
+	beats := time.NewTicker(s.options.Heartbeat)
+	defer beats.Stop()
+	for {
+		var text []byte
+		var frames []*hub.Frame
+		var closed bool
+		select {
+		case frames = <-t.frames:
+		case frames = <-t.closed:
+			closed = true
+		case <-beats.C:
+			text = []byte(":\n\n")
+		case <-r.Context().Done():
+			return r.Context().Err()
+		}
+		for _, f := range frames {
+			text = append(append(append(text, "data: "...), f.JSON()...), "\n\n"...)
+		}
+		if err := out.SetWriteDeadline(time.Now().Add(s.options.WriteTimeout)); err != nil {
+			return err
+		}
+		if _, err := w.Write(text); err != nil {
+			return err
+		}
+		if err := out.Flush(); err != nil {
+			return err
+		}
+		if closed {
+			return errClosed
+		}
+		if frames != nil {
+			session.Written()
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package live
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/semelgo/semel/examples/chat/hub"
+)
+
+// conn is a WebSocket connection. Its goroutine reads; the hub writes.
+type conn struct {
+	server  *Server
+	ws      *websocket.Conn
+	socket  *socket
+	session *hub.Session // nil before hello
+	caller  Identity
+	bucket  bucket
+	groups  []string // subscribed topics
+	watched []int64  // users whose presence is subscribed
+}
+
+// WebSocket serves `/v1/ws`.
+func (s *Server) WebSocket(w http.ResponseWriter, r *http.Request) {
+	if !slices.ContainsFunc(r.Header.Values("Sec-WebSocket-Protocol"), func(line string) bool {
+		return strings.Contains(line, Subprotocol)
+	}) {
+		http.Error(w, "offer the subprotocol "+Subprotocol, http.StatusBadRequest)
+		return
+	}
+	u := &upgrader{ResponseWriter: w, timeout: s.options.WriteTimeout}
+	ws, err := websocket.Accept(u, r, &websocket.AcceptOptions{Subprotocols: []string{Subprotocol}, OriginPatterns: s.options.Origins})
+	if err != nil {
+		return // Accept has answered
+	}
+	ws.SetReadLimit(s.options.MaxMessage)
+	c := &conn{server: s, ws: ws, socket: u.socket, bucket: bucket{tokens: s.options.Burst}}
+	// The handler's goroutine has a stack and a request that an idle session does not
+	// need.
+	go c.serve(r.URL.Query().Get("ticket")) //nolint:contextcheck // the session outlives the request
+}
+
+// serve reads the client's frames until the connection ends.
+func (c *conn) serve(ticket string) {
+	defer c.end()
+	if !c.open(ticket) {
+		return
+	}
+	for {
+		data, ok := c.read()
+		if !ok {
+			return
+		}
+		c.session.Heard()
+		if !c.handle(data) {
+			return
+		}
+	}
+}
+
+// end also ends a session whose handling has panicked: other sessions go on.
+func (c *conn) end() {
+	if reason := recover(); reason != nil {
+		c.server.options.Log.Error("a session panicked", slog.Any("panic", reason))
+		c.reject(hub.CodeInternal, "internal error")
+	}
+	if c.session != nil {
+		c.session.Detach()
+	}
+	_ = c.ws.CloseNow()
+}
+
+// open handles the first frame, or the ticket of the URL. It reports whether the
+// session is attached.
+func (c *conn) open(ticket string) bool {
+	hello := request{ID: []byte(`"hello"`), Op: "hello", Ticket: ticket}
+	if ticket == "" {
+		late := time.AfterFunc(helloTimeout, func() { c.reject(codeNoHello, "no hello") })
+		data, ok := c.read()
+		if !late.Stop() || !ok {
+			return false
+		}
+		var err *Error
+		if hello, err = parse(data); err != nil || hello.Op != "hello" {
+			c.reject(int(websocket.StatusPolicyViolation), "the first frame is not hello")
+			return false
+		}
+	}
+	caller, failed := c.server.authenticate(context.Background(), Credentials{hello.Token, hello.Ticket})
+	if failed != nil {
+		_, _ = c.socket.Write(refuse(hello.ID, failed).WebSocket())
+		code := hub.CodeBadToken
+		if failed.Temporary {
+			code = hub.CodeInternal
+		}
+		c.reject(code, failed.Code)
+		return false
+	}
+	c.caller = caller
+	c.session = c.server.hub.NewSession(caller.User, caller.Session, (*transport)(c))
+	if err := c.server.hub.Attach(c.session, accept(hello.ID, c.server.welcome(caller))); err != nil {
+		c.session = nil
+		c.reject(hub.CodeDrain, "drain")
+		return false
+	}
+	return true
+}
+
+// codeNoHello closes a connection without a first frame.
+const codeNoHello = 3003
+
+// read reads a text message.
+func (c *conn) read() ([]byte, bool) {
+	// Reading ends when the connection is closed; a context costs memory.
+	kind, data, err := c.ws.Read(context.Background())
+	if err == nil && kind != websocket.MessageText {
+		c.reject(int(websocket.StatusUnsupportedData), "send text")
+		return nil, false
+	}
+	return data, err == nil
+}
+
+// reject closes a connection.
+func (c *conn) reject(code int, reason string) { _ = c.ws.Close(websocket.StatusCode(code), reason) }
+
+// transport writes the frames of the hub.
+type transport conn
+
+// Write implements hub.Transport. Several frames are joined in one write.
+func (t *transport) Write(frames []*hub.Frame) bool {
+	data := frames[0].WebSocket()
+	if len(frames) > 1 {
+		size := 0
+		for _, f := range frames {
+			size += len(f.WebSocket())
+		}
+		data = make([]byte, 0, size)
+		for _, f := range frames {
+			data = append(data, f.WebSocket()...)
+		}
+	}
+	return t.socket.writeThen(data, t.ready)
+}
+
+func (t *transport) ready() { t.session.Written() }
+
+// Close implements hub.Transport.
+func (t *transport) Close(code int, reason string, last []*hub.Frame) {
+	if len(last) > 0 {
+		t.Write(last)
+	}
+	go func() { (*conn)(t).reject(code, reason) }()
+}
+
+// bucket is a token bucket.
+type bucket struct {
+	tokens  float64
+	last    time.Time
+	refused int // frames in a row
+}
+
+// take takes a token, or returns how long the next one takes.
+func (b *bucket) take(now time.Time, rate, burst float64) time.Duration {
+	if !b.last.IsZero() {
+		b.tokens = min(burst, b.tokens+now.Sub(b.last).Seconds()*rate)
+	}
+	b.last = now
+	if b.tokens >= 1 {
+		b.tokens--
+		return 0
+	}
+	return time.Duration((1 - b.tokens) / rate * float64(time.Second))
+}
