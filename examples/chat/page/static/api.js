@@ -33,7 +33,7 @@ export async function send(method, path, { body, key } = {}) {
   return {
     status: response.status,
     ok: response.ok,
-    value: await response.json(),
+    value: response.status === 204 ? null : await response.json(),
     replayed: response.headers.get("Idempotent-Replayed") === "true",
     retryAfter: Number(response.headers.get("Retry-After")) || 0,
   };

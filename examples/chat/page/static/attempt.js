@@ -5,7 +5,7 @@
 const place = (kind) => `semel-chat.${kind}`;
 
 /** A key for one attempt. */
-function newKey() {
+export function newKey() {
   if (crypto.randomUUID) return crypto.randomUUID();
   // Pages that are not from https or this machine have no randomUUID.
   const bytes = crypto.getRandomValues(new Uint8Array(16));

@@ -11,7 +11,7 @@ const kind = "creation";
 /** Loads the user's groups into the list and returns them. */
 export async function loadGroups() {
   const { groups } = await ask("GET", "/v1/groups");
-  $("groups").replaceChildren(...groups.toReversed().map(line));
+  $("groups").replaceChildren(...groups.map(line));
   $("no-groups").hidden = groups.length > 0;
   $("group-count").textContent = groups.length;
   return groups;
@@ -45,7 +45,7 @@ async function create(copies) {
   try {
     const before = (await loadGroups()).length;
     await run(begin(kind, {
-      body: { name: $("create-name").value.trim(), members: numbers($("create-members").value) },
+      body: { name: $("create-name").value.trim(), member_ids: numbers($("create-members").value) },
       copies, before,
     }));
   } catch (problem) {

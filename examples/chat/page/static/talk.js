@@ -3,7 +3,6 @@
 import { ask, me, sentence, settle } from "./api.js";
 import { begin, finish, unfinished } from "./attempt.js";
 import { $, el, numbers, say } from "./dom.js";
-import { nameOf } from "./names.js";
 
 const kind = "sending";
 const every = 2000; // milliseconds between two looks for new messages
@@ -23,13 +22,13 @@ export async function openGroup(group) {
   $("members-form").hidden = opened.owner_id !== me().id;
   $("messages").replaceChildren();
   say($("message-status"), "");
-  await Promise.all([showMembers(), showMessages()]);
+  showMembers();
+  await showMessages();
 }
 
-async function showMembers() {
-  const names = await Promise.all(opened.members.map(nameOf));
-  $("members").replaceChildren(...opened.members.map((id, i) =>
-    el("li", {}, `${names[i]} · ${id}${id === opened.owner_id ? " · owner" : ""}`)));
+function showMembers() {
+  $("members").replaceChildren(...opened.members.map(({ id, name, owner }) =>
+    el("li", {}, `${name} · ${id}${owner ? " · owner" : ""}`)));
 }
 
 /** Adds the messages that are not shown yet. */
@@ -66,10 +65,10 @@ async function sendMessage(attempt) {
 async function addMembers() {
   const status = $("message-status");
   try {
-    opened = await ask("POST", `/v1/groups/${opened.id}/members`, { body: { members: numbers($("members-ids").value) } });
+    opened = await ask("POST", `/v1/groups/${opened.id}/members`, { body: { member_ids: numbers($("members-ids").value) } });
     $("members-form").reset();
     say(status, "");
-    await showMembers();
+    showMembers();
     $("members-ids").focus();
   } catch (problem) {
     say(status, problem.message, "bad");
