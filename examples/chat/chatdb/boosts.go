@@ -38,19 +38,7 @@ func BoostsOf(ctx context.Context, q Querier, group string) ([]Boost, error) {
 	if err != nil {
 		return nil, fmt.Errorf("select boosts: %w", err)
 	}
-	defer rows.Close()
-	boosts := []Boost{}
-	for rows.Next() {
-		b, err := scanBoost(rows)
-		if err != nil {
-			return nil, err
-		}
-		boosts = append(boosts, b)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read boosts: %w", err)
-	}
-	return boosts, nil
+	return collect(rows, scanBoost)
 }
 
 func scanBoost(row Row) (Boost, error) {

@@ -1,5 +1,5 @@
-// Package chatdb stores the chat's own data: users, groups, memberships and
-// messages. It knows nothing about idempotency, except for two columns with keys
+// Package chatdb stores the chat's own data: users, sessions, groups, memberships and
+// messages. It knows nothing about idempotency, except for three columns with keys
 // by which a lost outcome can be found.
 //
 // Functions whose names end in Tx run in the caller's transaction. The caller

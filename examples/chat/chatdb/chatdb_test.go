@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -35,13 +36,18 @@ func onEach(t *testing.T, n int, test func(t *testing.T, db chatdb.DB)) {
 			}
 			for i := range n {
 				inTx(t, db, func(ctx context.Context, tx chatdb.Tx) error {
-					_, err := chatdb.AddUserTx(ctx, tx, "somebody", []byte{byte(i)})
+					_, err := chatdb.AddUserTx(ctx, tx, userNumber(i+1))
 					return err
 				})
 			}
 			test(t, db)
 		})
 	}
+}
+
+// userNumber is the user that onEach adds with this ID.
+func userNumber(n int) chatdb.NewUser {
+	return chatdb.NewUser{Name: fmt.Sprintf("User %d", n), NameKey: fmt.Sprintf("user %d", n), PasswordHash: fmt.Sprintf("hash %d", n)}
 }
 
 func openSQLite(t *testing.T) chatdb.DB {
@@ -118,29 +124,20 @@ func create(t *testing.T, db chatdb.DB, n chatdb.NewGroup) chatdb.Group {
 	t.Helper()
 	var g chatdb.Group
 	inTx(t, db, func(ctx context.Context, tx chatdb.Tx) (err error) {
-		g, err = chatdb.CreateGroupTx(ctx, tx, n)
+		g, err = new(chatdb.Writer).CreateGroup(ctx, tx, n)
 		return err
 	})
 	return g
 }
 
-func TestUserByToken(t *testing.T) {
-	onEach(t, 2, func(t *testing.T, db chatdb.DB) {
-		got, err := chatdb.UserByToken(t.Context(), db, []byte{1})
-		if want := (chatdb.User{ID: 2, Name: "somebody"}); err != nil || got != want {
-			t.Errorf("UserByToken = %v, %v, want %v", got, err, want)
-		}
-		if _, err := chatdb.UserByToken(t.Context(), db, []byte{2}); !errors.Is(err, chatdb.ErrNotFound) {
-			t.Errorf("UserByToken of no user = %v, want ErrNotFound", err)
-		}
-	})
-}
-
 func TestGroupReadsBackAsItWasCreated(t *testing.T) {
 	onEach(t, 3, func(t *testing.T, db chatdb.DB) {
 		made := create(t, db, chatdb.NewGroup{OwnerID: 2, Name: "readers", Members: []int64{3, 1, 3, 2}})
-		if want := []int64{1, 2, 3}; !cmp.Equal(made.Members, want) {
+		if want := []int64{1, 2, 3}; !cmp.Equal(made.MemberIDs(), want) {
 			t.Errorf("members = %v, want %v", made.Members, want)
+		}
+		if want := (chatdb.Member{ID: 2, Name: "User 2", Owner: true}); made.Members[1] != want || made.LastChange != 1 {
+			t.Errorf("the owner is %+v, want %+v; the last change is %d, want 1", made.Members[1], want, made.LastChange)
 		}
 		got, err := chatdb.GroupByID(t.Context(), db, made.ID)
 		if diff := cmp.Diff(made, got); err != nil || diff != "" {
@@ -160,10 +157,10 @@ func TestUnknownMembersAreNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = tx.Rollback(t.Context()) }()
-		_, err = chatdb.CreateGroupTx(t.Context(), tx, chatdb.NewGroup{OwnerID: 1, Name: "g", Members: []int64{9, 1, 7, 9}})
+		_, err = new(chatdb.Writer).CreateGroup(t.Context(), tx, chatdb.NewGroup{OwnerID: 1, Name: "g", Members: []int64{9, 1, 7, 9}})
 		var unknown *chatdb.UnknownUsersError
 		if !errors.As(err, &unknown) || !cmp.Equal(unknown.IDs, []int64{7, 9}) {
-			t.Errorf("CreateGroupTx = %v, want unknown users 7 and 9", err)
+			t.Errorf("CreateGroup = %v, want unknown users 7 and 9", err)
 		}
 	})
 }
@@ -173,9 +170,9 @@ func TestGroupIsFoundByItsKeyOnly(t *testing.T) {
 		create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "twin"})
 		made := create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "twin", Members: []int64{2}, Key: "k"})
 		inTx(t, db, func(ctx context.Context, tx chatdb.Tx) error {
-			joined, err := chatdb.AddMembersTx(ctx, tx, made.ID, []int64{3, 2, 3})
+			_, joined, err := new(chatdb.Writer).AddMembers(ctx, tx, made.ID, 1, []int64{3, 2, 3})
 			if want := []int64{3}; !cmp.Equal(joined, want) {
-				t.Errorf("AddMembersTx = %v, want the one who is new, %v", joined, want)
+				t.Errorf("AddMembers = %v, want the new one, %v", joined, want)
 			}
 			return err
 		})
@@ -192,7 +189,7 @@ func TestGroupIsFoundByItsKeyOnly(t *testing.T) {
 			}
 		}
 		now, err := chatdb.GroupByID(t.Context(), db, made.ID)
-		if want := []int64{1, 2, 3}; err != nil || !cmp.Equal(now.Members, want) {
+		if want := []int64{1, 2, 3}; err != nil || !cmp.Equal(now.MemberIDs(), want) {
 			t.Errorf("members now = %v, %v, want %v", now.Members, err, want)
 		}
 	})
@@ -207,7 +204,7 @@ func TestOneKeyOfAnOwnerHasOneGroup(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = tx.Rollback(t.Context()) }()
-		if _, err := chatdb.CreateGroupTx(t.Context(), tx, chatdb.NewGroup{OwnerID: 1, Name: "b", Key: "k"}); err == nil {
+		if _, err := new(chatdb.Writer).CreateGroup(t.Context(), tx, chatdb.NewGroup{OwnerID: 1, Name: "b", Key: "k"}); err == nil {
 			t.Error("a second group under the key was let in")
 		}
 	})
@@ -215,11 +212,11 @@ func TestOneKeyOfAnOwnerHasOneGroup(t *testing.T) {
 
 func TestMessagesAreNumberedWithoutGaps(t *testing.T) {
 	onEach(t, 2, func(t *testing.T, db chatdb.DB) {
-		one := create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "one"})
+		one := create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "one", Members: []int64{2}})
 		two := create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "two"})
 		send := func(n chatdb.NewMessage) (m chatdb.Message) {
 			inTx(t, db, func(ctx context.Context, tx chatdb.Tx) (err error) {
-				m, err = chatdb.SendMessageTx(ctx, tx, n)
+				m, err = new(chatdb.Writer).Send(ctx, tx, n)
 				return err
 			})
 			return m
@@ -230,7 +227,7 @@ func TestMessagesAreNumberedWithoutGaps(t *testing.T) {
 			sent = append(sent, send(chatdb.NewMessage{GroupID: one.ID, AuthorID: 1, Text: "hello", Key: ""}))
 		}
 		got, err := chatdb.MessagesAfter(t.Context(), db, one.ID, 1, 10)
-		if diff := cmp.Diff(sent[1:], got); err != nil || diff != "" {
+		if diff := cmp.Diff(sent[1:], got.Messages); err != nil || diff != "" {
 			t.Errorf("MessagesAfter 1: %v, difference (-sent +read):\n%s", err, diff)
 		}
 		for i, m := range sent {
@@ -260,7 +257,7 @@ func TestConcurrentNumbersHaveNoGaps(t *testing.T) {
 					return
 				}
 				defer func() { _ = tx.Rollback(t.Context()) }()
-				_, err = chatdb.SendMessageTx(t.Context(), tx, chatdb.NewMessage{GroupID: group.ID, AuthorID: 1, Text: "hello"})
+				_, err = new(chatdb.Writer).Send(t.Context(), tx, chatdb.NewMessage{GroupID: group.ID, AuthorID: 1, Text: "hello"})
 				if err == nil && i%4 > 0 {
 					err = tx.Commit(t.Context())
 				}
@@ -271,12 +268,12 @@ func TestConcurrentNumbersHaveNoGaps(t *testing.T) {
 		}
 		all.Wait()
 		sent, err := chatdb.MessagesAfter(t.Context(), db, group.ID, 0, 100)
-		if err != nil || len(sent) != 15 {
-			t.Fatalf("%d messages, %v; want 15", len(sent), err)
+		if err != nil || len(sent.Messages) != 15 || sent.Change != 16 {
+			t.Fatalf("%d messages, change %d, %v; want 15, 16", len(sent.Messages), sent.Change, err)
 		}
-		for i, m := range sent {
-			if m.Seq != int64(i+1) {
-				t.Errorf("message %d has number %d", i+1, m.Seq)
+		for i, m := range sent.Messages {
+			if m.Seq != int64(i+1) || m.Change != int64(i+2) { // the first change is the creation
+				t.Errorf("message %d has number %d, change %d", i+1, m.Seq, m.Change)
 			}
 		}
 	})

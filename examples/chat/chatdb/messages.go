@@ -3,52 +3,89 @@ package chatdb
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
-// Message is one message of a group. Seq is 1, 2, 3 … in each group, without
-// gaps.
+// Message is one message of a group. Seq is 1, 2, 3 … in each group, without gaps. It
+// never changes; Change is the group's change that wrote the message last.
 type Message struct {
-	ID        string    `json:"id"`
-	Seq       int64     `json:"seq"`
-	GroupID   string    `json:"group_id"`
-	AuthorID  int64     `json:"author_id"`
-	Author    string    `json:"author"`
-	Text      string    `json:"text"`
-	CreatedAt time.Time `json:"created_at"`
+	ID        string     `json:"id"`
+	Seq       int64      `json:"seq"`
+	Change    int64      `json:"change"`
+	GroupID   string     `json:"group_id"`
+	AuthorID  int64      `json:"author_id"`
+	Author    string     `json:"author"`
+	Text      string     `json:"text"` // empty: deleted
+	CreatedAt time.Time  `json:"created_at"`
+	EditedAt  *time.Time `json:"edited_at,omitempty"`
+	Deleted   bool       `json:"deleted,omitempty"`
+	ClientID  string     `json:"client_id,omitempty"` // the key of the request that sent it
 }
 
-// NewMessage is the input of SendMessageTx.
-type NewMessage struct {
-	GroupID  string
-	AuthorID int64
-	Text     string
-	// Key is stored with the message, so that MessageBySending finds it. It is
-	// unique for each author. Empty: no key is stored.
-	Key string
+// Page is a part of a group's messages. Change is a change of the group: the messages
+// contain all changes up to it that concern them.
+type Page struct {
+	Messages []Message `json:"messages"`
+	Change   int64     `json:"change"`
 }
 
 const messageColumns = `
-select m.id, m.seq, m.group_id, m.author_id, u.name, m.text, m.created_at
+select m.id, m.seq, m.changed, m.group_id, m.author_id, u.name, m.text, m.created_at, m.edited_at, m.deleted, m.client_id
 from messages m join users u on u.id = m.author_id `
 
-// SendMessageTx adds a message with the next number of its group. It locks the
-// group: other transactions cannot add a message before this one ends.
-func SendMessageTx(ctx context.Context, tx Tx, n NewMessage) (Message, error) {
-	var group string
-	lock := `select id from groups where id = $1` + tx.dialect().lockRow
-	if err := tx.QueryRow(ctx, lock, n.GroupID).Scan(&group); err != nil {
-		return Message{}, fmt.Errorf("lock group: %w", err)
-	}
-	id := newID("msg")
-	err := tx.Exec(ctx, `
-insert into messages (id, group_id, seq, author_id, text, created_at, sending_key)
-select $1, $2, coalesce(max(seq), 0) + 1, $3, $4, $5, $6 from messages where group_id = $2`,
-		id, n.GroupID, n.AuthorID, n.Text, now().UnixMicro(), keyColumn(n.Key))
+// MessagesAfter returns at most limit messages of a group whose numbers are greater than
+// after, in the order of their numbers.
+func MessagesAfter(ctx context.Context, q Querier, group string, after int64, limit int) (Page, error) {
+	return readPage(ctx, q, group, `m.seq > $2 order by m.seq limit $3`, after, limit)
+}
+
+// MessagesBefore returns the last messages of a group whose numbers are less than before,
+// at most limit, in the order of their numbers.
+func MessagesBefore(ctx context.Context, q Querier, group string, before int64, limit int) (Page, error) {
+	p, err := readPage(ctx, q, group, `m.seq < $2 order by m.seq desc limit $3`, before, limit)
+	slices.Reverse(p.Messages)
+	return p, err
+}
+
+// MessagesChangedAfter returns at most limit messages of a group that were written by a
+// change greater than after, in the order of their changes. If there are more, the page's
+// Change is the one of its last message. A caller that continues from Change misses
+// nothing.
+func MessagesChangedAfter(ctx context.Context, q Querier, group string, after int64, limit int) (Page, error) {
+	last, err := lastChange(ctx, q, group)
 	if err != nil {
-		return Message{}, fmt.Errorf("insert message: %w", err)
+		return Page{}, err
 	}
-	return scanMessage(tx.QueryRow(ctx, messageColumns+`where m.id = $1`, id))
+	// Later changes are left out: with one of them, and without one before it that is not
+	// about a message, Change would be wrong.
+	p, err := readPage(ctx, q, group, `m.changed > $2 and m.changed <= $4 order by m.changed limit $3`, after, limit, last)
+	if p.Change = last; len(p.Messages) == limit {
+		p.Change = p.Messages[limit-1].Change
+	}
+	return p, err
+}
+
+// readPage reads messages of a group. The counter is read first, so that the messages are
+// as new as it is, or newer.
+func readPage(ctx context.Context, q Querier, group, where string, args ...any) (Page, error) {
+	change, err := lastChange(ctx, q, group)
+	if err != nil {
+		return Page{}, err
+	}
+	rows, err := q.Query(ctx, messageColumns+`where m.group_id = $1 and `+where, append([]any{group}, args...)...)
+	if err != nil {
+		return Page{}, fmt.Errorf("select messages: %w", err)
+	}
+	messages, err := collect(rows, scanMessage)
+	return Page{messages, change}, err
+}
+
+func lastChange(ctx context.Context, q Querier, group string) (change int64, err error) {
+	if err := q.QueryRow(ctx, `select last_change from groups where id = $1`, group).Scan(&change); err != nil {
+		return 0, fmt.Errorf("select last change: %w", err)
+	}
+	return change, nil
 }
 
 // MessageBySending returns the message that an author sent with a key, or
@@ -58,38 +95,25 @@ func MessageBySending(ctx context.Context, q Querier, author int64, key string) 
 		messageColumns+`where m.author_id = $1 and m.sending_key = $2`, author, key))
 }
 
-// MessagesAfter lists at most limit messages of a group whose numbers are greater
-// than after, in order.
-func MessagesAfter(ctx context.Context, q Querier, group string, after int64, limit int) ([]Message, error) {
-	rows, err := q.Query(ctx,
-		messageColumns+`where m.group_id = $1 and m.seq > $2 order by m.seq limit $3`, group, after, limit)
-	if err != nil {
-		return nil, fmt.Errorf("select messages: %w", err)
-	}
-	defer rows.Close()
-	messages := []Message{}
-	for rows.Next() {
-		m, err := scanMessage(rows)
-		if err != nil {
-			return nil, err
-		}
-		messages = append(messages, m)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read messages: %w", err)
-	}
-	return messages, nil
+// messageAt returns the message with a number, or ErrNotFound.
+func messageAt(ctx context.Context, q Querier, group string, seq int64) (Message, error) {
+	return scanMessage(q.QueryRow(ctx, messageColumns+`where m.group_id = $1 and m.seq = $2`, group, seq))
 }
 
 func scanMessage(row Row) (Message, error) {
 	var (
-		m       Message
-		created int64
+		m                Message
+		created, deleted int64
+		edited           *int64
 	)
-	err := row.Scan(&m.ID, &m.Seq, &m.GroupID, &m.AuthorID, &m.Author, &m.Text, &created)
+	err := row.Scan(&m.ID, &m.Seq, &m.Change, &m.GroupID, &m.AuthorID, &m.Author, &m.Text, &created, &edited, &deleted, &m.ClientID)
 	if err != nil {
 		return Message{}, fmt.Errorf("read message: %w", err)
 	}
-	m.CreatedAt = timeOf(created)
+	m.CreatedAt, m.Deleted = timeOf(created), deleted != 0
+	if edited != nil {
+		at := timeOf(*edited)
+		m.EditedAt = &at
+	}
 	return m, nil
 }

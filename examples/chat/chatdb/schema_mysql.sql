@@ -3,21 +3,33 @@
 -- by byte, and IDs and keys have at most 255 characters.
 
 create table if not exists users (
-  id         bigint primary key auto_increment, -- never used twice; a rollback leaves a gap
-  name       mediumtext not null,
-  token_hash varbinary(64) not null unique,     -- SHA-256; the token itself is not kept
-  created_at bigint not null                    -- microseconds since 1970
+  id            bigint primary key auto_increment, -- never used twice; a rollback leaves a gap
+  name          varchar(255) not null,          -- as it is shown
+  name_key      varchar(255) not null unique,   -- folded: names that differ only in case are one
+  password_hash varchar(255) not null,          -- argon2id with its parameters
+  created_at    bigint not null,                -- microseconds since 1970
+  sign_up_key   varchar(255) unique             -- only when the records live in another database
 ) default charset utf8mb4 collate utf8mb4_nopad_bin;
 
--- The author of the server's own messages. No token has an empty hash.
+-- The author of the server's own messages. No password has an empty hash.
 set statement sql_mode = 'NO_AUTO_VALUE_ON_ZERO' for
-  insert ignore into users (id, name, token_hash, created_at) values (0, 'Semel', '', 0);
+  insert ignore into users (id, name, name_key, password_hash, created_at) values (0, 'Semel', 'semel', '', 0);
+
+create table if not exists sessions (
+  id         varchar(255) primary key,
+  user_id    bigint not null references users (id),
+  token_hash varbinary(64) not null unique,     -- SHA-256; the token itself is not kept
+  device     varchar(255) not null,
+  created_at bigint not null
+) default charset utf8mb4 collate utf8mb4_nopad_bin;
 
 create table if not exists groups (
   id           varchar(255) primary key,
   name         mediumtext not null,
   owner_id     bigint not null references users (id),
   created_at   bigint not null,
+  last_seq     bigint not null default 0,       -- of the messages
+  last_change  bigint not null default 0,       -- of everything that members see
   creation_key varchar(255),                    -- only when the records live in another database
   unique index groups_creation (owner_id, creation_key)
 ) default charset utf8mb4 collate utf8mb4_nopad_bin;
@@ -30,7 +42,8 @@ create table if not exists conversations (
 create table if not exists memberships (
   group_id varchar(255) not null references groups (id),
   user_id  bigint not null references users (id),
-  founding bigint not null,                     -- 1: since the group was created
+  joined   bigint not null,                     -- the group's change that made it; 1: with the group
+  read_seq bigint not null default 0,           -- the last message that the member has read
   primary key (group_id, user_id)
 ) default charset utf8mb4 collate utf8mb4_nopad_bin;
 
@@ -38,11 +51,16 @@ create table if not exists messages (
   id          varchar(255) not null unique,
   group_id    varchar(255) not null references groups (id),
   seq         bigint not null,                  -- 1, 2, 3 … in each group
+  changed     bigint not null,                  -- the group's change that wrote it last
   author_id   bigint not null references users (id),
-  text        mediumtext not null,
+  text        mediumtext not null,              -- empty: deleted
   created_at  bigint not null,
+  edited_at   bigint,
+  deleted     bigint not null default 0,        -- 1: deleted
+  client_id   varchar(255) not null,            -- the key of the request, or empty
   sending_key varchar(255),                     -- only when the records live in another database
   primary key (group_id, seq),
+  unique index messages_changed (group_id, changed),
   unique index messages_sending (author_id, sending_key)
 ) default charset utf8mb4 collate utf8mb4_nopad_bin;
 

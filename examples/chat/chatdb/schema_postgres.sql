@@ -4,21 +4,34 @@
 select pg_advisory_xact_lock(7165065861825654388);
 
 create table if not exists users (
-  id         bigint generated always as identity primary key, -- never used twice; a rollback leaves a gap
-  name       text   not null,
-  token_hash bytea  not null unique,            -- SHA-256; the token itself is not kept
-  created_at bigint not null                    -- microseconds since 1970
+  id            bigint primary key generated always as identity, -- never used twice; a rollback leaves a gap
+  name          text    not null,               -- as it is shown
+  name_key      text collate "C" not null unique,     -- folded: names that differ only in case are one
+  password_hash text    not null,               -- argon2id with its parameters
+  created_at    bigint  not null,               -- microseconds since 1970
+  sign_up_key   text    unique                  -- only when the records live in another database
 );
 
--- The author of the server's own messages. No token has an empty hash.
-insert into users (id, name, token_hash, created_at) overriding system value values (0, 'Semel', '', 0)
+-- The author of the server's own messages. No password has an empty hash.
+insert into users (id, name, name_key, password_hash, created_at) overriding system value values (0, 'Semel', 'semel', '', 0)
   on conflict do nothing;
 
+create table if not exists sessions (
+  id         text    primary key,
+  user_id    bigint  not null references users (id),
+  token_hash bytea   not null unique,           -- SHA-256; the token itself is not kept
+  device     text    not null,
+  created_at bigint  not null
+);
+create index if not exists sessions_user on sessions (user_id);
+
 create table if not exists groups (
-  id           text   primary key,
-  name         text   not null,
-  owner_id     bigint not null references users (id),
-  created_at   bigint not null,
+  id           text    primary key,
+  name         text    not null,
+  owner_id     bigint  not null references users (id),
+  created_at   bigint  not null,
+  last_seq     bigint  not null default 0,      -- of the messages
+  last_change  bigint  not null default 0,      -- of everything that members see
   creation_key text                             -- only when the records live in another database
 );
 create unique index if not exists groups_creation on groups (owner_id, creation_key)
@@ -30,23 +43,29 @@ create table if not exists conversations (
 );
 
 create table if not exists memberships (
-  group_id text   not null references groups (id),
-  user_id  bigint not null references users (id),
-  founding bigint not null,                     -- 1: since the group was created
+  group_id text    not null references groups (id),
+  user_id  bigint  not null references users (id),
+  joined   bigint  not null,                    -- the group's change that made it; 1: with the group
+  read_seq bigint  not null default 0,          -- the last message that the member has read
   primary key (group_id, user_id)
 );
 create index if not exists memberships_user on memberships (user_id);
 
 create table if not exists messages (
-  id          text   not null unique,
-  group_id    text   not null references groups (id),
-  seq         bigint not null,                  -- 1, 2, 3 … in each group
-  author_id   bigint not null references users (id),
-  text        text   not null,
-  created_at  bigint not null,
+  id          text    not null unique,
+  group_id    text    not null references groups (id),
+  seq         bigint  not null,                 -- 1, 2, 3 … in each group
+  changed     bigint  not null,                 -- the group's change that wrote it last
+  author_id   bigint  not null references users (id),
+  text        text    not null,                 -- empty: deleted
+  created_at  bigint  not null,
+  edited_at   bigint ,
+  deleted     bigint  not null default 0,       -- 1: deleted
+  client_id   text    not null,                 -- the key of the request, or empty
   sending_key text,                             -- only when the records live in another database
   primary key (group_id, seq)
 );
+create unique index if not exists messages_changed on messages (group_id, changed);
 create unique index if not exists messages_sending on messages (author_id, sending_key)
   where sending_key is not null;
 

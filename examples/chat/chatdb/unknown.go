@@ -2,15 +2,21 @@ package chatdb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 )
 
-// UnknownUsersError lists the IDs of users that do not exist, sorted.
-type UnknownUsersError struct{ IDs []int64 }
+// UnknownUsersError lists the users that do not exist: their IDs, sorted, or their names.
+type UnknownUsersError struct {
+	IDs   []int64
+	Names []string
+}
 
-// Error lists the IDs.
-func (e *UnknownUsersError) Error() string { return fmt.Sprintf("chatdb: unknown users %v", e.IDs) }
+// Error lists the users.
+func (e *UnknownUsersError) Error() string {
+	return fmt.Sprintf("chatdb: unknown users %v %q", e.IDs, e.Names)
+}
 
 // unknownUsers returns a *UnknownUsersError if one of the users is no member of
 // the group. All of them were added, so a user that is no member does not exist.
@@ -35,17 +41,36 @@ func membersOf(ctx context.Context, q Querier, group string) ([]int64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("select members: %w", err)
 	}
-	defer rows.Close()
-	var members []int64
-	for rows.Next() {
-		var user int64
-		if err := rows.Scan(&user); err != nil {
-			return nil, fmt.Errorf("scan member: %w", err)
+	return collect(rows, func(row Row) (user int64, err error) {
+		if err := row.Scan(&user); err != nil {
+			return 0, fmt.Errorf("scan member: %w", err)
 		}
-		members = append(members, user)
+		return user, nil
+	})
+}
+
+// UserIDs returns the IDs of the users with these names. Each name is given as its user
+// writes it and with its normalised form. If a user does not exist, the error is a
+// *UnknownUsersError with the names.
+func UserIDs(ctx context.Context, q Querier, names []NewUser) ([]int64, error) {
+	var (
+		ids     []int64
+		unknown []string
+	)
+	for _, n := range names {
+		var id int64
+		err := q.QueryRow(ctx, `select id from users where name_key = $1 and id > 0`, n.NameKey).Scan(&id)
+		switch {
+		case errors.Is(err, ErrNotFound):
+			unknown = append(unknown, n.Name)
+		case err != nil:
+			return nil, fmt.Errorf("select user: %w", err)
+		default:
+			ids = append(ids, id)
+		}
 	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read members: %w", err)
+	if len(unknown) > 0 {
+		return nil, &UnknownUsersError{Names: unknown}
 	}
-	return members, nil
+	return ids, nil
 }

@@ -13,7 +13,7 @@ func TestTheServerIsAnAuthor(t *testing.T) {
 	onEach(t, 1, func(t *testing.T, db chatdb.DB) {
 		group := create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "crew"}).ID
 		inTx(t, db, func(ctx context.Context, tx chatdb.Tx) error {
-			m, err := chatdb.SendMessageTx(ctx, tx, chatdb.NewMessage{GroupID: group, AuthorID: chatdb.ServerID, Text: "Welcome."})
+			m, err := new(chatdb.Writer).Send(ctx, tx, chatdb.NewMessage{GroupID: group, AuthorID: chatdb.ServerID, Text: "Welcome."})
 			if err == nil && (m.Author != "Semel" || m.Seq != 1) {
 				t.Errorf("the server's message is %+v", m)
 			}

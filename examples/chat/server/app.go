@@ -22,6 +22,7 @@ type app struct {
 	records    *database // the idempotency records; the same as domain unless -records names another
 	transact   transactFunc
 	create     createFunc
+	writer     chatdb.Writer
 	payments   *payments // nil: boosts are off
 	engine     *semel.Engine[chatdb.Tx]
 	queue      *semel.Engine[chatdb.Tx]

@@ -12,49 +12,52 @@ import (
 	"github.com/semelgo/semel/examples/chat/chatdb"
 )
 
-// newToken draws a random bearer token. The server stores only its hash. The
+// newToken draws a random bearer token. The server stores only its digest. The
 // token has enough entropy that a plain SHA-256 cannot be reversed.
-func newToken() (token string, hash []byte) {
+func newToken() (token string, digest []byte) {
 	token = rand.Text() + rand.Text()
-	return token, hashToken(token)
+	return token, digestOf(token)
 }
 
-func hashToken(token string) []byte {
+func digestOf(token string) []byte {
 	sum := sha256.Sum256([]byte(token))
 	return sum[:]
 }
 
-type userKey struct{}
+type sessionKey struct{}
 
-// userIn returns the user that authenticated put into ctx.
-func userIn(ctx context.Context) chatdb.User {
-	u, _ := ctx.Value(userKey{}).(chatdb.User)
-	return u
+// sessionIn returns the session that authenticated put into ctx.
+func sessionIn(ctx context.Context) chatdb.Session {
+	s, _ := ctx.Value(sessionKey{}).(chatdb.Session)
+	return s
 }
+
+// userIn returns the user of the session.
+func userIn(ctx context.Context) chatdb.User { return sessionIn(ctx).User }
 
 // authenticated rejects requests without a valid token.
 func (s *app) authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		u, err := s.authenticatedUser(r)
+		session, err := s.sessionOf(r)
 		if err != nil {
 			s.refuse(w, r, err)
 			return
 		}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), userKey{}, u)))
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), sessionKey{}, session)))
 	})
 }
 
-func (s *app) authenticatedUser(r *http.Request) (chatdb.User, error) {
+func (s *app) sessionOf(r *http.Request) (chatdb.Session, error) {
 	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
 	token = strings.TrimSpace(token)
 	if !ok || !strings.EqualFold(scheme, "Bearer") || token == "" {
-		return chatdb.User{}, problem(codeNoToken, "Authorization", "Send Authorization: Bearer with the token of a user.")
+		return chatdb.Session{}, problem(codeNoToken, "Authorization", "Send Authorization: Bearer with the token of a session.")
 	}
-	u, err := chatdb.UserByToken(r.Context(), s.domain, hashToken(token))
+	session, err := chatdb.SessionByToken(r.Context(), s.domain, digestOf(token))
 	if errors.Is(err, chatdb.ErrNotFound) {
-		return chatdb.User{}, problem(codeNoToken, "Authorization", "No user has this token.")
+		return session, problem(codeNoToken, "Authorization", "No session has this token.")
 	}
-	return u, err
+	return session, err
 }
 
 // scopeFunc returns the scope of a request's key: its user.

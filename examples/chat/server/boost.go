@@ -33,14 +33,13 @@ func (s *app) decodeBoost(r *http.Request) (boostRequest, error) {
 	if s.payments == nil {
 		return boostRequest{}, problem(codeNoPayments, "", "It was started without -payments.")
 	}
-	g, err := s.groupOfMember(r)
-	if err != nil {
+	if err := s.checkMember(r); err != nil {
 		return boostRequest{}, fmt.Errorf("%w: %w", problemOf(err), err)
 	}
 	if p := readObject(r); p != nil {
 		return boostRequest{}, p
 	}
-	return boostRequest{GroupID: g.ID}, nil
+	return boostRequest{GroupID: r.PathValue("id")}, nil
 }
 
 func (s *app) runBoost(ctx context.Context, c semel.Call, in boostRequest) (chatdb.Boost, bool, error) {
@@ -70,11 +69,10 @@ func refuseBoost(f *semel.Failure) *semelhttp.Problem {
 }
 
 func (s *app) listBoosts(r *http.Request) (any, error) {
-	g, err := s.groupOfMember(r)
-	if err != nil {
+	if err := s.checkMember(r); err != nil {
 		return nil, err
 	}
-	boosts, err := chatdb.BoostsOf(r.Context(), s.domain, g.ID)
+	boosts, err := chatdb.BoostsOf(r.Context(), s.domain, r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,8 @@ func (b *browser) signIn(t *testing.T, base, name string) user {
 		chromedp.Navigate(base),
 		chromedp.WaitVisible(css("#sign-in-name")),
 		chromedp.SendKeys(css("#sign-in-name"), name),
-		chromedp.Click(css("#sign-in-button")),
+		chromedp.SendKeys(css("#sign-in-password"), password),
+		chromedp.Click(css("#sign-up-button")),
 		chromedp.WaitVisible(css("#create-form")),
 	)
 	var u user

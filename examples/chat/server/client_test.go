@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -92,6 +91,9 @@ func (c *client) try(ctx context.Context, q request) (answer, error) {
 	if q.key != "" {
 		r.Header.Set("Idempotency-Key", q.key)
 	}
+	if q.method != http.MethodGet && q.method != http.MethodDelete {
+		r.Header.Set("Content-Type", "application/json")
+	}
 	for name, value := range q.header {
 		r.Header.Set(name, value)
 	}
@@ -160,24 +162,41 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// signIn registers a user.
-func (c *client) signIn(t *testing.T, name string) user {
+// password is the password of all users of the tests.
+const password = "correct horse"
+
+// signUp is the request that adds a user.
+func signUp(key, name string) request {
+	body, _ := json.Marshal(map[string]string{"name": name, "password": password})
+	return request{method: "POST", path: "/v1/users", key: key, body: string(body)}
+}
+
+// logIn opens a session of a user.
+func (c *client) logIn(t *testing.T, name, device string) user {
 	t.Helper()
-	body, _ := json.Marshal(map[string]string{"name": name})
-	a := c.send(t, request{method: "POST", path: "/v1/users", body: string(body)})
-	if a.Status != http.StatusCreated {
-		t.Fatalf("POST /v1/users = %d %s", a.Status, a.Body)
+	body, _ := json.Marshal(map[string]string{"name": name, "password": password, "device": device})
+	a := c.settled(t, request{method: "POST", path: "/v1/sessions", body: string(body)}).want(t, http.StatusCreated, "")
+	var opened struct {
+		Token string
+		User  user
 	}
-	var u user
-	if err := json.NewDecoder(bytes.NewBufferString(a.Body)).Decode(&u); err != nil {
+	if err := json.Unmarshal([]byte(a.Body), &opened); err != nil {
 		t.Fatal(err)
 	}
-	return u
+	opened.User.Token = opened.Token
+	return opened.User
+}
+
+// signIn adds a user and opens a session.
+func (c *client) signIn(t *testing.T, name string) user {
+	t.Helper()
+	c.settled(t, signUp("sign up "+name, name)).want(t, http.StatusCreated, "")
+	return c.logIn(t, name, "test")
 }
 
 // creation is the request that creates a group.
 func creation(as user, key, name string, members ...int64) request {
-	body, _ := json.Marshal(map[string]any{"name": name, "members": append([]int64{}, members...)})
+	body, _ := json.Marshal(map[string]any{"name": name, "member_ids": append([]int64{}, members...)})
 	return request{method: "POST", path: "/v1/groups", as: as, key: key, body: string(body)}
 }
 

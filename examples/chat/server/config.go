@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	amqp091 "github.com/rabbitmq/amqp091-go"
 
+	"github.com/semelgo/semel/examples/chat/accounts"
 	"github.com/semelgo/semel/store"
 )
 
@@ -46,7 +47,11 @@ type config struct {
 	serveOnly bool
 	// mayLose accepts databases that can lose committed records.
 	mayLose bool
-	command *command // nil: serve
+	// argon2 is the cost of hashing a password.
+	argon2 accounts.Cost
+	// signUps and logIns are limits of requests; see the flags. Zero: no limit.
+	signUps, logIns int
+	command         *command // nil: serve
 }
 
 // errHelp is the result of -h.
@@ -96,6 +101,10 @@ func (c *config) flags(usage io.Writer) *flag.FlagSet {
 	flags.DurationVar(&c.sweep, "sweep", time.Minute, "how often to purge old records and to free what dead servers left; tasks are freed once a lease at least")
 	flags.BoolVar(&c.serveOnly, "serve-only", false, "answer requests only, and leave tasks, the import and sweeping to other servers")
 	flags.BoolVar(&c.mayLose, "may-lose", false, "accept a database that may lose records when its server is killed or the power fails; an operation whose record is lost may run again")
+	c.argon2 = accounts.DefaultCost()
+	flags.Var(&c.argon2, "argon2", "`cost` of hashing a new password by argon2id: KiB of memory, passes, threads")
+	flags.IntVar(&c.signUps, "sign-ups", 30, "how many `times` an hour an address may sign up; 0: no limit")
+	flags.IntVar(&c.logIns, "log-ins", 10, "how many `times` a minute an address may log in with one name, and ten times as often with all; 0: no limit")
 	flags.StringVar(&c.records, "records", "", "another `database` for the records; -mode does not apply then")
 	return flags
 }
@@ -149,6 +158,12 @@ func (c config) checked() (config, error) {
 	}
 	if c.retention <= 0 {
 		return config{}, fmt.Errorf("invalid value %q for -retention: must be above zero", c.retention)
+	}
+	if c.signUps < 0 {
+		return config{}, fmt.Errorf("invalid value %d for -sign-ups: must not be negative", c.signUps)
+	}
+	if c.logIns < 0 {
+		return config{}, fmt.Errorf("invalid value %d for -log-ins: must not be negative", c.logIns)
 	}
 	if c.sweep <= 0 {
 		return config{}, fmt.Errorf("invalid value %q for -sweep: must be above zero", c.sweep)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,8 +15,9 @@ import (
 	"github.com/semelgo/semel/semelhttp"
 )
 
-// maxBody is the largest request body, in bytes.
-const maxBody = 1 << 20
+// maxBody is the largest request body, in bytes. The longest valid one is a message of
+// which each character is escaped.
+const maxBody = 64 << 10
 
 // limited limits the body that next can read to maxBody.
 func limited(next http.Handler) http.Handler {
@@ -47,6 +49,11 @@ type field struct {
 // readObject reads the body of r as a JSON object with exactly these fields. An
 // error is a problem that names the field.
 func readObject(r *http.Request, fields ...field) *semelhttp.Problem {
+	// A page of another site can send a form, but not JSON, without the browser asking
+	// this server first.
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return problem(codeMediaType, "Content-Type", "Send Content-Type: application/json.")
+	}
 	text, p := readBody(r)
 	if p != nil {
 		return p
@@ -176,10 +183,45 @@ func usersField(name string, limit int, into *[]int64) field {
 	}}
 }
 
+// namesField is a list of at most limit names of users.
+func namesField(name string, limit int, into *[]string) field {
+	return field{name: name, set: func(value json.RawMessage) string {
+		var names []*string
+		if value[0] != '[' || json.Unmarshal(value, &names) != nil || slices.Contains(names, nil) {
+			return "must be a list of users' names"
+		}
+		if len(names) > limit {
+			return fmt.Sprintf("has more than %d users", limit)
+		}
+		*into = make([]string, len(names))
+		for i, n := range names {
+			if utf8.RuneCountInString(*n) > maxName {
+				return fmt.Sprintf("has a name that is longer than %d characters", maxName)
+			}
+			(*into)[i] = *n
+		}
+		return ""
+	}}
+}
+
+// numberField is the number of a message.
+func numberField(name string, into *int64) field {
+	return field{name: name, set: func(value json.RawMessage) string {
+		if json.Unmarshal(value, into) != nil || value[0] == 'n' || *into < 0 {
+			return "must be a whole number from 0"
+		}
+		return ""
+	}}
+}
+
 // maxText is the longest message, in characters.
 const maxText = 4000
 
 // maxName is the longest name of a user or a group, in characters.
 const maxName = 100
 
-const fieldName = "name"
+// The fields of accounts.
+const (
+	fieldName     = "name"
+	fieldPassword = "password"
+)

@@ -57,7 +57,7 @@ func TestCommitWithoutAnAnswer(t *testing.T) {
 	c.applied.Store(false)
 	s.send(t, creation(owner, "undone", "crew")).want(t, http.StatusServiceUnavailable, "outcome_unknown")
 	// An endpoint without a key must report the unknown outcome, too.
-	s.send(t, request{method: "POST", path: "/v1/users", body: `{"name":"late"}`}).
+	s.send(t, request{method: "POST", path: "/v1/sessions", body: `{"name":"owner","password":"` + password + `"}`}).
 		want(t, http.StatusServiceUnavailable, "outcome_unknown")
 	c.lost.Store(false)
 
@@ -136,9 +136,9 @@ func TestMistakenResolutionCreatesNoSecondGroup(t *testing.T) {
 func lateCommit(t *testing.T, domain *sql.DB, owner user, key string) {
 	t.Helper()
 	for _, statement := range []string{
-		`insert into groups (id, name, owner_id, created_at, creation_key) values ('grp_late', 'crew', ?1, 1, ?2)`,
+		`insert into groups (id, name, owner_id, created_at, last_change, creation_key) values ('grp_late', 'crew', ?1, 1, 1, ?2)`,
 		`insert into conversations (id, group_id) values ('cnv_late', 'grp_late')`,
-		`insert into memberships (group_id, user_id, founding) values ('grp_late', ?1, 1)`,
+		`insert into memberships (group_id, user_id, joined) values ('grp_late', ?1, 1)`,
 		`insert into creations (owner, "key", attempt) values (?1, ?2, 1)`,
 	} {
 		if _, err := domain.ExecContext(t.Context(), statement, owner.ID, key); err != nil {

@@ -60,7 +60,7 @@ func newPostgres(t *testing.T, mode string) files {
 
 // args returns the flags of a server that uses the files.
 func (f files) args(lease time.Duration) []string {
-	args := []string{"-db", "sqlite:" + f.domain, "-lease", lease.String()}
+	args := []string{"-db", "sqlite:" + f.domain, "-lease", lease.String(), "-argon2", "m=64,t=1,p=1", "-sign-ups", "0", "-log-ins", "0"}
 	if f.postgres != "" {
 		args[1] = f.postgres
 		if !f.quorum {

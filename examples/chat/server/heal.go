@@ -30,6 +30,11 @@ func (p probes) message(ctx context.Context, scope semel.Scope, key string) (any
 	})
 }
 
+func (p probes) user(ctx context.Context, _ semel.Scope, key string) (any, bool, error) {
+	u, err := chatdb.UserBySignUp(ctx, p.q, key)
+	return evidence(u, err)
+}
+
 // find makes a probe of a look-up. The probe returns the result that the
 // operation returned.
 func find[T any](_ context.Context, scope semel.Scope, _ string, look func(user int64) (T, error)) (any, bool, error) {
@@ -38,6 +43,11 @@ func find[T any](_ context.Context, scope semel.Scope, _ string, look func(user 
 		return nil, false, err
 	}
 	v, err := look(user)
+	return evidence(v, err)
+}
+
+// evidence returns the result of a look-up as a probe does.
+func evidence(v any, err error) (any, bool, error) {
 	switch {
 	case errors.Is(err, chatdb.ErrNotFound):
 		return nil, false, nil

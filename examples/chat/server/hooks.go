@@ -33,7 +33,7 @@ type hooks struct {
 type (
 	// transactFunc runs a function in one transaction of the chat's database.
 	transactFunc func(ctx context.Context, fn func(ctx context.Context, tx chatdb.Tx) error) error
-	// createFunc is chatdb.CreateGroupTx.
+	// createFunc is chatdb.Writer.CreateGroup.
 	createFunc func(ctx context.Context, tx chatdb.Tx, n chatdb.NewGroup) (chatdb.Group, error)
 	// welcomeFunc writes the message that welcomes a member.
 	welcomeFunc func(ctx context.Context, tx chatdb.Tx, in welcome) (chatdb.Message, error)

@@ -219,7 +219,7 @@ func TestFailedImportIsRedriven(t *testing.T) {
 	if code != 0 || strings.Count(list, "\n") != 1 || !strings.HasPrefix(rest, "import_message, attempt 1, failed ") {
 		t.Fatalf("failed: exit %d, %q", code, list)
 	}
-	add := request{method: "POST", path: "/v1/groups/" + i.group + "/members", as: i.ann, body: `{"members":[2]}`}
+	add := request{method: "POST", path: "/v1/groups/" + i.group + "/members", as: i.ann, body: `{"member_ids":[2]}`}
 	i.send(t, add).want(t, http.StatusOK, "")
 	if text, code := i.f.operator(t, "redrive", id, "he is a member now"); code != 0 || text != id+" is Pending now\n" {
 		t.Errorf("redrive: exit %d, %q", code, text)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -48,17 +49,13 @@ func readImported(text []byte) (imported, *semelhttp.Problem) {
 
 // importMessage writes the message as one of its sender. A sender that is no
 // member is a final failure; every other error is retried.
-func importMessage(ctx context.Context, tx chatdb.Tx, in imported) error {
-	member, err := chatdb.IsMember(ctx, tx, in.Group, in.Sender)
-	if err != nil {
-		return err
-	}
-	if !member {
+func (s *app) importMessage(ctx context.Context, tx chatdb.Tx, in imported) error {
+	_, err := s.writer.Send(ctx, tx, chatdb.NewMessage{GroupID: in.Group, AuthorID: in.Sender, Text: in.Body})
+	if errors.Is(err, chatdb.ErrNotMember) || errors.Is(err, chatdb.ErrNotFound) {
 		return semel.Final(&semel.Failure{
 			Code:    codeNotMember,
 			Message: fmt.Sprintf("User %d does not belong to the group %s, or there is no such group.", in.Sender, in.Group),
 		})
 	}
-	_, err = chatdb.SendMessageTx(ctx, tx, chatdb.NewMessage{GroupID: in.Group, AuthorID: in.Sender, Text: in.Body})
 	return err
 }

@@ -69,7 +69,7 @@ func TestFailedStaysFailed(t *testing.T) {
 		next := owner.ID + 1 // the ID of a user that does not exist yet
 		asked := creation(owner, "k", "crew", next)
 		first := s.send(t, asked).want(t, http.StatusUnprocessableEntity, "unknown_member")
-		if p := first.value(t); p["field"] != "members" || !strings.Contains(first.Body, "no user 2.") {
+		if p := first.value(t); p["field"] != "member_ids" || !strings.Contains(first.Body, "no user 2.") {
 			t.Errorf("the refusal does not name the field and the user: %s", first.Body)
 		}
 		if n := len(s.groupsOf(t, owner)); n != 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 
@@ -12,46 +13,49 @@ import (
 	"github.com/semelgo/semel/semelhttp"
 )
 
+// messageService has the endpoints of messages.
+type messageService struct{ *app }
+
 // defaultPage and maxPage are numbers of messages in one response.
 const (
 	defaultPage = 50
 	maxPage     = 200
 )
 
-// sendMessage is the endpoint that sends a message once per key.
-func (s *app) sendMessage() (http.Handler, error) {
+// send is the endpoint that sends a message once per key.
+func (s messageService) send() (http.Handler, error) {
 	return semelhttp.Handle(semelhttp.Endpoint[messageRequest, chatdb.Message]{
 		Operation: s.operations.sendMessage,
-		Decode:    s.decodeMessage,
-		Run:       s.runSendMessage,
+		Decode:    s.decode,
+		Run:       s.runSend,
 		Render:    renderMessage,
 	}, s.keyed())
 }
 
-// decodeMessage also checks membership, before a key is claimed. Users never
-// leave a group, so the check stays true.
-func (s *app) decodeMessage(r *http.Request) (messageRequest, error) {
-	g, err := s.groupOfMember(r)
-	if err != nil {
+// decode also checks membership before a key is claimed, so that a user that is not a
+// member receives no replay. The transaction checks it again, because the user may be
+// removed meanwhile.
+func (s messageService) decode(r *http.Request) (messageRequest, error) {
+	if err := s.checkMember(r); err != nil {
 		return messageRequest{}, fmt.Errorf("%w: %w", problemOf(err), err)
 	}
-	in := messageRequest{GroupID: g.ID}
+	in := messageRequest{GroupID: r.PathValue("id")}
 	if p := readObject(r, textField("text", maxText, &in.Text)); p != nil {
 		return messageRequest{}, p
 	}
 	return in, nil
 }
 
-func (s *app) runSendMessage(ctx context.Context, c semel.Call, in messageRequest) (chatdb.Message, bool, error) {
-	n := chatdb.NewMessage{GroupID: in.GroupID, AuthorID: userIn(ctx).ID, Text: in.Text}
-	return once(ctx, s, c, func(ctx context.Context, tx chatdb.Tx) (chatdb.Message, error) {
+func (s messageService) runSend(ctx context.Context, c semel.Call, in messageRequest) (chatdb.Message, bool, error) {
+	n := chatdb.NewMessage{GroupID: in.GroupID, AuthorID: userIn(ctx).ID, Text: in.Text, ClientID: c.Key(), MarkRead: true}
+	return once(ctx, s.app, c, func(ctx context.Context, tx chatdb.Tx) (chatdb.Message, error) {
 		if s.config.mode == modeApart {
 			n.Key = c.Key()
 			if m, err := chatdb.MessageBySending(ctx, tx, n.AuthorID, n.Key); !errors.Is(err, chatdb.ErrNotFound) {
 				return m, err
 			}
 		}
-		return chatdb.SendMessageTx(ctx, tx, n)
+		return s.writer.Send(ctx, tx, n)
 	})
 }
 
@@ -60,24 +64,63 @@ func renderMessage(w http.ResponseWriter, _ *http.Request, m chatdb.Message) {
 	writeJSON(w, http.StatusCreated, m)
 }
 
-func (s *app) listMessages(r *http.Request) (any, error) {
-	after, err := wholeNumber(r, "after", 0, 0, 1<<53)
-	if err != nil {
-		return nil, err
-	}
+// list returns the newest messages, those before or after a message, or those that were
+// written after a change.
+func (s messageService) list(r *http.Request) (any, error) {
 	limit, err := wholeNumber(r, "limit", defaultPage, 1, maxPage)
 	if err != nil {
 		return nil, err
 	}
-	g, err := s.groupOfMember(r)
-	if err != nil {
+	read, from, given := chatdb.MessagesBefore, int64(math.MaxInt64), ""
+	for _, way := range []struct {
+		name string
+		read func(ctx context.Context, q chatdb.Querier, group string, from int64, limit int) (chatdb.Page, error)
+	}{{"before", chatdb.MessagesBefore}, {"after", chatdb.MessagesAfter}, {"changed_after", chatdb.MessagesChangedAfter}} {
+		if !r.URL.Query().Has(way.name) {
+			continue
+		}
+		if given != "" {
+			return nil, problem(codeInvalid, way.name, "Give %q or %q.", given, way.name)
+		}
+		read, given = way.read, way.name
+		if from, err = wholeNumber(r, given, from, 0, 1<<53); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.checkMember(r); err != nil {
 		return nil, err
 	}
-	messages, err := chatdb.MessagesAfter(r.Context(), s.domain, g.ID, after, int(limit))
-	if err != nil {
-		return nil, err
+	return read(r.Context(), s.domain, r.PathValue("id"), from, int(limit))
+}
+
+func (s messageService) edit(r *http.Request) (any, error) {
+	var text string
+	if p := readObject(r, textField("text", maxText, &text)); p != nil {
+		return nil, p
 	}
-	return map[string]any{"messages": messages}, nil
+	return s.change(r, func(ctx context.Context, tx chatdb.Tx, seq int64) (chatdb.Message, error) {
+		return s.writer.Edit(ctx, tx, r.PathValue("id"), seq, userIn(ctx).ID, text)
+	})
+}
+
+func (s messageService) remove(r *http.Request) (any, error) {
+	return s.change(r, func(ctx context.Context, tx chatdb.Tx, seq int64) (chatdb.Message, error) {
+		return s.writer.Delete(ctx, tx, r.PathValue("id"), seq, userIn(ctx).ID)
+	})
+}
+
+// change runs a write to the message in the path.
+func (s messageService) change(r *http.Request, write func(ctx context.Context, tx chatdb.Tx, seq int64) (chatdb.Message, error)) (any, error) {
+	seq, err := strconv.ParseInt(r.PathValue("seq"), 10, 64)
+	if err != nil {
+		return nil, problem(codeNotFound, "seq", "There is no such message.")
+	}
+	var m chatdb.Message
+	err = s.transact(r.Context(), func(ctx context.Context, tx chatdb.Tx) (err error) {
+		m, err = write(ctx, tx, seq)
+		return err
+	})
+	return m, err
 }
 
 // wholeNumber reads an integer parameter of the query.

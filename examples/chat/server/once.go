@@ -35,8 +35,8 @@ func once[T any](ctx context.Context, s *app, c semel.Call, fn txFunc[T]) (T, bo
 }
 
 // proven marks the error of a transaction that was rolled back. An unknown member
-// is the operation's own answer, so it is final. After every other error the same
-// key may be tried again.
+// and a taken name are the operation's own answers, so they are final. After every other
+// error the same key may be tried again.
 func proven(err error) error {
 	var unknown *chatdb.UnknownUsersError
 	switch {
@@ -44,6 +44,8 @@ func proven(err error) error {
 		return nil
 	case errors.As(err, &unknown):
 		return semel.Final(unknownMember(unknown))
+	case errors.Is(err, chatdb.ErrNameTaken):
+		return semel.Final(&semel.Failure{Code: codeNameTaken, Message: "Another user has this name."})
 	default:
 		return semel.NotCommitted(fmt.Errorf("%w: %w", problemOf(err), err))
 	}
@@ -51,12 +53,13 @@ func proven(err error) error {
 
 // rejection is the Details of a stored failure.
 type rejection struct {
-	Field string  `json:"field"`
-	Users []int64 `json:"users"`
+	Field string   `json:"field"`
+	Users []int64  `json:"users,omitempty"`
+	Names []string `json:"names,omitempty"`
 }
 
 func unknownMember(e *chatdb.UnknownUsersError) *semel.Failure {
 	// Marshaling cannot fail.
-	details, _ := json.Marshal(rejection{Field: fieldMembers, Users: e.IDs})
+	details, _ := json.Marshal(rejection{Field: fieldOf(e), Users: e.IDs, Names: e.Names})
 	return &semel.Failure{Code: codeUnknownMember, Message: unknownUsers(e), Details: details}
 }

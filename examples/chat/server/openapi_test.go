@@ -93,8 +93,8 @@ func TestDescribedRetentionIsTheServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := promises(t)
-	if len(all) != 3 {
-		t.Fatalf("%d operations with a key are described, want 3", len(all))
+	if len(all) != 4 {
+		t.Fatalf("%d operations with a key are described, want 4", len(all))
 	}
 	for name, p := range all {
 		var days int64
@@ -127,6 +127,7 @@ func TestDescribedReplaysAreWhatHappens(t *testing.T) {
 		"boostGroup":  {"created": boost(w.ann, "d", w.group), "payment_declined": boost(w.ann, "e", poor)},
 		"createGroup": {"created": creation(w.ann, "a", "crew", w.bob.ID), "unknown_member": creation(w.ann, "b", "crew", 99)},
 		"sendMessage": {"created": send("c", "hello")},
+		"signUp":      {"created": signUp("f", "eve"), "name_taken": signUp("g", "ann")},
 	}
 	for name, p := range promises(t) {
 		if p.Replay != "identical" || len(p.Final) != len(final[name]) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/onetime"
 )
 
 // retention is the default of -retention: how long a finished record is kept for
@@ -14,8 +15,8 @@ const retention = 30 * 24 * time.Hour
 // groupRequest is the body of a request to create a group. Its JSON is the
 // fingerprint: the same key with another name or other members is a mismatch.
 type groupRequest struct {
-	Name    string  `json:"name"`
-	Members []int64 `json:"members"`
+	Name string `json:"name"`
+	membersRequest
 }
 
 // messageRequest is the body of a request to send a message.
@@ -26,18 +27,24 @@ type messageRequest struct {
 
 // operations are the operations that have a key from the client.
 type operations struct {
+	signUp      *semel.Operation[signUpRequest]
 	createGroup *semel.Operation[groupRequest]
 	sendMessage *semel.Operation[messageRequest]
 	boostGroup  *semel.Operation[boostRequest]
 	welcome     *semel.Operation[welcome]
+	ticket      *onetime.Purpose[ticket]
 }
 
 // newOperations defines the operations for the mode. OnError is Release in every
 // mode: an error such as a full disk is not the operation's answer, so the same
-// key may be tried again. The operation's own refusal, an unknown member, is
-// marked semel.Final, so it is stored.
+// key may be tried again. The operations' own refusals, an unknown member and
+// a taken name, are marked semel.Final, so they are stored.
 func newOperations(c config, look probes) operations {
 	return operations{
+		signUp: semel.Define("sign_up", semel.OperationOptions[signUpRequest]{
+			Policy: policy(c, look.user), Lease: lease(c), Retention: c.retention, Wait: c.wait,
+			KeyTime: keyTime,
+		}),
 		createGroup: semel.Define("create_group", semel.OperationOptions[groupRequest]{
 			Policy: policy(c, look.group), Lease: lease(c), Retention: c.retention, Wait: c.wait,
 			KeyTime: keyTime,
@@ -48,6 +55,7 @@ func newOperations(c config, look probes) operations {
 		}),
 		boostGroup: defineBoost(c),
 		welcome:    defineWelcome(c),
+		ticket:     defineTicket(),
 	}
 }
 

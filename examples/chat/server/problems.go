@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +27,11 @@ const (
 	codeNoPayments    = "no_payments"
 	codeDeclined      = "payment_declined"
 	codeUnknown       = "outcome_unknown"
+	codeNameTaken     = "name_taken"
+	codeCredentials   = "wrong_credentials"
+	codeTooMany       = "too_many_requests"
+	codeMediaType     = "unsupported_media_type"
+	codeNotAuthor     = "not_the_author"
 )
 
 // about returns the status and the title of a code.
@@ -42,9 +48,9 @@ func about(code string) (status int, title string) {
 	case codeNotOwner:
 		return http.StatusForbidden, "Only the owner of the group may do this"
 	case codeNotFound:
-		return http.StatusNotFound, "There is nothing localServer"
+		return http.StatusNotFound, "There is nothing here"
 	case codeNotAllowed:
-		return http.StatusMethodNotAllowed, "This cannot be done localServer"
+		return http.StatusMethodNotAllowed, "This cannot be done here"
 	case codeUnknownMember:
 		return http.StatusUnprocessableEntity, "A member does not exist"
 	case codeUnavailable:
@@ -55,6 +61,16 @@ func about(code string) (status int, title string) {
 		return http.StatusPaymentRequired, "The payment was declined"
 	case codeUnknown:
 		return http.StatusServiceUnavailable, "It is not known whether it was done"
+	case codeNameTaken:
+		return http.StatusConflict, "The name is taken"
+	case codeCredentials:
+		return http.StatusUnauthorized, "The name or the password is wrong"
+	case codeTooMany:
+		return http.StatusTooManyRequests, "There were too many requests"
+	case codeMediaType:
+		return http.StatusUnsupportedMediaType, "The body is not application/json"
+	case codeNotAuthor:
+		return http.StatusForbidden, "Only the author of the message, or the owner of the group for a deletion, may do this"
 	default:
 		return 0, ""
 	}
@@ -79,7 +95,17 @@ func problemOf(err error) *semelhttp.Problem {
 	}
 	var unknown *chatdb.UnknownUsersError
 	if errors.As(err, &unknown) {
-		return problem(codeUnknownMember, fieldMembers, "%s", unknownUsers(unknown))
+		return problem(codeUnknownMember, fieldOf(unknown), "%s", unknownUsers(unknown))
+	}
+	switch {
+	case errors.Is(err, chatdb.ErrNotMember):
+		return problem(codeNotMember, "id", "You do not belong to the group.")
+	case errors.Is(err, chatdb.ErrNotOwner):
+		return problem(codeNotOwner, "id", "The group is not yours.")
+	case errors.Is(err, chatdb.ErrNotAuthor):
+		return problem(codeNotAuthor, "seq", "The message is not yours.")
+	case errors.Is(err, chatdb.ErrNotFound):
+		return problem(codeNotFound, "id", "There is no such group or message.")
 	}
 	if errors.Is(err, errCommit) {
 		return problem(codeUnknown, "", "The database did not say whether it was done. Look before you ask again.")
@@ -91,11 +117,11 @@ func problemOf(err error) *semelhttp.Problem {
 
 // unknownUsers lists the users that do not exist.
 func unknownUsers(e *chatdb.UnknownUsersError) string {
-	ids := make([]string, len(e.IDs))
-	for i, id := range e.IDs {
-		ids[i] = fmt.Sprint(id)
+	all := slices.Clone(e.Names)
+	for _, id := range e.IDs {
+		all = append(all, fmt.Sprint(id))
 	}
-	return "There is no user " + strings.Join(ids, ", ") + "."
+	return "There is no user " + strings.Join(all, ", ") + "."
 }
 
 // problemPages serves the documentation of the problem types.
@@ -116,4 +142,16 @@ func problemPages(w http.ResponseWriter, r *http.Request) {
 // errCommit means that the outcome of a commit is unknown.
 var errCommit = errors.New("commit")
 
-const fieldMembers = "members"
+// The fields of members.
+const (
+	fieldMemberIDs   = "member_ids"
+	fieldMemberNames = "member_names"
+)
+
+// fieldOf returns the field that has the unknown users.
+func fieldOf(e *chatdb.UnknownUsersError) string {
+	if len(e.Names) > 0 {
+		return fieldMemberNames
+	}
+	return fieldMemberIDs
+}

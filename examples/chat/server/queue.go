@@ -19,7 +19,7 @@ func openQueue(s *app, to hooks) (err error) {
 		return err
 	}
 	s.queue, err = newEngine(wrapped(to.Queue, s.domain.store), semel.Options{
-		Survive: s.config.survive(), Observer: event.Slog(s.log), Operations: []semel.Declared{s.operations.welcome, s.inbox.Operation()},
+		Survive: s.config.survive(), Observer: event.Slog(s.log), Operations: []semel.Declared{s.operations.welcome, s.operations.ticket.Operation(), s.inbox.Operation()},
 	})
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func newImporter(s *app, to hooks) *importer {
 	if s.config.amqp == "" {
 		return nil
 	}
-	write := wrapped(to.Import, importMessage)
+	write := wrapped(to.Import, s.importMessage)
 	return &importer{
 		url: s.config.amqp, queue: s.config.amqpQueue, lanes: lanesOf(s), log: s.log,
 		handle: func(ctx context.Context, m inbox.Message[imported]) inbox.Result {

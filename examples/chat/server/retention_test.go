@@ -25,7 +25,7 @@ func TestOldRecordsArePurged(t *testing.T) {
 	group := s.settled(t, asked).want(t, http.StatusCreated, "").value(t)["id"].(string)
 	s.wantWelcomes(t, f.openDomain(t), owner, group, owner.ID)
 	text := s.send(t, request{method: "GET", path: "/openapi.yaml"}).Body
-	if strings.Count(text, "retention: PT6S") != 3 || strings.Contains(text, "P30D") {
+	if strings.Count(text, "retention: PT6S") != 4 || strings.Contains(text, "P30D") {
 		t.Error("the description does not tell of this retention")
 	}
 	f.untilState(t, owner, asked.key, store.Absent)

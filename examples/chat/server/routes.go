@@ -31,11 +31,16 @@ type methods map[string]http.Handler
 
 // endpoints maps the paths of openapi.yaml to their handlers.
 func (s *app) endpoints() (map[string]methods, error) {
-	createGroup, err := s.createGroup()
+	users, groups, messages := newUserService(s), groupService{s}, messageService{s}
+	signUp, err := users.signUp()
 	if err != nil {
 		return nil, err
 	}
-	sendMessage, err := s.sendMessage()
+	createGroup, err := groups.create()
+	if err != nil {
+		return nil, err
+	}
+	sendMessage, err := messages.send()
 	if err != nil {
 		return nil, err
 	}
@@ -47,21 +52,31 @@ func (s *app) endpoints() (map[string]methods, error) {
 	if err != nil {
 		return nil, err
 	}
-	const get, post = http.MethodGet, http.MethodPost
+	const (
+		get, post, put = http.MethodGet, http.MethodPost, http.MethodPut
+		patch, del     = http.MethodPatch, http.MethodDelete
+		created        = http.StatusCreated
+	)
 	return map[string]methods{
-		"/v1/users":                {post: s.answering(http.StatusCreated, s.addUser)},
-		"/v1/users/{id}":           {get: s.signedIn(s.getUser)},
-		"/v1/groups":               {post: s.authenticated(createGroup), get: s.signedIn(s.listGroups)},
-		"/v1/groups/{id}":          {get: s.signedIn(s.getGroup)},
-		"/v1/groups/{id}/members":  {post: s.signedIn(s.addMembers)},
-		"/v1/groups/{id}/messages": {post: s.authenticated(sendMessage), get: s.signedIn(s.listMessages)},
-		"/v1/groups/{id}/boosts":   {post: s.authenticated(boostGroup), get: s.signedIn(s.listBoosts)},
-		"/v1/queue":                {get: s.signedIn(s.showQueue)},
-		"/healthz":                 {get: http.HandlerFunc(s.healthy)},
-		"/readyz":                  {get: http.HandlerFunc(s.ready)},
-		"/openapi.yaml":            {get: http.HandlerFunc(s.describe)},
-		"/.well-known/idempotency": {get: declaration},
-		"/problems/{code...}":      {get: http.HandlerFunc(problemPages)},
+		"/v1/users":                      {post: signUp, get: s.signedIn(users.find)},
+		"/v1/users/{id}":                 {get: s.signedIn(users.get)},
+		"/v1/sessions":                   {post: s.answering(created, users.logIn), get: s.signedIn(users.listSessions)},
+		"/v1/sessions/{id}":              {del: s.emptyOK(users.revoke)},
+		"/v1/tickets":                    {post: s.authenticated(s.answering(created, users.newTicket))},
+		"/v1/groups":                     {post: s.authenticated(createGroup), get: s.signedIn(groups.list)},
+		"/v1/groups/{id}":                {get: s.signedIn(groups.get), patch: s.signedIn(groups.rename)},
+		"/v1/groups/{id}/members":        {post: s.signedIn(groups.addMembers)},
+		"/v1/groups/{id}/members/{user}": {del: s.emptyOK(groups.removeMember)},
+		"/v1/groups/{id}/read":           {put: s.signedIn(groups.moveRead)},
+		"/v1/groups/{id}/messages":       {post: s.authenticated(sendMessage), get: s.signedIn(messages.list)},
+		"/v1/groups/{id}/messages/{seq}": {patch: s.signedIn(messages.edit), del: s.signedIn(messages.remove)},
+		"/v1/groups/{id}/boosts":         {post: s.authenticated(boostGroup), get: s.signedIn(s.listBoosts)},
+		"/v1/queue":                      {get: s.signedIn(s.showQueue)},
+		"/healthz":                       {get: http.HandlerFunc(s.healthy)},
+		"/readyz":                        {get: http.HandlerFunc(s.ready)},
+		"/openapi.yaml":                  {get: http.HandlerFunc(s.describe)},
+		"/.well-known/idempotency":       {get: declaration},
+		"/problems/{code...}":            {get: http.HandlerFunc(problemPages)},
 	}, nil
 }
 

@@ -74,13 +74,18 @@ func (s *app) command(ctx context.Context, c *command, actor string, stdout, std
 	return exitOK
 }
 
+// writeBound is how long a response may take. A handler that streams sets a write deadline
+// of its own, by http.ResponseController.
+const writeBound = time.Minute
+
 // serve handles requests and runs background work until ctx ends. Then it waits
 // for running requests and tasks.
 func (s *app) serve(ctx context.Context, listener net.Listener) error {
 	web := &http.Server{
 		Handler:           s.handler,
 		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       30 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      writeBound + s.config.wait,
 		IdleTimeout:       2 * time.Minute,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}

@@ -31,13 +31,13 @@ func open(ctx context.Context, c config, log *slog.Logger, to hooks) (*app, erro
 
 func (s *app) assemble(to hooks) (err error) {
 	s.transact = wrapped(to.Domain, transaction(s.domain.DB))
-	s.create = wrapped(to.Create, chatdb.CreateGroupTx)
+	s.create = wrapped(to.Create, s.writer.CreateGroup)
 	s.payments = newPayments(s.config.payments)
 	s.operations = newOperations(s.config, probes{s.domain})
 	s.engine, err = newEngine(wrapped(to.Records, s.records.store), semel.Options{
 		Survive:    s.config.survive(),
 		Observer:   wrapped(to.Observer, event.Slog(s.log)),
-		Operations: []semel.Declared{s.operations.createGroup, s.operations.sendMessage, s.operations.boostGroup},
+		Operations: []semel.Declared{s.operations.signUp, s.operations.createGroup, s.operations.sendMessage, s.operations.boostGroup},
 	})
 	if err != nil {
 		return fmt.Errorf("start the engine: %w", err)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -22,16 +23,20 @@ func (s *app) welcomeAll(ctx context.Context, tx chatdb.Tx, group string, users 
 	return nil
 }
 
-// welcomeMember is the task's function. It sends a message as the server.
-func welcomeMember(ctx context.Context, tx chatdb.Tx, in welcome) (chatdb.Message, error) {
+// welcomeMember is the task's function. It sends a message as the server, unless the user
+// has left the group.
+func (s *app) welcomeMember(ctx context.Context, tx chatdb.Tx, in welcome) (chatdb.Message, error) {
 	u, err := chatdb.UserByID(ctx, tx, in.UserID)
 	if err != nil {
 		return chatdb.Message{}, err
 	}
+	if err := chatdb.CheckMember(ctx, tx, in.GroupID, in.UserID); errors.Is(err, chatdb.ErrNotMember) {
+		return chatdb.Message{}, nil
+	}
 	if err := chatdb.LogWelcomeTx(ctx, tx, in.GroupID, in.UserID, attempt(ctx)); err != nil {
 		return chatdb.Message{}, err
 	}
-	return chatdb.SendMessageTx(ctx, tx, chatdb.NewMessage{
+	return s.writer.Send(ctx, tx, chatdb.NewMessage{
 		GroupID: in.GroupID, AuthorID: chatdb.ServerID, Text: "Welcome, " + u.Name + "!",
 	})
 }
@@ -42,7 +47,7 @@ func newWorker(s *app, to hooks) (*task.Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return w, task.HandleTx(w, s.queue, s.operations.welcome, wrapped(to.Welcome, welcomeMember), task.HandlerOptions{})
+	return w, task.HandleTx(w, s.queue, s.operations.welcome, wrapped(to.Welcome, s.welcomeMember), task.HandlerOptions{})
 }
 
 // lanesOf is how many tasks and imports run at a time. SQLite has one write lock.

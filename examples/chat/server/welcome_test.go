@@ -89,7 +89,7 @@ func TestNewMembersAreWelcomed(t *testing.T) {
 		s.settled(t, asked).want(t, http.StatusCreated, "")
 		s.wantWelcomes(t, domain, ann, group, 1, 2)
 
-		add := request{method: "POST", path: "/v1/groups/" + group + "/members", as: ann, body: `{"members":[2,3]}`}
+		add := request{method: "POST", path: "/v1/groups/" + group + "/members", as: ann, body: `{"member_ids":[2,3]}`}
 		for range 2 {
 			s.settled(t, add).want(t, http.StatusOK, "")
 		}
@@ -100,7 +100,7 @@ func TestNewMembersAreWelcomed(t *testing.T) {
 		}
 
 		s.settled(t, creation(ann, "refused", "crew", 99)).want(t, http.StatusUnprocessableEntity, "unknown_member")
-		add.body = `{"members":[99]}`
+		add.body = `{"member_ids":[99]}`
 		s.settled(t, add).want(t, http.StatusUnprocessableEntity, "unknown_member")
 		s.untilQueue(t, ann, "welcome_member", queueCount{Done: 3})
 		s.send(t, request{method: "GET", path: "/v1/users/0", as: ann}).want(t, http.StatusNotFound, "not_found")

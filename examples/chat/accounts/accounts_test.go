@@ -1,0 +1,194 @@
+package accounts_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semelgo/semel/examples/chat/accounts"
+)
+
+// cheap is a cost for tests.
+func cheap() accounts.Cost { return accounts.Cost{Memory: 64, Time: 1, Threads: 1} }
+
+func TestNamesThatLookAlikeAreEqual(t *testing.T) {
+	t.Parallel()
+	for _, same := range [][]string{
+		{"Ada Lovelace", "  ada   LOVELACE ", "Ada\u00a0Lovelace"},
+		{"Zoë", "Zoe\u0308", "ZOË"},
+		{"Ａｄａ", "Ada", "ᴬda"},
+		{"ﬁne", "FINE"},
+	} {
+		want, err := accounts.NewName(same[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range same[1:] {
+			if n, err := accounts.NewName(text); err != nil || n.Key != want.Key {
+				t.Errorf("%q has the key %q, %v; want %q, as %q has", text, n.Key, err, want.Key, same[0])
+			}
+		}
+	}
+	if n, err := accounts.NewName(" Zoe\u0308  Weiß "); err != nil || n.Shown != "Zoë Weiß" {
+		t.Errorf("the name is shown as %q, %v", n.Shown, err)
+	}
+}
+
+func TestNamesAreRefused(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]error{
+		"":                         accounts.ErrNameInvalid,
+		" ":                        accounts.ErrNameInvalid,
+		"a\u202eb":                 accounts.ErrNameInvalid, // right to left
+		"a\u200bb":                 accounts.ErrNameInvalid, // no width
+		"a\x00b":                   accounts.ErrNameInvalid,
+		"a\nb":                     accounts.ErrNameInvalid,
+		"\u2028":                   accounts.ErrNameInvalid,
+		"Semel":                    accounts.ErrNameReserved,
+		" ＳＥＭＥＬ ":                  accounts.ErrNameReserved,
+		"Admin":                    accounts.ErrNameReserved,
+		"me":                       accounts.ErrNameReserved,
+		strings.Repeat("é", 101):   accounts.ErrNameTooLong,
+		strings.Repeat("\ufdfa", 9): accounts.ErrNameTooLong, // 18 characters each in NFKC
+	} {
+		if n, err := accounts.NewName(text); !errors.Is(err, want) {
+			t.Errorf("NewName(%q) = %+v, %v; want %v", text, n, err, want)
+		}
+	}
+	if _, err := accounts.ParseName("Semel"); err != nil {
+		t.Errorf("ParseName of a reserved name: %v", err)
+	}
+}
+
+func TestPasswords(t *testing.T) {
+	t.Parallel()
+	h := accounts.NewHasher(cheap(), 1, time.Minute)
+	hash, err := h.Hash(t.Context(), "correct hor\u0065\u0301e")
+	if err != nil || !strings.HasPrefix(hash, "$argon2id$v=19$m=64,t=1,p=1$") {
+		t.Fatalf("Hash = %q, %v", hash, err)
+	}
+	if again, err := h.Hash(t.Context(), "correct hor\u00e9e"); err != nil || again == hash {
+		t.Errorf("two hashes of one password are %q and %q, %v; want another salt", hash, again, err)
+	}
+	// A hasher of another cost checks hashes of every cost.
+	other := accounts.NewHasher(accounts.Cost{Memory: 128, Time: 2, Threads: 1}, 1, time.Minute)
+	for password, want := range map[string]bool{"correct hor\u00e9e": true, "correct horse": false, "": false, "short": false} {
+		if ok, err := other.Check(t.Context(), hash, password); ok != want || err != nil {
+			t.Errorf("Check(%q) = %v, %v; want %v", password, ok, err, want)
+		}
+	}
+	if ok, err := h.Check(t.Context(), "", "correct horse"); ok || err != nil {
+		t.Errorf("Check of no user = %v, %v", ok, err)
+	}
+	for _, damaged := range []string{"plain", "$argon2id$v=19$m=64,t=1,p=1$AAAA$", "$argon2id$v=19$m=4294967295,t=1,p=1$AAAA$AAAA"} {
+		if ok, err := h.Check(t.Context(), damaged, "correct horse"); ok || err == nil {
+			t.Errorf("Check with the hash %q = %v, %v; want an error", damaged, ok, err)
+		}
+	}
+	for _, password := range []string{"", "1234567", strings.Repeat("x", 201), "with\x00a control character", "\xff is not UTF-8"} {
+		if _, err := h.Hash(t.Context(), password); !errors.Is(err, accounts.ErrPassword) {
+			t.Errorf("Hash(%q) = %v, want ErrPassword", password, err)
+		}
+	}
+}
+
+// TestHashesAreBounded holds the only slot with a hash that takes long, and checks that
+// further callers are refused.
+func TestHashesAreBounded(t *testing.T) {
+	t.Parallel()
+	h := accounts.NewHasher(accounts.Cost{Memory: 256 << 10, Time: 4, Threads: 1}, 1, time.Nanosecond)
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	count := make(map[bool]int)
+	for range 8 {
+		all.Go(func() {
+			_, err := h.Hash(t.Context(), "correct horse")
+			if err != nil && !errors.Is(err, accounts.ErrBusy) {
+				t.Errorf("Hash = %v, want ErrBusy", err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			count[err == nil]++
+		})
+	}
+	all.Wait()
+	if count[true] == 0 || count[false] == 0 {
+		t.Errorf("%d hashes were computed and %d refused, want some of each", count[true], count[false])
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := accounts.NewHasher(cheap(), 0, time.Minute).Hash(ended, "correct horse"); !errors.Is(err, context.Canceled) {
+		t.Errorf("Hash with an ended context: %v", err)
+	}
+}
+
+func TestCostIsParsed(t *testing.T) {
+	t.Parallel()
+	var c accounts.Cost
+	if err := c.Set(accounts.DefaultCost().String()); err != nil || c != accounts.DefaultCost() {
+		t.Errorf("Set(%q): %+v, %v", accounts.DefaultCost(), c, err)
+	}
+	for _, wrong := range []string{"", "m=1", "m=64,t=0,p=1", "m=64,t=1,p=0", "m=7,t=1,p=1", "m=64,t=1,p=1,x", "m=2000000,t=1,p=1"} {
+		if err := c.Set(wrong); err == nil {
+			t.Errorf("Set(%q) has no error", wrong)
+		}
+	}
+}
+
+func TestLimiter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := accounts.NewLimiter(3, time.Minute)
+		allowed := func(key string) bool {
+			_, ok := l.Allow(key, time.Now())
+			return ok
+		}
+		for i, want := range []bool{true, true, true, false, false} {
+			if got := allowed("a"); got != want {
+				t.Errorf("request %d: %v, want %v", i, got, want)
+			}
+		}
+		if !allowed("b") {
+			t.Error("another key is limited, too")
+		}
+		after, _ := l.Allow("a", time.Now())
+		if after != 20*time.Second {
+			t.Errorf("the next one may come after %v, want 20s", after)
+		}
+		time.Sleep(after)
+		if !allowed("a") || allowed("a") {
+			t.Error("want one request after that time")
+		}
+		time.Sleep(time.Hour)
+		for i, want := range []bool{true, true, true, false} {
+			if got := allowed("a"); got != want {
+				t.Errorf("after an hour, request %d: %v, want %v", i, got, want)
+			}
+		}
+	})
+	if _, ok := accounts.NewLimiter(0, time.Minute).Allow("a", time.Now()); !ok {
+		t.Error("a limiter without a limit refuses")
+	}
+}
+
+// TestLimiterForgets asks for more keys than it remembers.
+func TestLimiterForgets(t *testing.T) {
+	t.Parallel()
+	l, now := accounts.NewLimiter(1, time.Minute), time.Unix(0, 0)
+	refused := 0
+	for i := range 100_010 {
+		if _, ok := l.Allow(string(rune(i+0x10000)), now); !ok {
+			refused++
+		}
+	}
+	if refused != 10 {
+		t.Errorf("%d keys were refused, want the 10 above the limit", refused)
+	}
+	if _, ok := l.Allow("new", now.Add(2*time.Minute)); !ok {
+		t.Error("a key is refused after the others have been forgotten")
+	}
+}

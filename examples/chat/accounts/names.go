@@ -1,0 +1,59 @@
+package accounts
+
+import (
+	"errors"
+	"slices"
+	"unicode/utf8"
+
+	"golang.org/x/text/secure/precis"
+)
+
+// MaxName is the longest name of a user, in characters.
+const MaxName = 100
+
+// Name is the name of a user.
+type Name struct {
+	Shown string // without spaces at its ends, and in the normal form NFKC
+	Key   string // folded to one case, too. No two users have the same key
+}
+
+// Errors of a name.
+var (
+	ErrNameInvalid  = errors.New("accounts: the name has characters that cannot be seen, or that are not text")
+	ErrNameTooLong  = errors.New("accounts: the name is too long")
+	ErrNameReserved = errors.New("accounts: the name is reserved")
+)
+
+// NewName normalises the name of a new user by the profile Nickname of RFC 8266. It refuses
+// control characters, invisible characters and marks that change the direction of text, and
+// names that the server or its operators could have.
+func NewName(text string) (Name, error) {
+	n, err := ParseName(text)
+	if err == nil && slices.Contains(reserved(), n.Key) {
+		err = ErrNameReserved
+	}
+	return n, err
+}
+
+// ParseName normalises a name that may belong to a user.
+func ParseName(text string) (Name, error) {
+	shown, err := precis.Nickname.String(text)
+	if err != nil {
+		return Name{}, ErrNameInvalid
+	}
+	key, err := precis.Nickname.CompareKey(shown)
+	if err != nil {
+		return Name{}, ErrNameInvalid
+	}
+	if utf8.RuneCountInString(shown) > MaxName || utf8.RuneCountInString(key) > MaxName {
+		return Name{}, ErrNameTooLong
+	}
+	return Name{shown, key}, nil
+}
+
+func reserved() []string {
+	return []string{
+		"semel", "admin", "administrator", "all", "anonymous", "bot", "channel", "chat", "everyone", "group", "here",
+		"me", "moderator", "nobody", "null", "operator", "root", "security", "server", "staff", "support", "system", "undefined",
+	}
+}
