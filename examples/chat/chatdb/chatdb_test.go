@@ -13,11 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	_ "modernc.org/sqlite"
 
 	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store/mysql"
+	"github.com/semelgo/semel/store/sqlite"
 )
 
 // onEach runs a test on each database, with the chat's tables and users 1 to n.
@@ -52,7 +52,11 @@ func userNumber(n int) chatdb.NewUser {
 
 func openSQLite(t *testing.T) chatdb.DB {
 	t.Helper()
-	return openSQLiteFile(t, filepath.Join(t.TempDir(), "chat.db"))
+	db, err := sqlite.Open(filepath.Join(t.TempDir(), "chat.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return chatdb.SQLite(db)
 }
 
 func openSQLiteFile(t *testing.T, name string) chatdb.DB {

@@ -80,14 +80,8 @@ func refuseGroup(f *semel.Failure) *semelhttp.Problem {
 	return problem(f.Code, about.Field, "%s Nothing was created, and this key stays refused; use a new one.", f.Message)
 }
 
-// membersRequest names users by ID, by name, or both.
-type membersRequest struct {
-	MemberIDs   []int64  `json:"member_ids"`
-	MemberNames []string `json:"member_names"`
-}
-
 // memberFields are the optional fields of the users.
-func (in *membersRequest) memberFields() []field {
+func (in *userSelection) memberFields() []field {
 	fields := []field{
 		usersField(fieldMemberIDs, maxMembers, &in.MemberIDs), namesField(fieldMemberNames, maxMembers, &in.MemberNames),
 	}
@@ -99,7 +93,7 @@ func (in *membersRequest) memberFields() []field {
 
 // users returns the IDs of all named users. A text that cannot be a name is the name of no
 // user.
-func (in *membersRequest) users(ctx context.Context, q chatdb.Querier) ([]int64, error) {
+func (in *userSelection) users(ctx context.Context, q chatdb.Querier) ([]int64, error) {
 	names := make([]chatdb.NewUser, len(in.MemberNames))
 	for i, text := range in.MemberNames {
 		name, _ := accounts.ParseName(text)

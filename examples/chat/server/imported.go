@@ -47,15 +47,17 @@ func readImported(text []byte) (imported, *semelhttp.Problem) {
 	return in, p
 }
 
-// importMessage writes the message as one of its sender. A sender that is no
-// member is a final failure; every other error is retried.
-func (s *app) importMessage(ctx context.Context, tx chatdb.Tx, in imported) error {
-	_, err := s.writer.Send(ctx, tx, chatdb.NewMessage{GroupID: in.Group, AuthorID: in.Sender, Text: in.Body})
-	if errors.Is(err, chatdb.ErrNotMember) || errors.Is(err, chatdb.ErrNotFound) {
-		return semel.Final(&semel.Failure{
-			Code:    codeNotMember,
-			Message: fmt.Sprintf("User %d does not belong to the group %s, or there is no such group.", in.Sender, in.Group),
-		})
+// importMessage returns the function that writes a message as one of its sender. A sender
+// that is no member is a final failure; every other error is retried.
+func importMessage(w chatdb.Writer) importFunc {
+	return func(ctx context.Context, tx chatdb.Tx, in imported) error {
+		_, err := w.Send(ctx, tx, chatdb.NewMessage{GroupID: in.Group, AuthorID: in.Sender, Text: in.Body})
+		if errors.Is(err, chatdb.ErrNotMember) || errors.Is(err, chatdb.ErrNotFound) {
+			return semel.Final(&semel.Failure{
+				Code:    codeNotMember,
+				Message: fmt.Sprintf("User %d does not belong to the group %s, or there is no such group.", in.Sender, in.Group),
+			})
+		}
+		return err
 	}
-	return err
 }

@@ -9,7 +9,7 @@ import (
 )
 
 func (s groupService) addMembers(r *http.Request) (any, error) {
-	var in membersRequest
+	var in userSelection
 	if p := readObject(r, in.memberFields()...); p != nil {
 		return nil, p
 	}

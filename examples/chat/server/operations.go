@@ -12,11 +12,25 @@ import (
 // retries. A record in doubt is kept until it is resolved.
 const retention = 30 * 24 * time.Hour
 
+// userRequest is the body of a request to add a user. The fingerprint, a fast digest,
+// leaves the password out: the records would otherwise help to guess it.
+type userRequest struct {
+	Name     string `json:"name"`
+	NameKey  string `json:"-"`
+	Password string `json:"-"`
+}
+
 // groupRequest is the body of a request to create a group. Its JSON is the
 // fingerprint: the same key with another name or other members is a mismatch.
 type groupRequest struct {
 	Name string `json:"name"`
-	membersRequest
+	userSelection
+}
+
+// userSelection names users by ID, by name, or both.
+type userSelection struct {
+	MemberIDs   []int64  `json:"member_ids"`
+	MemberNames []string `json:"member_names"`
 }
 
 // messageRequest is the body of a request to send a message.
@@ -27,7 +41,7 @@ type messageRequest struct {
 
 // operations are the operations that have a key from the client.
 type operations struct {
-	signUp      *semel.Operation[signUpRequest]
+	signUp      *semel.Operation[userRequest]
 	createGroup *semel.Operation[groupRequest]
 	sendMessage *semel.Operation[messageRequest]
 	boostGroup  *semel.Operation[boostRequest]
@@ -41,7 +55,7 @@ type operations struct {
 // a taken name, are marked semel.Final, so they are stored.
 func newOperations(c config, look probes) operations {
 	return operations{
-		signUp: semel.Define("sign_up", semel.OperationOptions[signUpRequest]{
+		signUp: semel.Define("sign_up", semel.OperationOptions[userRequest]{
 			Policy: policy(c, look.user), Lease: lease(c), Retention: c.retention, Wait: c.wait,
 			KeyTime: keyTime,
 		}),
@@ -131,4 +145,16 @@ func defineWelcome(c config) *semel.Operation[welcome] {
 // doubled is an exponential backoff: 1, 2, 4 … seconds, at most about an hour.
 func doubled(errors int) time.Duration {
 	return time.Second << min(max(errors-1, 0), 12)
+}
+
+// ticket is what a ticket is issued for. Its record is in the chat's own database.
+type ticket struct {
+	SessionID string `json:"session_id"`
+}
+
+// maxTickets is how many unused tickets a user may have.
+const maxTickets = 20
+
+func defineTicket() *onetime.Purpose[ticket] {
+	return onetime.Define[ticket]("open_stream", onetime.Options{Retention: time.Minute, MaxOpen: maxTickets})
 }

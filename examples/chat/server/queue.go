@@ -75,7 +75,7 @@ func newImporter(s *app, to hooks) *importer {
 	if s.config.amqp == "" {
 		return nil
 	}
-	write := wrapped(to.Import, s.importMessage)
+	write := wrapped(to.Import, importMessage(s.writer))
 	return &importer{
 		url: s.config.amqp, queue: s.config.amqpQueue, lanes: lanesOf(s), log: s.log,
 		handle: func(ctx context.Context, m inbox.Message[imported]) inbox.Result {

@@ -5,24 +5,11 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/onetime"
 )
-
-// ticket is what a ticket is issued for. Its record is in the chat's own database.
-type ticket struct {
-	SessionID string `json:"session_id"`
-}
-
-// maxTickets is how many unused tickets a user may have.
-const maxTickets = 20
-
-func defineTicket() *onetime.Purpose[ticket] {
-	return onetime.Define[ticket]("open_stream", onetime.Options{Retention: time.Minute, MaxOpen: maxTickets})
-}
 
 // issueTicket returns a ticket that opens one stream of a session. The user's ID is a part
 // of it, because the tickets of each user have a limit of their own.

@@ -23,20 +23,12 @@ type userService struct {
 	logIns, logInsFrom *accounts.Limiter
 }
 
-// signUpRequest is the body of a request to add a user. The fingerprint, a fast digest,
-// leaves the password out: the records would otherwise help to guess it.
-type signUpRequest struct {
-	Name     string `json:"name"`
-	NameKey  string `json:"-"`
-	Password string `json:"-"`
-}
-
 // signUp is the endpoint that adds a user once per key. Its caller has no scope yet, so all
 // callers share their keys.
 func (s userService) signUp() (http.Handler, error) {
 	o := s.keyed()
 	o.ScopeFunc = func(*http.Request) (semel.Scope, error) { return semel.Shared(), nil }
-	return semelhttp.Handle(semelhttp.Endpoint[signUpRequest, chatdb.User]{
+	return semelhttp.Handle(semelhttp.Endpoint[userRequest, chatdb.User]{
 		Operation: s.operations.signUp,
 		Decode:    s.decodeSignUp,
 		Run:       s.runSignUp,
@@ -48,12 +40,12 @@ func (s userService) signUp() (http.Handler, error) {
 	}, o)
 }
 
-func (s userService) decodeSignUp(r *http.Request) (signUpRequest, error) {
+func (s userService) decodeSignUp(r *http.Request) (userRequest, error) {
 	if p := s.limit(s.signUps, addressOf(r)); p != nil {
-		return signUpRequest{}, p
+		return userRequest{}, p
 	}
 	var text string
-	var in signUpRequest
+	var in userRequest
 	if p := readObject(r, textField(fieldName, accounts.MaxName, &text), passwordField(&in.Password)); p != nil {
 		return in, p
 	}
@@ -70,7 +62,7 @@ func (s userService) decodeSignUp(r *http.Request) (signUpRequest, error) {
 	return in, nil
 }
 
-func (s userService) runSignUp(ctx context.Context, c semel.Call, in signUpRequest) (chatdb.User, bool, error) {
+func (s userService) runSignUp(ctx context.Context, c semel.Call, in userRequest) (chatdb.User, bool, error) {
 	// The hash takes long, so it is computed before a transaction is open.
 	hash, err := s.hasher.Hash(ctx, in.Password)
 	if err != nil {

@@ -1,0 +1,212 @@
+package chatdb_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/semelgo/semel/examples/chat/chatdb"
+)
+
+// seqs lists the numbers of messages.
+func seqs(p chatdb.Page) []int64 {
+	all := []int64{}
+	for _, m := range p.Messages {
+		all = append(all, m.Seq)
+	}
+	return all
+}
+
+func TestPages(t *testing.T) {
+	onEach(t, 1, func(t *testing.T, db chatdb.DB) {
+		var w chatdb.Writer
+		g := create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "crew"})
+		for i := range 5 { // changes 2 to 6
+			_, err := send(t, db, w, g.ID, 1, fmt.Sprint(i))
+			must(t, err)
+		}
+		_, err := do(t, db, func(ctx context.Context, tx chatdb.Tx) (chatdb.Message, error) {
+			return w.Edit(ctx, tx, g.ID, 2, 1, "edited") // change 7
+		})
+		must(t, err, rename(t, db, w, g.ID, 1, "team")) // change 8
+		for _, test := range []struct {
+			name   string
+			read   func(ctx context.Context, q chatdb.Querier, group string, from int64, limit int) (chatdb.Page, error)
+			from   int64
+			limit  int
+			want   []int64
+			change int64
+		}{
+			{"newest", chatdb.MessagesBefore, 1 << 62, 2, []int64{4, 5}, 8},
+			{"before", chatdb.MessagesBefore, 4, 2, []int64{2, 3}, 8},
+			{"before the first", chatdb.MessagesBefore, 1, 2, []int64{}, 8},
+			{"after", chatdb.MessagesAfter, 1, 2, []int64{2, 3}, 8},
+			{"after the last", chatdb.MessagesAfter, 5, 2, []int64{}, 8},
+			{"changes", chatdb.MessagesChangedAfter, 4, 9, []int64{4, 5, 2}, 8},
+			{"changes, first page", chatdb.MessagesChangedAfter, 4, 2, []int64{4, 5}, 6},
+			{"changes, next page", chatdb.MessagesChangedAfter, 6, 2, []int64{2}, 8},
+			{"no changes", chatdb.MessagesChangedAfter, 8, 2, []int64{}, 8},
+		} {
+			got, err := test.read(t.Context(), db, g.ID, test.from, test.limit)
+			if err != nil || !slices.Equal(seqs(got), test.want) || got.Change != test.change {
+				t.Errorf("%s: messages %v, change %d, %v; want %v, %d", test.name, seqs(got), got.Change, err, test.want, test.change)
+			}
+		}
+	})
+}
+
+// TestFollowingChangesMissesNothing reads the changes of a group from page to page while
+// others write: it ends with every message as it is.
+func TestFollowingChangesMissesNothing(t *testing.T) {
+	onEach(t, 1, func(t *testing.T, db chatdb.DB) {
+		var w chatdb.Writer
+		g := create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "crew"})
+		var writers sync.WaitGroup
+		for range 3 {
+			writers.Go(func() {
+				for i := range 8 {
+					m, err := send(t, db, w, g.ID, 1, fmt.Sprint(i))
+					if err == nil && i%2 == 0 {
+						_, err = do(t, db, func(ctx context.Context, tx chatdb.Tx) (chatdb.Message, error) {
+							return w.Edit(ctx, tx, g.ID, max(1, m.Seq-3), 1, fmt.Sprint("edited ", m.Seq))
+						})
+					}
+					if err == nil && i%4 == 0 {
+						err = rename(t, db, w, g.ID, 1, fmt.Sprint("crew ", m.Seq))
+					}
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		written := make(chan struct{})
+		go func() { writers.Wait(); close(written) }()
+		seen, last := make(map[int64]chatdb.Message), int64(0)
+		for ended := false; ; {
+			p, err := chatdb.MessagesChangedAfter(t.Context(), db, g.ID, last, 3)
+			must(t, err)
+			for _, m := range p.Messages {
+				if m.Change <= last || m.Change > p.Change {
+					t.Errorf("a page after %d with the change %d has a message of %d", last, p.Change, m.Change)
+				}
+				seen[m.Seq] = m
+			}
+			if p.Change == last && ended {
+				break
+			}
+			last = p.Change
+			select {
+			case <-written:
+				ended = true
+			default:
+			}
+		}
+		all, err := chatdb.MessagesAfter(t.Context(), db, g.ID, 0, 100)
+		must(t, err)
+		if len(all.Messages) != 24 || len(seen) != 24 || last != all.Change {
+			t.Errorf("%d messages, %d seen, last change %d and %d", len(all.Messages), len(seen), all.Change, last)
+		}
+		for _, m := range all.Messages {
+			if diff := cmp.Diff(m, seen[m.Seq]); diff != "" {
+				t.Errorf("message %d (-stored +seen):\n%s", m.Seq, diff)
+			}
+		}
+	})
+}
+
+// TestReadMarkersGoForward moves markers from several transactions at once.
+func TestReadMarkersGoForward(t *testing.T) {
+	onEach(t, 2, func(t *testing.T, db chatdb.DB) {
+		var w chatdb.Writer
+		g := create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "crew", Members: []int64{2}})
+		for i := range 6 {
+			_, err := send(t, db, w, g.ID, 1, fmt.Sprint(i))
+			must(t, err)
+		}
+		move := func(seq int64) int64 {
+			read, err := do(t, db, func(ctx context.Context, tx chatdb.Tx) (int64, error) {
+				return chatdb.MoveReadTx(ctx, tx, g.ID, 2, seq)
+			})
+			if err != nil {
+				t.Error(err)
+			}
+			return read
+		}
+		unread := func() int64 {
+			groups, err := chatdb.GroupsOf(t.Context(), db, 2)
+			must(t, err)
+			return groups[0].For(2).Unread
+		}
+		if n := unread(); n != 6 {
+			t.Errorf("%d unread, want 6", n)
+		}
+		var all sync.WaitGroup
+		for _, seq := range []int64{2, 5, 1, 4, 3} {
+			all.Go(func() {
+				if read := move(seq); read < seq {
+					t.Errorf("the marker was moved to %d and is %d", seq, read)
+				}
+			})
+		}
+		all.Wait()
+		if read, n := move(1), unread(); read != 5 || n != 1 {
+			t.Errorf("the marker is %d, %d unread; want 5, 1", read, n)
+		}
+		if read := move(99); read != 6 {
+			t.Errorf("the marker is %d, want that of the last message, 6", read)
+		}
+		if now, err := chatdb.GroupByID(t.Context(), db, g.ID); err != nil || now.LastChange != 7 || now.For(1).Unread != 0 {
+			t.Errorf("the group is %+v, %v; want no change, and the author to have read all", now, err)
+		}
+	})
+}
+
+// TestGroupsAreListedByActivity: the list has each group's last message and unread count,
+// and takes three queries.
+func TestGroupsAreListedByActivity(t *testing.T) {
+	onEach(t, 2, func(t *testing.T, db chatdb.DB) {
+		var w chatdb.Writer
+		var made []string
+		for i := range 4 {
+			made = append(made, create(t, db, chatdb.NewGroup{OwnerID: 1, Name: fmt.Sprint(i), Members: []int64{2}}).ID)
+		}
+		for _, i := range []int{2, 0, 2} {
+			_, err := send(t, db, w, made[i], 1, "hello")
+			must(t, err)
+		}
+		counted := &countedQuerier{Querier: db}
+		groups, err := chatdb.GroupsOf(t.Context(), counted, 2)
+		must(t, err)
+		var got []string
+		var unread []int64
+		for _, g := range groups {
+			got, unread = append(got, g.Name), append(unread, g.For(2).Unread)
+			if last := g.LastMessage; last != nil && last.Seq != g.LastSeq || last == nil && g.LastSeq > 0 {
+				t.Errorf("the last message of %s is %+v", g.Name, last)
+			}
+			if len(g.Members) != 2 {
+				t.Errorf("group %s has the members %v", g.Name, g.Members)
+			}
+		}
+		if !slices.Equal(got, []string{"2", "0", "3", "1"}) || !slices.Equal(unread, []int64{2, 1, 0, 0}) || counted.n != 3 {
+			t.Errorf("groups %v with %v unread, %d queries; want 2, 0, 3, 1 with 2, 1, 0, 0, and 3", got, unread, counted.n)
+		}
+	})
+}
+
+// countedQuerier counts queries.
+type countedQuerier struct {
+	chatdb.Querier
+
+	n int
+}
+
+func (q *countedQuerier) Query(ctx context.Context, statement string, args ...any) (chatdb.Rows, error) {
+	q.n++
+	return q.Querier.Query(ctx, statement, args...)
+}
