@@ -10,7 +10,9 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/examples/chat/chatdb"
+	"github.com/semelgo/semel/examples/chat/live"
 	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/outbox"
 	"github.com/semelgo/semel/task"
 )
 
@@ -23,6 +25,10 @@ type app struct {
 	transact   transactFunc
 	create     createFunc
 	writer     chatdb.Writer
+	bus        closableBus
+	live       *live.Server
+	relay      *outbox.Relay
+	woken      chan struct{} // of wakeUps
 	payments   *payments // nil: boosts are off
 	engine     *semel.Engine[chatdb.Tx]
 	queue      *semel.Engine[chatdb.Tx]

@@ -38,6 +38,8 @@ type config struct {
 	// amqp is the URL of the broker to import messages from. Empty: no import.
 	amqp      string
 	amqpQueue string
+	// bus carries changes between servers: auto, local, or a URL.
+	bus string
 	// retention is how long a finished record is kept.
 	retention time.Duration
 	// sweep is the interval of purging old records and of sweeping the records of
@@ -97,6 +99,7 @@ func (c *config) flags(usage io.Writer) *flag.FlagSet {
 	flags.Func("payments", "`URL` of a payment service, with the name of a merchant; without it nobody can boost a group", c.setPayments)
 	flags.StringVar(&c.amqp, "amqp", "", "`URL` of a RabbitMQ to import messages from: amqp://user:password@host/vhost")
 	flags.StringVar(&c.amqpQueue, "amqp-queue", "chat.import", "`name` of the queue to import from")
+	flags.StringVar(&c.bus, "bus", busAuto, "how changes reach the clients of other servers: amqp://… (RabbitMQ), postgres://… (NOTIFY; not through PgBouncer), local (one server only), or auto: NOTIFY of -db if it is PostgreSQL, else local")
 	flags.DurationVar(&c.retention, "retention", retention, "how long a finished record is kept, and its key answered from it")
 	flags.DurationVar(&c.sweep, "sweep", time.Minute, "how often to purge old records and to free what dead servers left; tasks are freed once a lease at least")
 	flags.BoolVar(&c.serveOnly, "serve-only", false, "answer requests only, and leave tasks, the import and sweeping to other servers")
@@ -167,6 +170,9 @@ func (c config) checked() (config, error) {
 	}
 	if c.sweep <= 0 {
 		return config{}, fmt.Errorf("invalid value %q for -sweep: must be above zero", c.sweep)
+	}
+	if err := c.checkBus(); err != nil {
+		return config{}, err
 	}
 	if err := c.checkImport(); err != nil {
 		return config{}, err

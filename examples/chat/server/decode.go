@@ -137,17 +137,22 @@ func textField(name string, limit int, into *string) field {
 		if value[0] != '"' || json.Unmarshal(value, into) != nil {
 			return "must be a text"
 		}
-		if strings.TrimSpace(*into) == "" {
-			return "must not be empty"
-		}
-		if strings.ContainsRune(*into, 0) {
-			return "must not have the character U+0000" // PostgreSQL cannot store it
-		}
-		if utf8.RuneCountInString(*into) > limit {
-			return fmt.Sprintf("is longer than %d characters", limit)
-		}
-		return ""
+		return checkText(*into, limit)
 	}}
+}
+
+// checkText returns what is wrong with a text of 1 to limit characters, or an empty string.
+func checkText(text string, limit int) string {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return "must not be empty"
+	case strings.ContainsRune(text, 0):
+		return "must not have the character U+0000" // PostgreSQL cannot store it
+	case utf8.RuneCountInString(text) > limit:
+		return fmt.Sprintf("is longer than %d characters", limit)
+	default:
+		return ""
+	}
 }
 
 // userField is the ID of a user.

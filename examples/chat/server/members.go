@@ -62,7 +62,11 @@ func (s groupService) moveRead(r *http.Request) (any, error) {
 		read, err = chatdb.MoveReadTx(ctx, tx, r.PathValue("id"), userIn(r.Context()).ID, seq)
 		return err
 	})
-	return map[string]any{"seq": read}, err
+	if err != nil {
+		return nil, err
+	}
+	s.tellRead(r.Context(), r.PathValue("id"), userIn(r.Context()).ID, read)
+	return map[string]any{"seq": read}, nil
 }
 
 // emptyOK responds with 204 and no body to the success of fn.

@@ -15,6 +15,7 @@ type driverStore[T any] interface {
 	store.Auditor
 	store.Counter
 	store.Dequeuer
+	store.OutboxStore[T]
 }
 
 // recordStore is a store of chatdb.Tx transactions, so that the server does not
@@ -24,6 +25,27 @@ type recordStore[T any] struct {
 
 	on func(T) chatdb.Tx
 }
+
+// txOutbox is an outbox for chatdb.Tx transactions.
+type txOutbox[T any] struct{ store.Outbox[T] }
+
+// In implements [store.Outbox].
+func (o txOutbox[T]) In(tx chatdb.Tx) store.OutboxTx {
+	own, ok := chatdb.Beneath[T](tx)
+	if !ok {
+		return otherDatabase{}
+	}
+	return o.Outbox.In(own)
+}
+
+// otherDatabase refuses the events of a transaction of another database.
+type otherDatabase struct{ store.OutboxTx }
+
+// Append implements [store.OutboxTx].
+func (otherDatabase) Append(context.Context, []store.OutboxEvent) error { return errOtherDatabase }
+
+// Outbox implements [store.OutboxStore].
+func (s recordStore[T]) Outbox() store.Outbox[chatdb.Tx] { return txOutbox[T]{s.driverStore.Outbox()} }
 
 // records wraps s. Function on wraps a transaction of the driver.
 func records[T any](s driverStore[T], on func(T) chatdb.Tx) store.TxStore[chatdb.Tx] {

@@ -71,6 +71,8 @@ func (s *app) endpoints() (map[string]methods, error) {
 		"/v1/groups/{id}/messages":       {post: s.authenticated(sendMessage), get: s.signedIn(messages.list)},
 		"/v1/groups/{id}/messages/{seq}": {patch: s.signedIn(messages.edit), del: s.signedIn(messages.remove)},
 		"/v1/groups/{id}/boosts":         {post: s.authenticated(boostGroup), get: s.signedIn(s.listBoosts)},
+		"/v1/ws":                         {get: http.HandlerFunc(s.live.WebSocket)},
+		"/v1/events":                     {get: http.HandlerFunc(s.live.Events)},
 		"/v1/queue":                      {get: s.signedIn(s.showQueue)},
 		"/healthz":                       {get: http.HandlerFunc(s.healthy)},
 		"/readyz":                        {get: http.HandlerFunc(s.ready)},

@@ -110,9 +110,13 @@ func (s userService) revoke(r *http.Request) (any, error) {
 	if id == "current" {
 		id = own.ID
 	}
-	return nil, s.transact(r.Context(), func(ctx context.Context, tx chatdb.Tx) error {
+	err := s.transact(r.Context(), func(ctx context.Context, tx chatdb.Tx) error {
 		return chatdb.RevokeSessionTx(ctx, tx, own.User.ID, id)
 	})
+	if err == nil {
+		s.tellRevoked(r.Context(), own.User.ID, id)
+	}
+	return nil, err
 }
 
 // ticketLife is how long a ticket can be used.

@@ -10,6 +10,8 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/examples/chat/chatdb"
+	"github.com/semelgo/semel/examples/chat/live"
+	"github.com/semelgo/semel/outbox"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
 )
@@ -17,7 +19,7 @@ import (
 // open opens the databases, creates missing tables, and assembles the server.
 // The caller must close it.
 func open(ctx context.Context, c config, log *slog.Logger, to hooks) (*app, error) {
-	s := &app{config: c, log: log}
+	s := &app{config: c, log: log, woken: make(chan struct{}, 1)}
 	if err := s.openDatabases(ctx); err != nil {
 		s.closeDatabases()
 		return nil, err
@@ -30,7 +32,8 @@ func open(ctx context.Context, c config, log *slog.Logger, to hooks) (*app, erro
 }
 
 func (s *app) assemble(to hooks) (err error) {
-	s.transact = wrapped(to.Domain, transaction(s.domain.DB))
+	s.writer.Publish = s.publishChange
+	s.transact = s.waking(wrapped(to.Domain, transaction(s.domain.DB)))
 	s.create = wrapped(to.Create, s.writer.CreateGroup)
 	s.payments = newPayments(s.config.payments)
 	s.operations = newOperations(s.config, probes{s.domain})
@@ -45,6 +48,13 @@ func (s *app) assemble(to hooks) (err error) {
 	if err := openQueue(s, to); err != nil {
 		return fmt.Errorf("start the queue: %w", err)
 	}
+	if s.bus, err = openBus(s.config); err != nil {
+		return fmt.Errorf("open the bus: %w", err)
+	}
+	if s.relay, err = newRelay(s); err != nil {
+		return fmt.Errorf("start the relay: %w", err)
+	}
+	s.live = live.New(sessions{s}, liveBus{s.bus, func() { outbox.Kick(s.queue) }}, live.Options{Log: s.log})
 	if s.sweepers, err = newSweepers(s); err != nil {
 		return fmt.Errorf("start the sweepers: %w", err)
 	}
@@ -70,7 +80,8 @@ func newEngine(s store.TxStore[chatdb.Tx], o semel.Options) (*semel.Engine[chatd
 
 // close waits for running attempts until ctx ends, and closes the databases.
 func (s *app) close(ctx context.Context) error {
-	err := errors.Join(s.engine.Close(ctx), s.queue.Close(ctx))
+	err := errors.Join(s.drainStreams(ctx), s.engine.Close(ctx), s.queue.Close(ctx))
+	s.bus.Close()
 	s.closeDatabases()
 	return err
 }

@@ -1,0 +1,146 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/examples/chat/chatdb"
+	"github.com/semelgo/semel/examples/chat/live"
+	"github.com/semelgo/semel/semelhttp"
+)
+
+// sessions is the application of package live: it authenticates streams, reads what their
+// clients have missed, and stores what they send.
+type sessions struct{ *app }
+
+var _ live.Backend = sessions{}
+
+// Authenticate implements [live.Backend].
+func (s sessions) Authenticate(ctx context.Context, c live.Credentials) (live.Identity, error) {
+	session, err := chatdb.Session{}, error(nil)
+	if c.Ticket != "" {
+		session, err = s.redeem(ctx, c.Ticket)
+	} else {
+		session, err = chatdb.SessionByToken(ctx, s.domain, digestOf(c.Token))
+	}
+	if errors.Is(err, chatdb.ErrNotFound) {
+		err = problem(codeNoToken, "token", "No session has this token.")
+	}
+	if err != nil {
+		return live.Identity{}, streamError(err)
+	}
+	return live.Identity{User: session.User.ID, Name: session.User.Name, Session: session.ID}, nil
+}
+
+// CatchUp implements [live.Backend].
+func (s sessions) CatchUp(ctx context.Context, caller live.Identity, group string, after int64) (live.CatchUp, error) {
+	if _, err := s.current(ctx, caller); err != nil {
+		return live.CatchUp{}, err
+	}
+	if err := chatdb.CheckMember(ctx, s.domain, group, caller.User); err != nil {
+		return live.CatchUp{}, streamError(err)
+	}
+	page, err := chatdb.MessagesChangedAfter(ctx, s.domain, group, after, maxPage)
+	if err != nil {
+		return live.CatchUp{}, streamError(err)
+	}
+	missed := live.CatchUp{Recovered: len(page.Messages) < maxPage, Change: page.Change}
+	if missed.Recovered {
+		missed.Messages, err = json.Marshal(page.Messages)
+	}
+	return missed, err
+}
+
+// Send implements [live.Backend]. It is the operation of the HTTP endpoint, so a client may
+// retry with the same key there.
+func (s sessions) Send(ctx context.Context, caller live.Identity, group, key, text string) (json.RawMessage, error) {
+	session, err := s.current(ctx, caller)
+	if err != nil {
+		return nil, err
+	}
+	if wrong := checkText(text, maxText); wrong != "" {
+		return nil, streamError(problem(codeInvalid, "text", "The field %q %s.", "text", wrong))
+	}
+	if err := chatdb.CheckMember(ctx, s.domain, group, caller.User); err != nil {
+		return nil, streamError(err)
+	}
+	in := messageRequest{GroupID: group, Text: text}
+	ctx = context.WithValue(ctx, sessionKey{}, session)
+	m, _, err := messageService(s).runSend(ctx, s.operations.sendMessage.Call(scopeOf(session.User), key, in), in)
+	if err != nil {
+		return nil, streamError(semelProblem(err))
+	}
+	return json.Marshal(m)
+}
+
+// semelProblem returns the problem of an error of a call.
+func semelProblem(err error) error {
+	if p := semelhttp.ProblemOf(err); p != nil {
+		return fmt.Errorf("%w: %w", p, err)
+	}
+	return nil
+}
+
+// MarkRead implements [live.Backend].
+func (s sessions) MarkRead(ctx context.Context, caller live.Identity, group string, seq int64) error {
+	return streamError(s.transact(ctx, func(ctx context.Context, tx chatdb.Tx) error {
+		_, err := chatdb.MoveReadTx(ctx, tx, group, caller.User, seq)
+		return err
+	}))
+}
+
+// current returns the caller's session, unless it was revoked.
+func (s sessions) current(ctx context.Context, caller live.Identity) (chatdb.Session, error) {
+	session, err := chatdb.SessionByID(ctx, s.domain, caller.Session)
+	if errors.Is(err, chatdb.ErrNotFound) {
+		return session, &live.Error{Code: live.Unauthenticated, Message: "The session was revoked."}
+	}
+	return session, streamError(err)
+}
+
+// streamError returns the error for a stream's client: that of the HTTP response. A cause
+// that the client does not receive stays wrapped, for the log.
+func streamError(err error) error {
+	if err == nil {
+		return nil
+	}
+	p := problemOf(err)
+	temporary := p.Status >= http.StatusInternalServerError || p.Status == http.StatusTooManyRequests || p.RetryAfter > 0
+	told := &live.Error{Code: p.Code, Message: p.Detail, Temporary: temporary, RetryAfter: p.RetryAfter.Milliseconds()}
+	if p.Code == codeUnavailable && semel.RetryAfter(err) == 0 {
+		return fmt.Errorf("%w: %w", told, err)
+	}
+	return told
+}
+
+// reconnectWithin is the time in which the clients of a server that stops reconnect.
+const reconnectWithin = 5 * time.Second
+
+// drainStreams closes all streams, until ctx ends.
+func (s *app) drainStreams(ctx context.Context) error {
+	err := s.live.Drain(ctx, reconnectWithin)
+	s.live.Close()
+	return err
+}
+
+// tellRead tells the other devices and members that a user has read messages. It may be lost:
+// the next reading of the group shows it.
+func (s *app) tellRead(ctx context.Context, group string, user, seq int64) {
+	if err := live.Read(ctx, s.bus, group, user, seq); err != nil {
+		s.log.InfoContext(ctx, "a read marker was not published", "error", err)
+	}
+}
+
+// tellRevoked closes the streams of a revoked session on all servers. If it is lost, their
+// next request is refused.
+func (s *app) tellRevoked(ctx context.Context, user int64, session string) {
+	if err := live.Revoke(ctx, s.bus, user, session); err != nil {
+		s.log.WarnContext(ctx, "the streams of a revoked session were not closed", "error", err)
+	}
+}
+
