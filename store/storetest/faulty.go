@@ -31,7 +31,7 @@ func (c Call) To() store.State {
 // Writes reports whether the call writes records.
 func (c Call) Writes() bool {
 	switch c.Method {
-	case "Get", "Scan", "Notes", "Capabilities", "Reread":
+	case "Get", "Scan", "Notes", "Capabilities", "Reread", "Lanes", "Head", "Counts", "ParkedAggregates":
 		return false
 	}
 	return true
