@@ -277,15 +277,3 @@ func TestPageIsServed(t *testing.T) {
 		}
 	}
 }
-
-// TestTokensAreNotKept searches for a token in the database's files.
-func TestTokensAreNotKept(t *testing.T) {
-	t.Parallel()
-	f := newFiles(t, inline)
-	s := serveLocal(t, server.Hooks{}, f.args(time.Second)...)
-	ann := s.signIn(t, "ann")
-	s.stop()
-	if text := readFile(t, f.domain); strings.Contains(text, ann.Token) || !strings.Contains(text, "ann") {
-		t.Error("the database has the user's token, or does not have the user")
-	}
-}

@@ -125,3 +125,33 @@ func (b *browser) kept(t *testing.T) string {
 	}
 	return attempt.Key
 }
+
+// TestPageAddsOneUser clicks twice on the button that adds a user; then the user signs out
+// and in again.
+func TestPageAddsOneUser(t *testing.T) {
+	t.Parallel()
+	b := browse(t)
+	s := serveLocal(t, server.Hooks{}, newFiles(t, inline).args(time.Minute)...)
+	b.Do(t,
+		chromedp.Navigate(s.base), chromedp.WaitVisible(css("#sign-in-name")),
+		chromedp.SendKeys(css("#sign-in-name"), "Dora"), chromedp.SendKeys(css("#sign-in-password"), password),
+		chromedp.DoubleClick(css("#sign-up-button")), chromedp.WaitVisible(css("#create-form")),
+	)
+	b.fill(t, "Crew", "")
+	b.Do(t, chromedp.Click(css("#create-once")))
+	b.Until(t, `document.querySelectorAll("#groups li").length === 1`)
+	b.Do(t, chromedp.Click(css("#sign-out")), chromedp.WaitVisible(css("#sign-in-name")))
+	b.Do(t,
+		chromedp.SendKeys(css("#sign-in-name"), "dora"), chromedp.SendKeys(css("#sign-in-password"), password),
+		chromedp.Click(css("#sign-in-button")), chromedp.WaitVisible(css("#create-form")),
+	)
+	b.Until(t, `document.querySelectorAll("#groups li").length === 1`)
+	dora := s.logIn(t, "Dora", "test")
+	if n := len(s.groupsOf(t, dora)); n != 1 || dora.ID != 1 {
+		t.Errorf("user %d has %d groups, want user 1 with one", dora.ID, n)
+	}
+	sessions := s.send(t, request{method: "GET", path: "/v1/sessions", as: dora}).value(t)["sessions"].([]any)
+	if len(sessions) != 2 { // the page's second one, and this
+		t.Errorf("%d sessions, want 2: the first one was ended", len(sessions))
+	}
+}
