@@ -29,7 +29,7 @@ type app struct {
 	live       *live.Server
 	relay      *outbox.Relay
 	woken      chan struct{} // of wakeUps
-	payments   *payments // nil: boosts are off
+	payments   *payments     // nil: boosts are off
 	engine     *semel.Engine[chatdb.Tx]
 	queue      *semel.Engine[chatdb.Tx]
 	operations operations

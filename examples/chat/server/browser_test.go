@@ -2,6 +2,8 @@ package server_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,8 +29,14 @@ func (b *browser) signIn(t *testing.T, base, name string) user {
 		chromedp.SendKeys(css("#sign-in-name"), name),
 		chromedp.SendKeys(css("#sign-in-password"), password),
 		chromedp.Click(css("#sign-up-button")),
-		chromedp.WaitVisible(css("#create-form")),
+		chromedp.WaitVisible(css("#new-group")),
 	)
+	return b.user(t)
+}
+
+// user is the user that is signed in.
+func (b *browser) user(t *testing.T) user {
+	t.Helper()
 	var u user
 	text := chromium.Read[string](t, b.Tab, `localStorage.getItem("semel-chat.session")`)
 	if err := json.Unmarshal([]byte(text), &u); err != nil {
@@ -37,20 +45,61 @@ func (b *browser) signIn(t *testing.T, base, name string) user {
 	return u
 }
 
-// fill fills the form of a new group.
-func (b *browser) fill(t *testing.T, name, members string) {
+// logIn opens a page of a server and signs in as a user that exists.
+func (b *browser) logIn(t *testing.T, address, name string) {
 	t.Helper()
-	b.Do(t, chromedp.SendKeys(css("#create-name"), name))
+	b.Do(t, chromedp.Navigate(address), chromedp.WaitVisible(css("#sign-in-name")),
+		chromedp.SendKeys(css("#sign-in-name"), name), chromedp.SendKeys(css("#sign-in-password"), password),
+		chromedp.Click(css("#sign-in-button")), chromedp.WaitVisible(css("#new-group")))
+}
+
+// phone makes the page as small as that of a phone.
+func (b *browser) phone(t *testing.T) {
+	t.Helper()
+	b.Do(t, chromedp.EmulateViewport(390, 844))
+}
+
+// create fills and sends the form of a new group. Members are names with commas.
+func (b *browser) create(t *testing.T, name, members string) {
+	t.Helper()
+	b.Do(t, chromedp.Click(css("#new-group")), chromedp.WaitVisible(css("#create-form")), chromedp.SendKeys(css("#create-name"), name))
 	if members != "" {
 		b.Do(t, chromedp.SendKeys(css("#create-members"), members))
 	}
+	b.Do(t, chromedp.Click(css("#create-once")))
 }
 
-// storm requests one group 50 times.
-func (b *browser) storm(t *testing.T, name, members string) {
+// untilOpen waits until a conversation is open.
+func (b *browser) untilOpen(t *testing.T, name string) {
 	t.Helper()
-	b.fill(t, name, members)
-	b.Do(t, chromedp.Click(css("#create-50")))
+	b.Until(t, fmt.Sprintf(`document.getElementById("talk-title").textContent === %q`, name))
+}
+
+// write types a message and sends it.
+func (b *browser) write(t *testing.T, text string) {
+	t.Helper()
+	b.Do(t, chromedp.SendKeys(css("#message-text"), text), chromedp.Click(css("#message-send")))
+}
+
+// untilMessage waits until the conversation shows a message with this text.
+func (b *browser) untilMessage(t *testing.T, text string) {
+	t.Helper()
+	b.Until(t, fmt.Sprintf(`[...document.querySelectorAll("#messages li:not([data-state]) p")].some((p) => p.textContent === %q)`, text))
+}
+
+// untilGroups waits until the list has these groups, in any order.
+func (b *browser) untilGroups(t *testing.T, names ...string) {
+	t.Helper()
+	slices.Sort(names)
+	b.Until(t, fmt.Sprintf(`[...document.querySelectorAll("#groups .name")].map((name) => name.textContent).sort().join() === %q`,
+		strings.Join(names, ",")))
+}
+
+// storm opens the page of retries and requests one group 50 times.
+func (b *browser) storm(t *testing.T, base, name string) {
+	t.Helper()
+	b.Do(t, chromedp.Navigate(base+"/retries"), chromedp.WaitVisible(css("#create-50")),
+		chromedp.SetValue(css("#storm-name"), name), chromedp.Click(css("#create-50")))
 }
 
 // tiles counts the tiles of the panel by state.
@@ -62,7 +111,7 @@ func (b *browser) tiles(t *testing.T) map[string]int {
 
 // Expressions that the tests wait for.
 const (
-	allAnswered = `document.getElementById("storm-status").textContent === "All are answered."`
+	allAnswered = `document.getElementById("storm-status").textContent === "All have their answer."`
 	someWaiting = `document.querySelectorAll('.tile[data-state="progress"]').length > 0`
 	noServer    = `document.querySelectorAll('.tile[data-state="away"]').length > 0`
 )
@@ -73,10 +122,20 @@ func (b *browser) count(t *testing.T, id string) string {
 	return strings.TrimSpace(chromium.Read[string](t, b.Tab, `document.getElementById("`+id+`").textContent`))
 }
 
-// wantKeyGone checks that the page has deleted the key after its answer.
-func (b *browser) wantKeyGone(t *testing.T) {
+// attempts are the attempts that the page has stored, oldest first.
+func (b *browser) attempts(t *testing.T) []attemptOfPage {
 	t.Helper()
-	b.Until(t, `localStorage.getItem("semel-chat.creation") === null`)
+	return chromium.Read[[]attemptOfPage](t, b.Tab, `Object.keys(localStorage).filter((name) => name.startsWith("semel-chat.attempt."))
+		.map((name) => JSON.parse(localStorage.getItem(name))).sort((a, b) => a.at - b.at)`)
+}
+
+// attemptOfPage is an entry in the browser's storage.
+type attemptOfPage struct{ Key, Kind, Text string }
+
+// untilNoAttempt waits until the page has deleted all attempts.
+func (b *browser) untilNoAttempt(t *testing.T) {
+	t.Helper()
+	b.Until(t, `!Object.keys(localStorage).some((name) => name.startsWith("semel-chat.attempt."))`)
 }
 
 // css is a selector.

@@ -71,6 +71,8 @@ func TestBadStart(t *testing.T) {
 		"sweep zero":            {args: []string{"-sweep", "0s"}, names: "-sweep"},
 		"broker no address":     {args: []string{"-amqp", "http://u:secret@h"}, names: "-amqp"},
 		"broker malformed":      {args: []string{"-amqp", "amqp://u:secret@h:x/"}, names: "-amqp"},
+		"bus no address":        {args: []string{"-bus", "http://u:secret@h"}, names: "-bus"},
+		"bus malformed":         {args: []string{"-bus", "amqp://u:secret@h:x/"}, names: "-bus"},
 		"import queue empty":    {args: []string{"-amqp", "amqp://h", "-amqp-queue", ""}, names: "-amqp-queue"},
 		"import queue too long": {args: []string{"-amqp", "amqp://h", "-amqp-queue", strings.Repeat("q", 201)}, names: "-amqp-queue"},
 		"retention shorter than the broker's redelivery": {
@@ -110,7 +112,7 @@ func TestHelp(t *testing.T) {
 	t.Parallel()
 	var stdout, stderr bytes.Buffer
 	code := server.Main(t.Context(), []string{"-h"}, os.Getenv, &stdout, &stderr)
-	for _, flag := range []string{"-addr", "-db", "-mode", "-lease", "-wait", "-records", "-amqp", "-amqp-queue", "-retention", "-serve-only", "-may-lose", "-sweep", "CHAT_ADDR"} {
+	for _, flag := range []string{"-addr", "-db", "-mode", "-lease", "-wait", "-records", "-amqp", "-amqp-queue", "-bus", "-retention", "-serve-only", "-may-lose", "-sweep", "CHAT_ADDR"} {
 		if !strings.Contains(stdout.String(), flag) {
 			t.Errorf("the usage does not tell of %s:\n%s", flag, stdout.String())
 		}

@@ -15,7 +15,7 @@ func TestFlagsBeatTheEnvironment(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{
 		"CHAT_ADDR": "127.0.0.1:1", "CHAT_DB": "sqlite:/var/env.db", "CHAT_MODE": "leased", "CHAT_LEASE": "7s", "CHAT_WAIT": "3s",
-		"CHAT_AMQP": "amqp://rabbit", "CHAT_AMQP_QUEUE": "in", "CHAT_RETENTION": "500h", "CHAT_SERVE_ONLY": "true", "CHAT_MAY_LOSE": "true", "CHAT_SWEEP": "4s",
+		"CHAT_AMQP": "amqp://rabbit", "CHAT_AMQP_QUEUE": "in", "CHAT_BUS": "amqp://bus", "CHAT_RETENTION": "500h", "CHAT_SERVE_ONLY": "true", "CHAT_MAY_LOSE": "true", "CHAT_SWEEP": "4s",
 		"CHAT_ARGON2": "m=64,t=1,p=1", "CHAT_SIGN_UPS": "3", "CHAT_LOG_INS": "4",
 	}
 	absolute := func(path string) string {
@@ -32,24 +32,24 @@ func TestFlagsBeatTheEnvironment(t *testing.T) {
 	}{
 		"nothing": {want: config{
 			addr: "127.0.0.1:8080", db: absolute("chat.db"), records: absolute("chat.db"), mode: modeInline, lease: 2 * time.Second,
-			amqpQueue: "chat.import", retention: retention, sweep: time.Minute, argon2: accounts.DefaultCost(), signUps: 30, logIns: 10,
+			amqpQueue: "chat.import", bus: busAuto, retention: retention, sweep: time.Minute, argon2: accounts.DefaultCost(), signUps: 30, logIns: 10,
 		}},
 		"environment": {env: env, want: config{
 			addr: "127.0.0.1:1", db: absolute("/var/env.db"), records: absolute("/var/env.db"), mode: modeLeased,
 			lease: 7 * time.Second, wait: 3 * time.Second,
-			amqp: "amqp://rabbit", amqpQueue: "in", retention: 500 * time.Hour, serveOnly: true, mayLose: true, sweep: 4 * time.Second,
+			amqp: "amqp://rabbit", amqpQueue: "in", bus: "amqp://bus", retention: 500 * time.Hour, serveOnly: true, mayLose: true, sweep: 4 * time.Second,
 			argon2: accounts.Cost{Memory: 64, Time: 1, Threads: 1}, signUps: 3, logIns: 4,
 		}},
 		"flags": {
 			args: []string{
 				"-addr", ":2", "-db", "sqlite:a.db", "-mode", "inline", "-lease", "1s", "-wait", "0",
-				"-amqp", "", "-amqp-queue", "out", "-retention", "200h", "-serve-only=false", "-may-lose=false", "-sweep", "5s",
+				"-amqp", "", "-amqp-queue", "out", "-bus", "local", "-retention", "200h", "-serve-only=false", "-may-lose=false", "-sweep", "5s",
 				"-argon2", "m=128,t=2,p=1", "-sign-ups", "0", "-log-ins", "5",
 			},
 			env: env,
 			want: config{
 				addr: ":2", db: absolute("a.db"), records: absolute("a.db"), mode: modeInline, lease: time.Second,
-				amqpQueue: "out", retention: 200 * time.Hour, sweep: 5 * time.Second,
+				amqpQueue: "out", bus: busLocal, retention: 200 * time.Hour, sweep: 5 * time.Second,
 				argon2: accounts.Cost{Memory: 128, Time: 2, Threads: 1}, logIns: 5,
 			},
 		},
@@ -57,7 +57,7 @@ func TestFlagsBeatTheEnvironment(t *testing.T) {
 			args: []string{"-db", "sqlite:a.db", "-records", "sqlite:b.db"},
 			want: config{
 				addr: "127.0.0.1:8080", db: absolute("a.db"), records: absolute("b.db"), mode: modeApart, lease: 2 * time.Second,
-				amqpQueue: "chat.import", retention: retention, sweep: time.Minute, argon2: accounts.DefaultCost(), signUps: 30, logIns: 10,
+				amqpQueue: "chat.import", bus: busAuto, retention: retention, sweep: time.Minute, argon2: accounts.DefaultCost(), signUps: 30, logIns: 10,
 			},
 		},
 	}

@@ -121,13 +121,6 @@ func streamError(err error) error {
 // reconnectWithin is the time in which the clients of a server that stops reconnect.
 const reconnectWithin = 5 * time.Second
 
-// drainStreams closes all streams, until ctx ends.
-func (s *app) drainStreams(ctx context.Context) error {
-	err := s.live.Drain(ctx, reconnectWithin)
-	s.live.Close()
-	return err
-}
-
 // tellRead tells the other devices and members that a user has read messages. It may be lost:
 // the next reading of the group shows it.
 func (s *app) tellRead(ctx context.Context, group string, user, seq int64) {
@@ -143,4 +136,3 @@ func (s *app) tellRevoked(ctx context.Context, user int64, session string) {
 		s.log.WarnContext(ctx, "the streams of a revoked session were not closed", "error", err)
 	}
 }
-

@@ -82,13 +82,20 @@ func (p *points) hooks() server.Hooks {
 		Domain:  p.domain,
 		Create:  p.create,
 		Queue: func(s store.TxStore[chatdb.Tx]) store.TxStore[chatdb.Tx] {
-			return queuePoints{s, s.(store.Dequeuer), p}
+			return queuePoints{outboxed{s}, s.(store.Dequeuer), p}
 		},
 		Welcome:  p.welcome,
 		Import:   p.imported,
 		Edge:     p.edge,
 		Observer: func(event.Observer) event.Observer { return eventPrinter{} },
 	}
+}
+
+// outboxed is a store with its outbox.
+type outboxed struct{ store.TxStore[chatdb.Tx] }
+
+func (s outboxed) Outbox() store.Outbox[chatdb.Tx] {
+	return s.TxStore.(store.OutboxStore[chatdb.Tx]).Outbox()
 }
 
 // pointStore is a store with the points of its writes.

@@ -106,7 +106,7 @@ func (s *app) serve(ctx context.Context, listener net.Listener) error {
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	stop()
-	err = errors.Join(err, s.drainStreams(last), web.Shutdown(last))
+	err = errors.Join(err, s.live.Drain(last, reconnectWithin), web.Shutdown(last))
 	select {
 	case <-still:
 	case <-last.Done():

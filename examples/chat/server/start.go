@@ -80,8 +80,9 @@ func newEngine(s store.TxStore[chatdb.Tx], o semel.Options) (*semel.Engine[chatd
 
 // close waits for running attempts until ctx ends, and closes the databases.
 func (s *app) close(ctx context.Context) error {
-	err := errors.Join(s.drainStreams(ctx), s.engine.Close(ctx), s.queue.Close(ctx))
+	s.live.Close()
 	s.bus.Close()
+	err := errors.Join(s.engine.Close(ctx), s.queue.Close(ctx))
 	s.closeDatabases()
 	return err
 }

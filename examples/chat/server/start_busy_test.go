@@ -14,7 +14,7 @@ import (
 
 // lateStore fails the first times that it is asked for its capabilities.
 type lateStore struct {
-	store.TxStore[chatdb.Tx]
+	outboxed
 
 	errs []error
 }
@@ -32,7 +32,7 @@ func (s *lateStore) Capabilities(ctx context.Context) (store.Capabilities, error
 func TestStartWaitsForItsDatabases(t *testing.T) {
 	t.Parallel()
 	late := func(s store.TxStore[chatdb.Tx]) store.TxStore[chatdb.Tx] {
-		return &lateStore{s, []error{fmt.Errorf("prepare: %w", sqlite.ErrBusy), context.DeadlineExceeded}}
+		return &lateStore{outboxed{s}, []error{fmt.Errorf("prepare: %w", sqlite.ErrBusy), context.DeadlineExceeded}}
 	}
 	s := serveLocal(t, server.Hooks{Records: late, Queue: late}, newFiles(t, inline).args(time.Minute)...)
 	owner := s.signIn(t, "owner")

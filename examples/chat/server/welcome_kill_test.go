@@ -23,7 +23,7 @@ const (
 
 // queuePoints is the store of the tasks with the points of a task.
 type queuePoints struct {
-	store.TxStore[chatdb.Tx]
+	outboxed
 	store.Dequeuer
 
 	p *points

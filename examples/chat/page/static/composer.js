@@ -23,11 +23,14 @@ export function startComposer() {
     lastTyping = Date.now();
     request("typing", { group }).catch(() => {}); // a lost hint does no harm
   });
+  let shift = false;
+  text.addEventListener("beforeinput", (event) => {
+    if (event.inputType !== "insertLineBreak" || shift) return;
+    event.preventDefault();
+    $("message-form").requestSubmit();
+  });
   text.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
-      event.preventDefault();
-      $("message-form").requestSubmit();
-    }
+    shift = event.shiftKey;
     if (event.key === "Escape" && editing) stopEditing();
     if (event.key === "ArrowUp" && !text.value) editLast(event);
   });

@@ -114,7 +114,7 @@ function draw() {
   items.push(...pending(opened.id).map(waitingBubble));
   const focused = document.activeElement?.closest("#messages li")?.dataset.seq;
   list.replaceChildren(...items);
-  if (focused) list.querySelector(`li[data-seq="${focused}"] button`)?.focus();
+  if (focused) list.querySelector(`li[data-seq="${focused}"]`)?.focus();
   if (stay) toEnd();
   else list.scrollTop = list.scrollHeight - height;
   $("to-end").hidden = following;
@@ -128,7 +128,11 @@ function bubble(message, follows) {
   const head = el("small", {}, message.author_id === 0 || mine || follows ? null : el("strong", {}, message.author), " ",
     timeOf(message.created_at), message.edited_at && !message.deleted ? " edited" : null, mine ? receipt(message) : null);
   const item = el("li", { className: `${kind}${follows ? " follows" : ""}`, dataset: { seq: message.seq } }, head, text);
-  if (!message.deleted && message.author_id !== 0) item.append(actions(message, mine));
+  const possible = message.deleted || message.author_id === 0 ? null : actions(message, mine);
+  if (possible) {
+    item.tabIndex = 0; // focus shows the actions, by a key or a touch
+    item.append(possible);
+  }
   return item;
 }
 

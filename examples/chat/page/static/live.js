@@ -106,9 +106,17 @@ function beat(opened, every) {
 }
 
 async function openEvents() {
-  const opened = new EventSource(`/v1/events?ticket=${encodeURIComponent(await ticket())}`);
+  await loadGroups();
+  const address = new URL("/v1/events", location.href);
+  address.searchParams.set("ticket", await ticket());
+  for (const group of groups.values()) address.searchParams.append("group", `${group.id}:${group.known}`);
+  const opened = new EventSource(address);
   source = opened;
-  opened.addEventListener("open", () => ready().catch(() => {}));
+  for (const group of groups.values()) group.subscribed = opened;
+  opened.addEventListener("open", () => {
+    failures = 0;
+    become("open");
+  });
   opened.addEventListener("message", ({ data }) => receive(JSON.parse(data)));
   opened.addEventListener("error", () => {
     // The ticket is used up, so the browser must not reconnect by itself.
@@ -120,7 +128,8 @@ async function openEvents() {
 /** Subscribes to all groups, and fetches what happened meanwhile. */
 async function ready() {
   await loadGroups();
-  if (socket) await Promise.all([...groups.values()].map(subscribe));
+  await Promise.all([...groups.values()].map(subscribe));
+  await watch();
   failures = 0;
   become("open");
 }
@@ -131,11 +140,43 @@ async function subscribe(group) {
   if (ok.change > group.known) await catchUp(group);
 }
 
-// Groups that the user was added to meanwhile.
+let watched = "";
+
+/** The members of all groups, as many as the server lets a client follow. */
+const people = () => [...new Set([...groups.values()].flatMap((group) => group.members.map((member) => member.id)))].slice(0, 500);
+
+/** Follows whether the members of all groups are connected. */
+async function watch() {
+  const users = people();
+  watched = users.join();
+  const { users: list } = await request("presence", { users });
+  for (const { user, online: is } of list) online.set(user, is);
+  live.dispatchEvent(new Event("presence"));
+}
+
+// The user was added to a group, or its members changed.
 model.addEventListener("groups", () => {
-  if (!socket || state !== "open") return;
+  if (state !== "open") return;
+  if (source && [...groups.values()].some((group) => group.subscribed !== source)) reopenEvents();
+  if (!socket) return;
   for (const group of groups.values()) if (group.subscribed !== socket) subscribe(group).catch(() => {});
+  if (people().join() !== watched) watch().catch(() => {});
 });
+
+/** Opens another stream of events, which has all groups. */
+function reopenEvents() {
+  source.close();
+  source = null;
+  openEvents().catch(() => lost());
+}
+
+/** Fetches what may have been lost, at a random time so that all clients do not do so at once. */
+function resync(within) {
+  setTimeout(() => {
+    loadGroups().catch(() => {});
+    for (const group of groups.values()) (socket ? subscribe(group) : catchUp(group)).catch(() => {});
+  }, Math.random() * within);
+}
 
 function receive(push) {
   switch (push.push) {
@@ -145,6 +186,14 @@ function receive(push) {
     case "presence":
       online.set(push.user, push.online);
       live.dispatchEvent(new Event("presence"));
+      break;
+    case "resync":
+      resync(push.within_ms);
+      break;
+    case "subscribed":
+      if (groups.get(push.group)?.known < push.change) catchUp(groups.get(push.group));
+      break;
+    case "hello":
       break;
     default:
       apply(push);

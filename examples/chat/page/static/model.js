@@ -63,6 +63,7 @@ export function clear() {
 export function apply(push) {
   const group = groups.get(push.group);
   if (push.push === "read") read(group, push);
+  if (push.push === "gap" && group?.known < push.change) catchUp(group);
   if (push.push !== "message" && push.push !== "group") return;
   if (!group) {
     loadGroups().catch(() => {}); // the next connection loads them again
