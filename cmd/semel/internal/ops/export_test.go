@@ -57,7 +57,7 @@ func Views() []any {
 		outboxStatsView{},
 		outboxParkedView{},
 		parkedView{},
-		outboxRedrivenView{},
+		redriveView{},
 		entryView{},
 		invalidLineView{},
 		settleView{},

@@ -132,8 +132,8 @@ func writeParked(c *cobra.Command, all []store.ParkedAggregate, reveal bool) err
 	return nil
 }
 
-// outboxRedrivenView is the output of `outbox redrive --json`.
-type outboxRedrivenView struct {
+// redriveView is the output of `outbox redrive --json`.
+type redriveView struct {
 	Topic     string `json:"topic"`
 	Aggregate string `json:"aggregate"`
 	Dropped   bool   `json:"dropped"`
@@ -162,7 +162,7 @@ its next poll. No note is kept.`,
 				case !was:
 					return &exit.Error{Code: exit.Failed, Err: errors.New("the aggregate is not parked, or was redriven before")}
 				case terminal.WantsJSON(c):
-					return terminal.WriteJSON(c, outboxRedrivenView{args[0], args[1], drop})
+					return terminal.WriteJSON(c, redriveView{args[0], args[1], drop})
 				}
 				fmt.Fprintln(c.OutOrStdout(), "redriven: a relay publishes the events at its next poll")
 				return nil
