@@ -14,6 +14,7 @@ import (
 type database struct {
 	name    string // without a password
 	records store.Store
+	outbox  store.OutboxReader
 	// engine returns an engine over the records.
 	engine func(o semel.Options) (semel.Runner, error)
 	// noting returns an engine that writes a note with its changes.

@@ -42,7 +42,7 @@ func openMySQL(ctx context.Context, at dbName) (*database, error) {
 	}
 	return &database{
 		name:    fmt.Sprintf("mysql://%s/%s", config.Addr, config.DBName),
-		records: s, engine: engineOver(s), noting: notingEngine(s), readSalt: s.Salt, //nolint:contextcheck // semel.NewRunner bounds its one question itself
+		records: s, outbox: s.Outbox(), engine: engineOver(s), noting: notingEngine(s), readSalt: s.Salt, //nolint:contextcheck // semel.NewRunner bounds its one question itself
 		migrate: func(ctx context.Context) error {
 			return mysqlmigrate.Up(ctx, db, mysqlmigrate.Options{Prefix: at.prefix})
 		},

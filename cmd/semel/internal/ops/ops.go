@@ -19,6 +19,7 @@ func NewCommands() []*cobra.Command {
 		newPurgeCommand(),
 		newPartitionsCommand(),
 		newStatsCommand(),
+		newOutboxCommand(),
 		newJournalCommand(),
 	}
 }

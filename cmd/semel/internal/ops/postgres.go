@@ -49,7 +49,7 @@ func openPostgres(ctx context.Context, at dbName) (*database, error) {
 	}
 	return &database{
 		name:    fmt.Sprintf("postgres://%s:%d/%s", to.Host, to.Port, to.Database),
-		records: s, engine: engineOver(s), noting: notingEngine(s), readSalt: s.Salt, //nolint:contextcheck // semel.NewRunner bounds its one question itself
+		records: s, outbox: s.Outbox(), engine: engineOver(s), noting: notingEngine(s), readSalt: s.Salt, //nolint:contextcheck // semel.NewRunner bounds its one question itself
 		migrate: func(ctx context.Context) error {
 			return pgmigrate.Up(ctx, pool, pgmigrate.Options{Schema: at.schema, Prefix: at.prefix})
 		},

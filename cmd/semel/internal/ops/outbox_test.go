@@ -1,0 +1,115 @@
+package ops_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/internal/realtest"
+	"github.com/semelgo/semel/outbox"
+	"github.com/semelgo/semel/store"
+)
+
+// relayOf returns functions that append events of an aggregate, and that run a relay until
+// done reports true. Its publisher fails for the body "bad".
+func relayOf[Tx any](t *testing.T, s store.TxStore[Tx]) (write func(bodies ...string), run func(done func() bool)) {
+	t.Helper()
+	e, err := semel.New(s, semel.Options{Survive: store.NoFailure})
+	if err != nil {
+		t.Fatal(err)
+	}
+	append := semel.Define("append", semel.OperationOptions[[]string]{})
+	write = func(bodies ...string) {
+		_, _, err := semel.DoTx(t.Context(), e, append.Call(semel.ScopeOf("ann"), strings.Join(bodies, " "), bodies), func(ctx context.Context, tx Tx) (int, error) {
+			for _, body := range bodies {
+				if err := outbox.AppendTx(ctx, e, tx, outbox.Event{Topic: "orders", Aggregate: "order 1", Type: "Placed", Payload: []byte(body)}); err != nil {
+					return 0, err
+				}
+			}
+			return len(bodies), nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	run = func(done func() bool) {
+		t.Helper()
+		relay, err := outbox.NewRelay(e, outbox.PublisherFunc(func(_ context.Context, m outbox.Message) error {
+			if string(m.Payload) == "bad" {
+				return outbox.Permanent(errors.New("the secret is 42"))
+			}
+			return nil
+		}), outbox.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- relay.Run(ctx) }()
+		realtest.Poll(t, "the relay", done)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	return write, run
+}
+
+// TestOutbox shows the lag and a parked aggregate, and redrives it.
+func TestOutbox(t *testing.T) {
+	t.Parallel()
+	everyDatabase(t, func(t *testing.T, s *testDB) {
+		var write func(bodies ...string)
+		var relay func(done func() bool)
+		switch records := s.store.(type) {
+		case store.TxStore[*sql.Tx]:
+			write, relay = relayOf(t, records)
+		case store.TxStore[pgx.Tx]:
+			write, relay = relayOf(t, records)
+		}
+		var n struct {
+			Events           int
+			ParkedAggregates int `json:"parked_aggregates"`
+			ParkedEvents     int `json:"parked_events"`
+		}
+		read := func() {
+			if err := json.Unmarshal([]byte(s.must(t, "outbox", "stats", "--json")), &n); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write("good", "bad", "later")
+		if read(); n.Events != 3 || n.ParkedAggregates != 0 {
+			t.Errorf("outbox stats = %+v, want 3 events", n)
+		}
+		relay(func() bool { read(); return n.ParkedEvents == 2 })
+		if n.Events != 0 || n.ParkedAggregates != 1 {
+			t.Errorf("outbox stats = %+v, want 1 parked aggregate with 2 events", n)
+		}
+		if text := s.must(t, "outbox", "stats"); !strings.Contains(text, "PARKED EVENTS") {
+			t.Errorf("outbox stats printed %q", text)
+		}
+		list := s.must(t, "outbox", "parked")
+		if !strings.Contains(list, "order 1") || strings.Contains(list, "secret") {
+			t.Errorf("outbox parked printed %q, want the aggregate without the error", list)
+		}
+		if shown := s.must(t, "outbox", "parked", "--reveal", "--json"); !strings.Contains(shown, "the secret is 42") || !strings.Contains(shown, `"kept_events": 2`) {
+			t.Errorf("outbox parked --reveal --json printed %q", shown)
+		}
+		run(t, "outbox", "redrive", "orders", "order 2", "--db", s.db).want(t, exit.Failed, "not parked")
+		run(t, "outbox", "parked", "--limit", "0", "--db", s.db).want(t, exit.Usage, "--limit")
+		if text := s.must(t, "outbox", "redrive", "orders", "order 1", "--drop"); !strings.Contains(text, "redriven") {
+			t.Errorf("outbox redrive printed %q", text)
+		}
+		relay(func() bool { read(); return n.Events+n.ParkedEvents == 0 })
+		if n.ParkedAggregates != 0 {
+			t.Errorf("outbox stats = %+v, want none", n)
+		}
+	})
+}
