@@ -37,7 +37,7 @@ func (st *state) leave(s *Session, sub *subscription) {
 func (st *state) subscribe(s *Session, topic string) {
 	if s.attached {
 		sub := st.join(s, topic)
-		sub.catchingUp = true
+		sub.numbered, sub.catchingUp = true, true
 	}
 }
 
@@ -61,6 +61,7 @@ func (st *state) recovered(s *Session, topic string, change int64, answer *Frame
 		return
 	}
 	held := sub.held
+	sub.stale = false
 	sub.catchingUp, sub.held, sub.heldBytes, sub.last = false, nil, 0, max(sub.last, change)
 	for _, h := range held {
 		st.offer(sub, h.frame, h.change, false)

@@ -41,6 +41,9 @@ type subscription struct {
 	session *Session
 	index   int   // in topic.subscriptions
 	last    int64 // change that the client has received or reads
+	// numbered: made by Subscribe, after the application has authorized it.
+	numbered bool
+	stale    bool // to be renewed, because an event may have been lost
 	// catchingUp: frames are held until the client has received its answer.
 	catchingUp bool
 	held       []pendingFrame

@@ -99,3 +99,24 @@ func TestFrame(t *testing.T) {
 		}
 	}
 }
+
+// TestSubscriptionsAreRenewed: an event that was lost may have removed a member.
+func TestSubscriptionsAreRenewed(t *testing.T) {
+	start(t, hub.Options{Silence: time.Hour}, func(t *testing.T, h *hub.Hub) {
+		renews, ignores := attach(t, h, 1), attach(t, h, 2)
+		for _, c := range []*client{renews, ignores} {
+			subscribe(c, "group:a", 0)
+			c.session.Watch("presence:1")
+		}
+		h.Resync()
+		synctest.Wait()
+		subscribe(renews, "group:a", 0)
+		h.Publish(event("group:a", 1))
+		<-time.After(time.Minute)
+		h.Publish(event("group:a", 2))
+		h.Publish(hub.Event{Topic: "presence:1", Frame: hub.NewFrame([]byte(`"online"`))})
+		now, again := `{"push":"resync","within_ms":5000}`, `{"push":"resync","within_ms":0}`
+		wantFrames(t, renews, `"hello"`, `"recovered"`, now, `"recovered"`, "1", "2", `"online"`)
+		wantFrames(t, ignores, `"hello"`, `"recovered"`, now, "1", again, `"online"`)
+	})
+}

@@ -17,6 +17,8 @@ const (
 	// sweepInterval is how often sessions are checked for silence, and users for
 	// the end of their debounce.
 	sweepInterval = time.Second
+	// renewWithin is how long a client may take to subscribe again after a resync.
+	renewWithin = 30 * time.Second
 	// writeTimeout is how long a transport may take for one write.
 	writeTimeout = 15 * time.Second
 )
@@ -25,15 +27,16 @@ const (
 type state struct {
 	*shard
 
-	sessions map[*Session]struct{}
-	topics   map[string]*topic
-	users    map[int64]*presence
-	dirty    []*Session
-	scratch  []*Frame
-	event    uint64   // number of the present event
-	current  *Session // whose frame is being handled; closed after a panic
-	sent     int64    // frames since the counters were updated
-	written  int64    // writes
+	sessions   map[*Session]struct{}
+	topics     map[string]*topic
+	users      map[int64]*presence
+	dirty      []*Session
+	scratch    []*Frame
+	event      uint64    // number of the present event
+	current    *Session  // whose frame is being handled; closed after a panic
+	sent       int64     // frames since the counters were updated
+	written    int64     // writes
+	staleUntil time.Time // when stale subscriptions end; zero: there are none
 }
 
 type topic struct {
@@ -126,7 +129,9 @@ func (st *state) rebuild() *state {
 		s.topics, s.dirty = nil, false
 		for _, old := range topics {
 			sub := next.join(s, old.topic.name)
-			sub.last, sub.catchingUp, sub.held, sub.heldBytes = old.last, old.catchingUp, old.held, old.heldBytes
+			t, index := sub.topic, sub.index
+			*sub = *old
+			sub.topic, sub.index = t, index
 		}
 		next.mark(s)
 	}
@@ -192,7 +197,7 @@ func (st *state) close(s *Session, code int, reason string, reconnectAfter time.
 	}
 	var last []*Frame
 	if code != CodeSlow {
-		last, _ = s.durable.take(nil, st.hub.options.MaxQueueBytes)
+		last, _ = s.durable.take(nil, maxWrite) // the client resumes after them
 	}
 	last = append(last, FrameOf(bye{"bye", reason, reconnectAfter.Milliseconds()}))
 	st.detach(s)
@@ -221,11 +226,35 @@ func (st *state) drain(spread time.Duration) {
 	}
 }
 
-// resyncAll tells all sessions that events may have been lost.
+// resyncAll tells all sessions that events may have been lost. A lost event may
+// have removed a member, so subscriptions that are not renewed end.
 func (st *state) resyncAll() {
 	f := FrameOf(resync{"resync", resyncWithin.Milliseconds()})
 	for s := range st.sessions {
+		for _, sub := range s.topics {
+			sub.stale = sub.numbered
+		}
 		st.send(s, f)
+	}
+	if st.staleUntil.IsZero() {
+		st.staleUntil = time.Now().Add(renewWithin)
+	}
+}
+
+// endStale ends subscriptions that were not renewed, and tells the sessions.
+func (st *state) endStale() {
+	st.staleUntil = time.Time{}
+	for s := range st.sessions {
+		ended := 0
+		for _, sub := range slices.Clone(s.topics) {
+			if sub.stale {
+				st.leave(s, sub)
+				ended++
+			}
+		}
+		if ended > 0 {
+			st.send(s, FrameOf(resync{Push: "resync"}))
+		}
 	}
 }
 
@@ -240,6 +269,9 @@ func (st *state) sweep(now time.Time) {
 		case s.heard.Load() < silent:
 			st.close(s, CodeSilent, "silent", 0)
 		}
+	}
+	if !st.staleUntil.IsZero() && now.After(st.staleUntil) {
+		st.endStale()
 	}
 	for user, p := range st.users {
 		if len(p.sessions) == 0 && !now.Before(p.expires) {

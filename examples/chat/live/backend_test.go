@@ -69,7 +69,7 @@ func (b *backend) CatchUp(_ context.Context, caller live.Identity, group string,
 		return live.CatchUp{}, err
 	}
 	missed := slices.Clone(b.messages[group][min(int(after), len(b.messages[group])):])
-	if len(missed) > 100 {
+	if len(missed) > 500 {
 		return live.CatchUp{Change: int64(len(b.messages[group]))}, nil
 	}
 	all, err := json.Marshal(missed)

@@ -13,7 +13,7 @@ import (
 	"github.com/semelgo/semel/examples/chat/hub"
 )
 
-// conn is a WebSocket connection. Its goroutine reads; the hub writes.
+// conn is a WebSocket connection. One goroutine at a time reads; the hub writes.
 type conn struct {
 	server  *Server
 	ws      *websocket.Conn
@@ -23,6 +23,7 @@ type conn struct {
 	bucket  bucket
 	groups  []string // subscribed topics
 	watched []int64  // users whose presence is subscribed
+	goesOn  bool     // after the present frame
 }
 
 // WebSocket serves `/v1/ws`.
@@ -40,34 +41,35 @@ func (s *Server) WebSocket(w http.ResponseWriter, r *http.Request) {
 	}
 	ws.SetReadLimit(s.options.MaxMessage)
 	c := &conn{server: s, ws: ws, socket: u.socket, bucket: bucket{tokens: s.options.Burst}}
-	// The handler's goroutine has a stack and a request that an idle session does not
-	// need.
-	go c.serve(r.URL.Query().Get("ticket")) //nolint:contextcheck // the session outlives the request
+	defer c.next()
+	c.goesOn = c.open(r.URL.Query().Get("ticket")) //nolint:contextcheck // the session outlives the request
 }
 
-// serve reads the client's frames until the connection ends.
-func (c *conn) serve(ticket string) {
-	defer c.end()
-	if !c.open(ticket) {
+// serve handles one frame of the client.
+func (c *conn) serve() {
+	defer c.next()
+	c.goesOn = false
+	data, ok := c.read()
+	if !ok {
 		return
 	}
-	for {
-		data, ok := c.read()
-		if !ok {
-			return
-		}
-		c.session.Heard()
-		if !c.handle(data) {
-			return
-		}
-	}
+	c.session.Heard()
+	c.goesOn = c.handle(data)
 }
 
-// end also ends a session whose handling has panicked: other sessions go on.
-func (c *conn) end() {
+// next starts a goroutine for the next frame: its stack is small while it waits for
+// the client, and the one of a goroutine that has handled a frame, or a request, is
+// not. If the connection does not go on, next ends it. A session whose handling has
+// panicked ends, and others go on.
+func (c *conn) next() {
 	if reason := recover(); reason != nil {
 		c.server.options.Log.Error("a session panicked", slog.Any("panic", reason))
 		c.reject(hub.CodeInternal, "internal error")
+		c.goesOn = false
+	}
+	if c.goesOn {
+		go c.serve()
+		return
 	}
 	if c.session != nil {
 		c.session.Detach()

@@ -144,13 +144,13 @@ func TestCatchUp(t *testing.T) {
 	if again := late.call(`"op":"subscribe","group":"g","after":4`); !strings.Contains(again, "t4") || !strings.Contains(again, "t5") {
 		t.Errorf("recovered %s, want t4 and t5", again)
 	}
-	for i := range 200 {
+	for i := range 600 {
 		if _, err := s.backend.Send(t.Context(), live.Identity{User: 1}, "g", fmt.Sprint("many", i), "x"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if many := login(t, s, 3).call(`"op":"subscribe","group":"g","after":0`); !strings.Contains(many, `"recovered":false`) {
-		t.Errorf("206 missed changes: %s, want recovered false", many)
+		t.Errorf("606 missed changes: %s, want recovered false", many)
 	}
 	if err := login(t, s, 99).refused(`"op":"subscribe","group":"g","after":0`); err.Code != "not_found" {
 		t.Errorf("a stranger is refused with %v", err)

@@ -1,0 +1,145 @@
+package live_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/coder/websocket"
+
+	"github.com/semelgo/semel/examples/chat/bus"
+	"github.com/semelgo/semel/examples/chat/hub"
+	"github.com/semelgo/semel/examples/chat/live"
+)
+
+// view is what a client has seen of a group, by the rules of the protocol.
+type view struct {
+	texts []string
+	gaps  int
+}
+
+// follow reads until the view has the given number of messages, and drops its
+// connection now and then.
+func (v *view) follow(t *testing.T, s *site, user, count int, random *rand.Rand) {
+	t.Helper()
+	for len(v.texts) < count {
+		c := login(t, s, user)
+		v.catchUp(c)
+		for left := 5 + random.IntN(60); left > 0 && len(v.texts) < count; left-- {
+			switch p := c.next(); {
+			case p.Push == "resync":
+				v.catchUp(c)
+			case p.Push != "message" || int(p.Change) <= len(v.texts):
+			case int(p.Change) == len(v.texts)+1:
+				v.texts = append(v.texts, p.Message.Text)
+			default:
+				v.gaps++
+				v.catchUp(c)
+			}
+		}
+		_ = c.ws.CloseNow()
+	}
+}
+
+// catchUp subscribes again after the last change, and ignores pushes until the
+// answer, which contains them.
+func (v *view) catchUp(c *client) {
+	c.t.Helper()
+	var missed struct{ Messages []struct{ Text string } }
+	if err := json.Unmarshal([]byte(c.call(`"op":"subscribe","group":"g","after":%d`, len(v.texts))), &missed); err != nil {
+		c.t.Error(err)
+	}
+	for _, m := range missed.Messages {
+		v.texts = append(v.texts, m.Text)
+	}
+}
+
+// TestViewsAreComplete: clients that reconnect at random, on a bus that loses and
+// repeats events, end with all messages, once and in order.
+func TestViewsAreComplete(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	const messages = 400
+	s := newSite(t, live.Options{Rate: 1e6, Burst: 1e6, Hub: hub.Options{Shards: 3, MaxQueue: 10_000}})
+	for range messages / 10 {
+		s.backend.lose[1+rand.Int64N(messages-1)] = true // the last one is published
+	}
+	var views [8]view
+	var running sync.WaitGroup
+	for i := range views {
+		running.Go(func() { views[i].follow(t, s, i+1, messages, rand.New(rand.NewPCG(seed, uint64(i)))) })
+	}
+	var last json.RawMessage
+	for i := range messages {
+		m, err := s.backend.Send(t.Context(), live.Identity{User: 1}, "g", fmt.Sprint(i), fmt.Sprint("t", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i%7 == 0 && last != nil { // the relay repeats an event
+			repeat(t, s, last)
+		}
+		last = m
+		if i%50 == 49 {
+			if err := s.bus.Publish(t.Context(), bus.Event{Type: bus.Missed}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	running.Wait()
+	gaps := 0
+	for i, v := range views {
+		gaps += v.gaps
+		for n, text := range v.texts {
+			if want := fmt.Sprint("t", n); text != want || len(v.texts) != messages {
+				t.Fatalf("view %d has %d messages, and %s at %d, want %s", i, len(v.texts), text, n, want)
+			}
+		}
+	}
+	if gaps == 0 {
+		t.Error("no client has seen a gap, so the test shows nothing")
+	}
+}
+
+func repeat(t *testing.T, s *site, message json.RawMessage) {
+	t.Helper()
+	var of struct{ Change int64 }
+	if err := json.Unmarshal(message, &of); err != nil {
+		t.Fatal(err)
+	}
+	push := fmt.Sprintf(`{"push":"message","group":"g","change":%d,"message":%s}`, of.Change, message)
+	e, err := bus.GroupEvent("again", "message", "g", []byte(push))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.bus.Publish(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTLS: over TLS a goroutine writes everything.
+func TestTLS(t *testing.T) {
+	s := newSite(t, live.Options{})
+	web := httptest.NewTLSServer(http.HandlerFunc(s.WebSocket))
+	t.Cleanup(web.Close)
+	ws, _, err := websocket.Dial(t.Context(), strings.Replace(web.URL, "https", "wss", 1), &websocket.DialOptions{
+		Subprotocols: []string{live.Subprotocol}, HTTPClient: web.Client(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ws.CloseNow() })
+	c := &client{t: t, ws: ws}
+	c.call(`"op":"hello","token":"token-1"`)
+	c.call(`"op":"subscribe","group":"g","after":0`)
+	for i := range 50 {
+		c.call(`"op":"send","group":"g","key":"k%d","text":"%s"`, i, text(10_000))
+	}
+	if got := s.Stats(); got.Delivered < 102 {
+		t.Errorf("%+v, want at least 102 frames", got)
+	}
+}
