@@ -15,8 +15,8 @@ import (
 	"github.com/semelgo/semel/semelhttp"
 )
 
-// maxBody is the largest request body, in bytes. The longest valid one is a message of
-// which each character is escaped.
+// maxBody is the largest request body, in bytes. It has room for the longest
+// message with each character escaped. A client that stalls holds no more than that.
 const maxBody = 64 << 10
 
 // limited limits the body that next can read to maxBody.
@@ -137,17 +137,23 @@ func textField(name string, limit int, into *string) field {
 		if value[0] != '"' || json.Unmarshal(value, into) != nil {
 			return "must be a text"
 		}
-		if strings.TrimSpace(*into) == "" {
-			return "must not be empty"
-		}
-		if strings.ContainsRune(*into, 0) {
-			return "must not have the character U+0000" // PostgreSQL cannot store it
-		}
-		if utf8.RuneCountInString(*into) > limit {
-			return fmt.Sprintf("is longer than %d characters", limit)
-		}
-		return ""
+		return wrongText(*into, limit)
 	}}
+}
+
+// wrongText returns what is wrong with a text that must have 1 to limit characters and not
+// be blank.
+func wrongText(text string, limit int) string {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return "must not be empty"
+	case strings.ContainsRune(text, 0):
+		return "must not have the character U+0000" // PostgreSQL cannot store it
+	case utf8.RuneCountInString(text) > limit:
+		return fmt.Sprintf("is longer than %d characters", limit)
+	default:
+		return ""
+	}
 }
 
 // userField is the ID of a user.
@@ -220,8 +226,9 @@ const maxText = 4000
 // maxName is the longest name of a user or a group, in characters.
 const maxName = 100
 
-// The fields of accounts.
+// Fields of bodies.
 const (
+	fieldText     = "text"
 	fieldName     = "name"
 	fieldPassword = "password"
 )
