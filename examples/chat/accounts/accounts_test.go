@@ -41,22 +41,28 @@ func TestNamesThatLookAlikeAreEqual(t *testing.T) {
 func TestNamesAreRefused(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]error{
-		"":                         accounts.ErrNameInvalid,
-		" ":                        accounts.ErrNameInvalid,
-		"a\u202eb":                 accounts.ErrNameInvalid, // right to left
-		"a\u200bb":                 accounts.ErrNameInvalid, // no width
-		"a\x00b":                   accounts.ErrNameInvalid,
-		"a\nb":                     accounts.ErrNameInvalid,
-		"\u2028":                   accounts.ErrNameInvalid,
-		"Semel":                    accounts.ErrNameReserved,
-		" ＳＥＭＥＬ ":                  accounts.ErrNameReserved,
-		"Admin":                    accounts.ErrNameReserved,
-		"me":                       accounts.ErrNameReserved,
-		strings.Repeat("é", 101):   accounts.ErrNameTooLong,
+		"":                          accounts.ErrNameInvalid,
+		" ":                         accounts.ErrNameInvalid,
+		"a\u202eb":                  accounts.ErrNameInvalid, // right to left
+		"a\u200bb":                  accounts.ErrNameInvalid, // no width
+		"a\x00b":                    accounts.ErrNameInvalid,
+		"a\nb":                      accounts.ErrNameInvalid,
+		"\u2028":                    accounts.ErrNameInvalid,
+		"\u0405emel":                accounts.ErrNameMixed, // a Cyrillic letter that looks like S
+		"Semel":                     accounts.ErrNameReserved,
+		" ＳＥＭＥＬ ":                   accounts.ErrNameReserved,
+		"Admin":                     accounts.ErrNameReserved,
+		"me":                        accounts.ErrNameReserved,
+		strings.Repeat("é", 101):    accounts.ErrNameTooLong,
 		strings.Repeat("\ufdfa", 9): accounts.ErrNameTooLong, // 18 characters each in NFKC
 	} {
 		if n, err := accounts.NewName(text); !errors.Is(err, want) {
 			t.Errorf("NewName(%q) = %+v, %v; want %v", text, n, err, want)
+		}
+	}
+	for _, text := range []string{"Юлия", "Ελένη", "李 Ada", "さくらサクラ桜", "O'Neil-Smith 3rd"} {
+		if n, err := accounts.NewName(text); err != nil || n.Shown != text {
+			t.Errorf("NewName(%q) = %+v, %v", text, n, err)
 		}
 	}
 	if _, err := accounts.ParseName("Semel"); err != nil {

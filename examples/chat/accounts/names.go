@@ -3,6 +3,8 @@ package accounts
 import (
 	"errors"
 	"slices"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/secure/precis"
@@ -21,18 +23,37 @@ type Name struct {
 var (
 	ErrNameInvalid  = errors.New("accounts: the name has characters that cannot be seen, or that are not text")
 	ErrNameTooLong  = errors.New("accounts: the name is too long")
+	ErrNameMixed    = errors.New("accounts: the name mixes alphabets whose letters look alike")
 	ErrNameReserved = errors.New("accounts: the name is reserved")
 )
 
 // NewName normalises the name of a new user by the profile Nickname of RFC 8266. It refuses
-// control characters, invisible characters and marks that change the direction of text, and
-// names that the server or its operators could have.
+// control characters, invisible characters and marks that change the direction of text,
+// letters of more than one alphabet among those that look alike, and names that the server
+// or its operators could have.
 func NewName(text string) (Name, error) {
 	n, err := ParseName(text)
-	if err == nil && slices.Contains(reserved(), n.Key) {
-		err = ErrNameReserved
+	switch {
+	case err != nil:
+		return Name{}, err
+	case mixed(n.Key):
+		return Name{}, ErrNameMixed
+	case slices.Contains(reserved(), n.Key):
+		return Name{}, ErrNameReserved
 	}
-	return n, err
+	return n, nil
+}
+
+// mixed reports whether a name has letters of two alphabets that share the look of some
+// letters. Other scripts are often written together with Latin.
+func mixed(key string) bool {
+	alphabets := 0
+	for _, table := range []*unicode.RangeTable{unicode.Latin, unicode.Cyrillic, unicode.Greek} {
+		if strings.ContainsFunc(key, func(r rune) bool { return unicode.Is(table, r) }) {
+			alphabets++
+		}
+	}
+	return alphabets > 1
 }
 
 // ParseName normalises a name that may belong to a user.

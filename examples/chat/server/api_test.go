@@ -118,7 +118,7 @@ func TestRefusals(t *testing.T) {
 		return q
 	}
 	long := func(n int) string { return strings.Repeat("é", n) }
-	huge := `{"name":"` + strings.Repeat("x", 1<<20) + `"}`
+	huge := `{"name":"` + strings.Repeat("x", 64<<10) + `"}`
 	// A JSON schema cannot express these.
 	unsayable := []string{"field twice", "member too large", "body and more", "body not UTF-8", "key too long", "key unfinished", "two ways to page", "user name invisible"}
 	tests := map[string]struct {

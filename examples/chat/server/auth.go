@@ -53,7 +53,13 @@ func (s *app) sessionOf(r *http.Request) (chatdb.Session, error) {
 	if !ok || !strings.EqualFold(scheme, "Bearer") || token == "" {
 		return chatdb.Session{}, problem(codeNoToken, "Authorization", "Send Authorization: Bearer with the token of a session.")
 	}
-	session, err := chatdb.SessionByToken(r.Context(), s.domain, digestOf(token))
+	return s.sessionByToken(r.Context(), token)
+}
+
+// sessionByToken returns the session of a token. A token of no session, or of a revoked
+// one, is refused.
+func (s *app) sessionByToken(ctx context.Context, token string) (chatdb.Session, error) {
+	session, err := chatdb.SessionByToken(ctx, s.domain, digestOf(token))
 	if errors.Is(err, chatdb.ErrNotFound) {
 		return session, problem(codeNoToken, "Authorization", "No session has this token.")
 	}

@@ -136,6 +136,7 @@ func (f *services) ask(t *testing.T, key string) answer {
 		return answer{}
 	}
 	r.Header.Set("Authorization", "Bearer "+q.as.Token)
+	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set(semelhttp.HeaderKey, key)
 	resp, err := f.client.Do(r)
 	if err != nil {

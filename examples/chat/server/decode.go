@@ -15,8 +15,8 @@ import (
 	"github.com/semelgo/semel/semelhttp"
 )
 
-// maxBody is the largest request body, in bytes. The longest valid one is a message of
-// which each character is escaped.
+// maxBody is the largest request body, in bytes. It has room for the longest
+// message with each character escaped. A client that stalls holds no more than that.
 const maxBody = 64 << 10
 
 // limited limits the body that next can read to maxBody.
@@ -137,12 +137,13 @@ func textField(name string, limit int, into *string) field {
 		if value[0] != '"' || json.Unmarshal(value, into) != nil {
 			return "must be a text"
 		}
-		return checkText(*into, limit)
+		return wrongText(*into, limit)
 	}}
 }
 
-// checkText returns what is wrong with a text of 1 to limit characters, or an empty string.
-func checkText(text string, limit int) string {
+// wrongText returns what is wrong with a text that must have 1 to limit characters and not
+// be blank.
+func wrongText(text string, limit int) string {
 	switch {
 	case strings.TrimSpace(text) == "":
 		return "must not be empty"
@@ -225,8 +226,9 @@ const maxText = 4000
 // maxName is the longest name of a user or a group, in characters.
 const maxName = 100
 
-// The fields of accounts.
+// Fields of bodies.
 const (
+	fieldText     = "text"
 	fieldName     = "name"
 	fieldPassword = "password"
 )

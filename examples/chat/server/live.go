@@ -22,15 +22,11 @@ var _ live.Backend = sessions{}
 
 // Authenticate implements [live.Backend].
 func (s sessions) Authenticate(ctx context.Context, c live.Credentials) (live.Identity, error) {
-	session, err := chatdb.Session{}, error(nil)
+	find, secret := s.sessionByToken, c.Token
 	if c.Ticket != "" {
-		session, err = s.redeem(ctx, c.Ticket)
-	} else {
-		session, err = chatdb.SessionByToken(ctx, s.domain, digestOf(c.Token))
+		find, secret = s.redeem, c.Ticket
 	}
-	if errors.Is(err, chatdb.ErrNotFound) {
-		err = problem(codeNoToken, "token", "No session has this token.")
-	}
+	session, err := find(ctx, secret)
 	if err != nil {
 		return live.Identity{}, streamError(err)
 	}
@@ -63,35 +59,17 @@ func (s sessions) Send(ctx context.Context, caller live.Identity, group, key, te
 	if err != nil {
 		return nil, err
 	}
-	if wrong := checkText(text, maxText); wrong != "" {
-		return nil, streamError(problem(codeInvalid, "text", "The field %q %s.", "text", wrong))
-	}
-	if err := chatdb.CheckMember(ctx, s.domain, group, caller.User); err != nil {
-		return nil, streamError(err)
-	}
-	in := messageRequest{GroupID: group, Text: text}
-	ctx = context.WithValue(ctx, sessionKey{}, session)
-	m, _, err := messageService(s).runSend(ctx, s.operations.sendMessage.Call(scopeOf(session.User), key, in), in)
-	if err != nil {
-		return nil, streamError(semelProblem(err))
+	m, _, err := messageService(s).sendOnce(ctx, session.User, key, group, text)
+	if p := semelhttp.ProblemOf(err); p != nil {
+		return nil, streamError(fmt.Errorf("%w: %w", p, err))
 	}
 	return json.Marshal(m)
 }
 
-// semelProblem returns the problem of an error of a call.
-func semelProblem(err error) error {
-	if p := semelhttp.ProblemOf(err); p != nil {
-		return fmt.Errorf("%w: %w", p, err)
-	}
-	return nil
-}
-
 // MarkRead implements [live.Backend].
 func (s sessions) MarkRead(ctx context.Context, caller live.Identity, group string, seq int64) error {
-	return streamError(s.transact(ctx, func(ctx context.Context, tx chatdb.Tx) error {
-		_, err := chatdb.MoveReadTx(ctx, tx, group, caller.User, seq)
-		return err
-	}))
+	_, err := groupService(s).markRead(ctx, group, caller.User, seq)
+	return streamError(err)
 }
 
 // current returns the caller's session, unless it was revoked.

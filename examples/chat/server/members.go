@@ -57,16 +57,22 @@ func (s groupService) moveRead(r *http.Request) (any, error) {
 	if p := readObject(r, numberField("seq", &seq)); p != nil {
 		return nil, p
 	}
-	var read int64
-	err := s.transact(r.Context(), func(ctx context.Context, tx chatdb.Tx) (err error) {
-		read, err = chatdb.MoveReadTx(ctx, tx, r.PathValue("id"), userIn(r.Context()).ID, seq)
-		return err
-	})
+	group, user := r.PathValue("id"), userIn(r.Context()).ID
+	read, err := s.markRead(r.Context(), group, user, seq)
 	if err != nil {
 		return nil, err
 	}
-	s.tellRead(r.Context(), r.PathValue("id"), userIn(r.Context()).ID, read)
+	s.tellRead(r.Context(), group, user, read)
 	return map[string]any{"seq": read}, nil
+}
+
+// markRead moves the read marker of a member forward, and returns the marker.
+func (s groupService) markRead(ctx context.Context, group string, user, seq int64) (read int64, err error) {
+	err = s.transact(ctx, func(ctx context.Context, tx chatdb.Tx) (err error) {
+		read, err = chatdb.MoveReadTx(ctx, tx, group, user, seq)
+		return err
+	})
+	return read, err
 }
 
 // emptyOK responds with 204 and no body to the success of fn.

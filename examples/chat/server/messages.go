@@ -26,9 +26,14 @@ const (
 func (s messageService) send() (http.Handler, error) {
 	return semelhttp.Handle(semelhttp.Endpoint[messageRequest, chatdb.Message]{
 		Operation: s.operations.sendMessage,
-		Decode:    s.decode,
-		Run:       s.runSend,
-		Render:    renderMessage,
+		// The input has the group. A client may repeat the request over another transport,
+		// which has no path.
+		IgnoreTarget: true,
+		Decode:       s.decode,
+		Run: func(ctx context.Context, c semel.Call, in messageRequest) (chatdb.Message, bool, error) {
+			return s.runSend(ctx, c, userIn(ctx), in)
+		},
+		Render: renderMessage,
 	}, s.keyed())
 }
 
@@ -40,14 +45,26 @@ func (s messageService) decode(r *http.Request) (messageRequest, error) {
 		return messageRequest{}, fmt.Errorf("%w: %w", problemOf(err), err)
 	}
 	in := messageRequest{GroupID: r.PathValue("id")}
-	if p := readObject(r, textField("text", maxText, &in.Text)); p != nil {
+	if p := readObject(r, textField(fieldText, maxText, &in.Text)); p != nil {
 		return messageRequest{}, p
 	}
 	return in, nil
 }
 
-func (s messageService) runSend(ctx context.Context, c semel.Call, in messageRequest) (chatdb.Message, bool, error) {
-	n := chatdb.NewMessage{GroupID: in.GroupID, AuthorID: userIn(ctx).ID, Text: in.Text, ClientID: c.Key(), MarkRead: true}
+// sendOnce sends a message without HTTP. It is the same operation, with the same record.
+func (s messageService) sendOnce(ctx context.Context, u chatdb.User, key, group, text string) (chatdb.Message, bool, error) {
+	if err := chatdb.CheckMember(ctx, s.domain, group, u.ID); err != nil {
+		return chatdb.Message{}, false, problemOf(err)
+	}
+	if wrong := wrongText(text, maxText); wrong != "" {
+		return chatdb.Message{}, false, problem(codeInvalid, fieldText, "The field %q %s.", fieldText, wrong)
+	}
+	in := messageRequest{GroupID: group, Text: text}
+	return s.runSend(ctx, s.operations.sendMessage.Call(scopeOf(u), key, in), u, in)
+}
+
+func (s messageService) runSend(ctx context.Context, c semel.Call, u chatdb.User, in messageRequest) (chatdb.Message, bool, error) {
+	n := chatdb.NewMessage{GroupID: in.GroupID, AuthorID: u.ID, Text: in.Text, ClientID: c.Key(), MarkRead: true}
 	return once(ctx, s.app, c, func(ctx context.Context, tx chatdb.Tx) (chatdb.Message, error) {
 		if s.config.mode == modeApart {
 			n.Key = c.Key()
@@ -95,7 +112,7 @@ func (s messageService) list(r *http.Request) (any, error) {
 
 func (s messageService) edit(r *http.Request) (any, error) {
 	var text string
-	if p := readObject(r, textField("text", maxText, &text)); p != nil {
+	if p := readObject(r, textField(fieldText, maxText, &text)); p != nil {
 		return nil, p
 	}
 	return s.change(r, func(ctx context.Context, tx chatdb.Tx, seq int64) (chatdb.Message, error) {

@@ -55,6 +55,8 @@ func (s userService) decodeSignUp(r *http.Request) (userRequest, error) {
 		return in, problem(codeNameTaken, fieldName, "The name is reserved.")
 	case errors.Is(err, accounts.ErrNameTooLong):
 		return in, problem(codeInvalid, fieldName, "The name is longer than %d characters.", accounts.MaxName)
+	case errors.Is(err, accounts.ErrNameMixed):
+		return in, problem(codeInvalid, fieldName, "The name mixes Latin, Greek or Cyrillic letters.")
 	case err != nil:
 		return in, problem(codeInvalid, fieldName, "The name has characters that cannot be seen, or that are not text.")
 	}

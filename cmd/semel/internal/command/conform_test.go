@@ -135,22 +135,26 @@ func TestChatServerPasses(t *testing.T) {
 // connections of http.DefaultTransport, also one that a parallel test is about to use.
 var testClient = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 
-// newUser creates a user and returns the token.
+// newUser creates a user, opens a session and returns its token.
 func newUser(t *testing.T, address, name string) string {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address+"/v1/users", strings.NewReader(`{"name":"`+name+`"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Content-Type", "application/json")
-	resp, err := testClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
 	var made struct{ Token string }
-	if err := json.NewDecoder(resp.Body).Decode(&made); err != nil || made.Token == "" {
-		t.Fatalf("POST /v1/users answers %s: %v", resp.Status, err)
+	for _, path := range []string{"/v1/users", "/v1/sessions"} {
+		body := strings.NewReader(`{"name":"` + name + `","password":"correct horse"}`)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address+path, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Idempotency-Key", "sign up "+name)
+		resp, err := testClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.NewDecoder(resp.Body).Decode(&made); err != nil || resp.StatusCode != http.StatusCreated {
+			t.Fatalf("POST %s answers %s: %v", path, resp.Status, err)
+		}
+		_ = resp.Body.Close()
 	}
 	return made.Token
 }
