@@ -14,23 +14,22 @@ import (
 // stops. It is shorter than grace.
 const drain = grace / 2
 
-// background publishes changes and delivers them to the streams of this server. Unless
-// other servers do so, it also runs tasks, imports messages, sweeps the records of dead
-// servers, and purges records past their retention. It ends with ctx. There is no elected
-// leader.
+// background delivers changes to the streams of this server. Unless other servers do so, it
+// also publishes changes, runs tasks, imports messages, sweeps the records of dead servers,
+// and purges records past their retention. It ends with ctx. There is no elected leader.
 func (s *app) background(ctx context.Context) {
 	var duties sync.WaitGroup
 	defer duties.Wait()
-	duties.Go(func() {
-		if err := s.relay.Run(ctx); err != nil {
-			s.log.LogAttrs(ctx, slog.LevelError, "changes are not published any more", slog.String("error", err.Error()))
-		}
-	})
 	duties.Go(func() { _ = s.live.Run(ctx) }) // its error is that of ctx
 	duties.Go(func() { s.wakeUps(ctx) })
 	if s.config.serveOnly {
 		return
 	}
+	duties.Go(func() {
+		if err := s.relay.Run(ctx); err != nil {
+			s.log.LogAttrs(ctx, slog.LevelError, "changes are not published any more", slog.String("error", err.Error()))
+		}
+	})
 	duties.Go(func() {
 		if err := s.worker.Run(ctx); err != nil {
 			s.log.LogAttrs(ctx, slog.LevelError, "tasks are not run any more", slog.String("error", err.Error()))

@@ -45,7 +45,7 @@ type config struct {
 	// sweep is the interval of purging old records and of sweeping the records of
 	// dead servers.
 	sweep time.Duration
-	// serveOnly turns background work off: other servers do it.
+	// serveOnly turns background work off, but for the streams: other servers do it.
 	serveOnly bool
 	// mayLose accepts databases that can lose committed records.
 	mayLose bool
@@ -102,7 +102,7 @@ func (c *config) flags(usage io.Writer) *flag.FlagSet {
 	flags.StringVar(&c.bus, "bus", busAuto, "how changes reach the clients of other servers: amqp://… (RabbitMQ), postgres://… (NOTIFY; not through PgBouncer), local (one server only), or auto: NOTIFY of -db if it is PostgreSQL, else local")
 	flags.DurationVar(&c.retention, "retention", retention, "how long a finished record is kept, and its key answered from it")
 	flags.DurationVar(&c.sweep, "sweep", time.Minute, "how often to purge old records and to free what dead servers left; tasks are freed once a lease at least")
-	flags.BoolVar(&c.serveOnly, "serve-only", false, "answer requests only, and leave tasks, the import and sweeping to other servers")
+	flags.BoolVar(&c.serveOnly, "serve-only", false, "answer requests only, and leave publishing changes, tasks, the import and sweeping to other servers")
 	flags.BoolVar(&c.mayLose, "may-lose", false, "accept a database that may lose records when its server is killed or the power fails; an operation whose record is lost may run again")
 	c.argon2 = accounts.DefaultCost()
 	flags.Var(&c.argon2, "argon2", "`cost` of hashing a new password by argon2id: KiB of memory, passes, threads")

@@ -169,7 +169,7 @@ func TestPageChangesAGroup(t *testing.T) {
 	b.untilMessage(t, "Frist")
 	b.Do(t, chromedp.SendKeys(css("#message-text"), kb.ArrowUp))
 	b.Until(t, `document.getElementById("message-text").value === "Frist"`)
-	b.Do(t, chromedp.SetValue(css("#message-text"), ""))
+	b.Do(t, chromedp.Evaluate[chromedp.Void](`document.getElementById("message-text").select()`))
 	b.write(t, "First")
 	b.untilMessage(t, "First")
 	b.Until(t, `document.querySelector("#messages li.mine small").textContent.includes("edited")`)
