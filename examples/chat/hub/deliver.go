@@ -37,7 +37,9 @@ func (st *state) leave(s *Session, sub *subscription) {
 func (st *state) subscribe(s *Session, topic string) {
 	if s.attached {
 		sub := st.join(s, topic)
-		sub.numbered, sub.catchingUp = true, true
+		// A loss from here on makes it stale again: the application may authorize the
+		// caller before it.
+		sub.numbered, sub.catchingUp, sub.stale = true, true, false
 	}
 }
 
@@ -61,7 +63,6 @@ func (st *state) recovered(s *Session, topic string, change int64, answer *Frame
 		return
 	}
 	held := sub.held
-	sub.stale = false
 	sub.catchingUp, sub.held, sub.heldBytes, sub.last = false, nil, 0, max(sub.last, change)
 	for _, h := range held {
 		st.offer(sub, h.frame, h.change, false)

@@ -108,8 +108,11 @@ func TestSubscriptionsAreRenewed(t *testing.T) {
 			subscribe(c, "group:a", 0)
 			c.session.Watch("presence:1")
 		}
+		early := attach(t, h, 3) // was authorized before the loss
+		early.session.Subscribe("group:a")
 		h.Resync()
 		synctest.Wait()
+		early.session.Recovered("group:a", 0, hub.NewFrame([]byte(`"recovered"`)))
 		subscribe(renews, "group:a", 0)
 		h.Publish(event("group:a", 1))
 		<-time.After(time.Minute)
@@ -118,5 +121,6 @@ func TestSubscriptionsAreRenewed(t *testing.T) {
 		now, again := `{"push":"resync","within_ms":5000}`, `{"push":"resync","within_ms":0}`
 		wantFrames(t, renews, `"hello"`, `"recovered"`, now, `"recovered"`, "1", "2", `"online"`)
 		wantFrames(t, ignores, `"hello"`, `"recovered"`, now, "1", again, `"online"`)
+		wantFrames(t, early, `"hello"`, now, `"recovered"`, "1", again)
 	})
 }
