@@ -18,6 +18,17 @@ func etcdEngine() engine {
 	}
 }
 
+var sharedEtcd shared //nolint:gochecknoglobals // one server for all tests of a binary is its purpose
+
+// Etcd gives the test the cluster of one member that all tests of this binary share. The test
+// may not kill, stop or empty it; see [OwnEtcd]. Each test uses keys of its own.
+func Etcd(tb testing.TB) *EtcdServer {
+	tb.Helper()
+	return &EtcdServer{sharedEtcd.handle(tb, etcdEngine(), func(program string, _ []string) launcher {
+		return &clusterNode{program: program, name: "n0"}
+	})}
+}
+
 // EtcdCluster is an etcd cluster for one test.
 type EtcdCluster struct{ Nodes []*EtcdServer }
 
@@ -30,12 +41,11 @@ func OwnEtcd(tb testing.TB, n int) *EtcdCluster {
 	members := make([]*clusterNode, n)
 	var all []string
 	for i := range members {
-		port, err := freePort(tb.Context())
-		if err != nil {
+		members[i] = &clusterNode{name: fmt.Sprint("n", i)}
+		if err := members[i].choosePeer(tb.Context()); err != nil {
 			tb.Fatal(err)
 		}
-		members[i] = &clusterNode{name: fmt.Sprint("n", i), peer: fmt.Sprint("http://127.0.0.1:", port)}
-		all = append(all, members[i].name+"="+members[i].peer)
+		all = append(all, members[i].cluster)
 	}
 	c := &EtcdCluster{}
 	for _, m := range members {
@@ -63,12 +73,25 @@ func (c *EtcdCluster) Client(tb testing.TB) *clientv3.Client {
 // clusterNode describes how a member is started.
 type clusterNode struct{ program, name, peer, cluster string }
 
+// choosePeer chooses the address for other members, and the cluster of this one alone.
+func (m *clusterNode) choosePeer(ctx context.Context) error {
+	port, err := freePort(ctx)
+	m.peer = fmt.Sprint("http://127.0.0.1:", port)
+	m.cluster = m.name + "=" + m.peer
+	return err
+}
+
 func (m *clusterNode) launcher(program string, _ []string) launcher {
 	m.program = program
 	return m
 }
 
-func (m *clusterNode) prepare(context.Context, *serverDir) error { return nil }
+func (m *clusterNode) prepare(ctx context.Context, _ *serverDir) error {
+	if m.peer == "" {
+		return m.choosePeer(ctx)
+	}
+	return nil
+}
 
 // launch returns before the member serves, because that takes a majority of the members.
 func (m *clusterNode) launch(ctx context.Context, p *instance) (*process, error) {

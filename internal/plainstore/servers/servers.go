@@ -1,0 +1,65 @@
+// Package servers gives tests the stores without transactions that are servers.
+package servers
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"testing"
+
+	driver "github.com/redis/go-redis/v9"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/semelgo/semel/internal/realtest"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/etcd"
+	"github.com/semelgo/semel/store/redis"
+)
+
+// Place is where records are. It is plain data, so that a test can tell a process of it.
+type Place struct {
+	Engine  string // redis or etcd
+	Address string // host and port, or a URL
+	Prefix  string // begins all keys
+}
+
+// Redis returns a place on the Redis that tests share.
+func Redis(tb testing.TB) Place {
+	tb.Helper()
+	return Place{"redis", realtest.Redis(tb).Addr(), "t_" + rand.Text()}
+}
+
+// Etcd returns a place on the etcd that tests share, which has one member.
+func Etcd(tb testing.TB) Place {
+	tb.Helper()
+	return Place{"etcd", realtest.Etcd(tb).URL(), rand.Text()}
+}
+
+// Open connects to the place.
+func (p Place) Open() (s store.Store, end func() error, err error) {
+	switch p.Engine {
+	case "redis":
+		client := driver.NewClient(&driver.Options{Addr: p.Address})
+		s, err := redis.New(client, redis.Options{Prefix: p.Prefix})
+		return s, client.Close, err
+	case "etcd":
+		client, err := clientv3.New(clientv3.Config{Endpoints: []string{p.Address}})
+		if err != nil {
+			return nil, nil, fmt.Errorf("connect to etcd: %w", err)
+		}
+		s, err := etcd.New(client, etcd.Options{Prefix: p.Prefix})
+		return s, client.Close, err
+	}
+	return nil, nil, errors.New("there is no engine " + p.Engine)
+}
+
+// Store returns a store of the place, which is closed at the end of the test.
+func (p Place) Store(tb testing.TB) store.Store {
+	tb.Helper()
+	s, end, err := p.Open()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = end() })
+	return s
+}
