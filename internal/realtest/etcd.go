@@ -6,8 +6,10 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 )
 
 // etcdEngine is etcd, tried with 3.4. SEMEL_TEST_ETCD_BIN is the directory of another etcd.
@@ -24,9 +26,34 @@ var sharedEtcd shared //nolint:gochecknoglobals // one server for all tests of a
 // may not kill, stop or empty it; see [OwnEtcd]. Each test uses keys of its own.
 func Etcd(tb testing.TB) *EtcdServer {
 	tb.Helper()
-	return &EtcdServer{sharedEtcd.handle(tb, etcdEngine(), func(program string, _ []string) launcher {
+	s := &EtcdServer{sharedEtcd.handle(tb, etcdEngine(), func(program string, _ []string) launcher {
 		return &clusterNode{program: program, name: "n0"}
 	})}
+	awaitEtcd(tb, s)
+	return s
+}
+
+// awaitEtcd waits until the cluster of the members has a leader.
+func awaitEtcd(tb testing.TB, members ...*EtcdServer) {
+	tb.Helper()
+	for _, m := range members {
+		client, err := NewEtcdClient(m.URL())
+		if err != nil {
+			tb.Fatalf("connect to etcd: %v", err)
+		}
+		Poll(tb, "a leader of etcd", func() bool {
+			ctx, cancel := context.WithTimeout(tb.Context(), time.Second)
+			defer cancel()
+			_, err := client.Get(ctx, "leader") // a linearizable read
+			return err == nil
+		})
+		client.Close()
+	}
+}
+
+// NewEtcdClient returns a client that logs nothing.
+func NewEtcdClient(endpoints ...string) (*clientv3.Client, error) {
+	return clientv3.New(clientv3.Config{Endpoints: endpoints, Logger: zap.NewNop()}) //nolint:wrapcheck // the callers wrap it
 }
 
 // EtcdCluster is an etcd cluster for one test.
@@ -35,7 +62,8 @@ type EtcdCluster struct{ Nodes []*EtcdServer }
 // EtcdServer is a member of a cluster. Its URL is http://host:port.
 type EtcdServer struct{ handle }
 
-// OwnEtcd starts a cluster of n members for this test alone, which ends with the test.
+// OwnEtcd starts a cluster of n members for this test alone, which ends with the test. It
+// has a leader when OwnEtcd returns.
 func OwnEtcd(tb testing.TB, n int) *EtcdCluster {
 	tb.Helper()
 	members := make([]*clusterNode, n)
@@ -52,6 +80,7 @@ func OwnEtcd(tb testing.TB, n int) *EtcdCluster {
 		m.cluster = strings.Join(all, ",")
 		c.Nodes = append(c.Nodes, &EtcdServer{ownHandle(tb, etcdEngine(), m.launcher, nil)})
 	}
+	awaitEtcd(tb, c.Nodes...)
 	return c
 }
 
@@ -62,7 +91,7 @@ func (c *EtcdCluster) Client(tb testing.TB) *clientv3.Client {
 	for _, n := range c.Nodes {
 		endpoints = append(endpoints, n.URL())
 	}
-	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints})
+	client, err := NewEtcdClient(endpoints...)
 	if err != nil {
 		tb.Fatalf("connect to etcd: %v", err)
 	}

@@ -9,6 +9,9 @@
 // the cluster has at least three voting members, which [Store.Capabilities] reads. The store
 // cannot see whether a member runs with --unsafe-no-fsync; do not use that flag.
 //
+// A request that has no answer for five seconds fails: the cluster has no majority, or its
+// leader died. The changes may have been applied, and can be repeated.
+//
 // # Clocks
 //
 // etcd has no clock. Due, Expire, Age and Since are compared with the clock of the calling

@@ -21,7 +21,7 @@ func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, er
 		for i, id := range page {
 			ops[i] = s.read(id)
 		}
-		reply, err := s.client.Txn(ctx).Then(ops...).Commit()
+		reply, err := s.txn(ctx, ops)
 		if err != nil {
 			return nil, fmt.Errorf("get: %w", err)
 		}
@@ -69,7 +69,7 @@ func (s *Store) scanByID(ctx context.Context, q store.Query, fn func(*store.Reco
 		begin = clientv3.GetPrefixRangeEnd(s.key(q.After, ""))
 	}
 	for {
-		reply, err := s.client.Get(ctx, begin, clientv3.WithRange(end), clientv3.WithLimit(int64(fields*min(maxBatch, q.PageSize()+1))))
+		reply, err := s.get(ctx, begin, clientv3.WithRange(end), clientv3.WithLimit(int64(fields*min(maxBatch, q.PageSize()+1))))
 		if err != nil {
 			return fmt.Errorf("list records: %w", err)
 		}
@@ -179,7 +179,7 @@ const indexPage = 5000
 // page calls fn with the keys from begin to end, in order.
 func (s *Store) page(ctx context.Context, begin, end string, fn func(*mvccpb.KeyValue) error) error {
 	for {
-		reply, err := s.client.Get(ctx, begin, clientv3.WithRange(end), clientv3.WithLimit(indexPage))
+		reply, err := s.get(ctx, begin, clientv3.WithRange(end), clientv3.WithLimit(indexPage))
 		if err != nil {
 			return fmt.Errorf("read an index: %w", err)
 		}

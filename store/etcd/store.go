@@ -58,6 +58,8 @@ func New(client *clientv3.Client, o Options) (*Store, error) {
 // Capabilities reads the members of the cluster. With fewer than three voting members the
 // records survive no more than a power loss.
 func (s *Store) Capabilities(ctx context.Context) (store.Capabilities, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
 	list, err := s.client.MemberList(ctx)
 	if err != nil {
 		return store.Capabilities{}, fmt.Errorf("read capabilities: %w", err)
@@ -77,6 +79,23 @@ func (s *Store) Capabilities(ctx context.Context) (store.Capabilities, error) {
 		caps.SurvivesBecause = fmt.Sprintf("the number of voting members of the cluster is %d, less than %d", voting, failoverMembers)
 	}
 	return caps, nil
+}
+
+// requestTimeout bounds a request. Without it the client would wait for as long as no member
+// answers, and for longer than an election takes if the leader died with the request.
+const requestTimeout = 5 * time.Second
+
+// txn makes all operations with one request.
+func (s *Store) txn(ctx context.Context, ops []clientv3.Op) (*clientv3.TxnResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return s.client.Txn(ctx).Then(ops...).Commit() //nolint:wrapcheck // its callers wrap it
+}
+
+func (s *Store) get(ctx context.Context, key string, o ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return s.client.Get(ctx, key, o...) //nolint:wrapcheck // its callers wrap it
 }
 
 // clock is the store's clock, in microseconds since 1970. etcd has none, so it is that of

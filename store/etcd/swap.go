@@ -34,7 +34,7 @@ func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.SwapR
 	if len(ops) == 0 {
 		return results, nil
 	}
-	reply, err := s.client.Txn(ctx).Then(ops...).Commit()
+	reply, err := s.txn(ctx, ops)
 	if err != nil {
 		return nil, fmt.Errorf("swap: %w", err)
 	}

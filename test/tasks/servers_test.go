@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/plainstore/servers"
@@ -39,7 +37,7 @@ func onEtcd(t *testing.T) recordServer {
 	t.Attr("engine", "etcd")
 	at := servers.Etcd(t)
 	return recordServer{at, func(t *testing.T) []tokenChange {
-		client, err := clientv3.New(clientv3.Config{Endpoints: []string{at.Address}})
+		client, err := realtest.NewEtcdClient(at.Address)
 		if err != nil {
 			t.Fatal(err)
 		}

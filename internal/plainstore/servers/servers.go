@@ -2,13 +2,14 @@
 package servers
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	driver "github.com/redis/go-redis/v9"
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
@@ -35,6 +36,14 @@ func Etcd(tb testing.TB) Place {
 	return Place{"etcd", realtest.Etcd(tb).URL(), rand.Text()}
 }
 
+// RedisWrites matches the call of a function of the Redis store that changes records.
+func RedisWrites(request []byte) bool {
+	call, isCall := bytes.CutPrefix(request, []byte("FCALL semel_")) // and then the digest of the library
+	_, call, _ = bytes.Cut(call, []byte("_"))
+	name, _, _ := bytes.Cut(call, []byte(" "))
+	return isCall && slices.Contains([]string{"swap", "note", "purge", "dequeue", "take"}, string(name))
+}
+
 // Open connects to the place.
 func (p Place) Open() (s store.Store, end func() error, err error) {
 	switch p.Engine {
@@ -43,7 +52,7 @@ func (p Place) Open() (s store.Store, end func() error, err error) {
 		s, err := redis.New(client, redis.Options{Prefix: p.Prefix})
 		return s, client.Close, err
 	case "etcd":
-		client, err := clientv3.New(clientv3.Config{Endpoints: []string{p.Address}})
+		client, err := realtest.NewEtcdClient(p.Address)
 		if err != nil {
 			return nil, nil, fmt.Errorf("connect to etcd: %w", err)
 		}
