@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	driver "github.com/redis/go-redis/v9"
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
@@ -42,6 +43,17 @@ func RedisWrites(request []byte) bool {
 	_, call, _ = bytes.Cut(call, []byte("_"))
 	name, _, _ := bytes.Cut(call, []byte(" "))
 	return isCall && slices.Contains([]string{"swap", "note", "purge", "dequeue", "take"}, string(name))
+}
+
+// EtcdWrites matches a transaction of the etcd store that changes records.
+func EtcdWrites(request []byte) bool {
+	body, isTxn := bytes.CutPrefix(request, []byte("/etcdserverpb.KV/Txn "))
+	var txn etcdserverpb.TxnRequest
+	const head = 5 // of a message of gRPC
+	if !isTxn || len(body) < head || txn.Unmarshal(body[head:]) != nil {
+		return false
+	}
+	return slices.ContainsFunc(txn.Success, func(op *etcdserverpb.RequestOp) bool { return op.GetRequestTxn() != nil })
 }
 
 // Open connects to the place.
