@@ -23,11 +23,12 @@ func etcdEngine() engine {
 var sharedEtcd shared //nolint:gochecknoglobals // one server for all tests of a binary is its purpose
 
 // Etcd gives the test the cluster of one member that all tests of this binary share. The test
-// may not kill, stop or empty it; see [OwnEtcd]. Each test uses keys of its own.
+// may not kill, stop or empty it; see [OwnEtcd]. Each test uses keys of its own. It does not
+// wait for the disk.
 func Etcd(tb testing.TB) *EtcdServer {
 	tb.Helper()
 	s := &EtcdServer{sharedEtcd.handle(tb, etcdEngine(), func(program string, _ []string) launcher {
-		return &clusterNode{program: program, name: "n0"}
+		return &clusterNode{program: program, name: "n0", flags: []string{"--unsafe-no-fsync", "--heartbeat-interval=20", "--election-timeout=200"}}
 	})}
 	awaitEtcd(tb, s)
 	return s
@@ -99,8 +100,30 @@ func (c *EtcdCluster) Client(tb testing.TB) *clientv3.Client {
 	return client
 }
 
+// Leader returns the member that leads the others.
+func (c *EtcdCluster) Leader(tb testing.TB) (leader *EtcdServer) {
+	tb.Helper()
+	client := c.Client(tb)
+	Poll(tb, "a leader of etcd", func() bool {
+		for _, n := range c.Nodes {
+			ctx, cancel := context.WithTimeout(tb.Context(), time.Second)
+			status, err := client.Status(ctx, n.URL())
+			cancel()
+			if err == nil && status.Leader == status.Header.MemberId {
+				leader = n
+				return true
+			}
+		}
+		return false
+	})
+	return leader
+}
+
 // clusterNode describes how a member is started.
-type clusterNode struct{ program, name, peer, cluster string }
+type clusterNode struct {
+	program, name, peer, cluster string
+	flags                        []string
+}
 
 // choosePeer chooses the address for other members, and the cluster of this one alone.
 func (m *clusterNode) choosePeer(ctx context.Context) error {
@@ -124,10 +147,13 @@ func (m *clusterNode) prepare(ctx context.Context, _ *serverDir) error {
 
 // launch returns before the member serves, because that takes a majority of the members.
 func (m *clusterNode) launch(ctx context.Context, p *instance) (*process, error) {
-	cmd := exec.Command(m.program, "--name", m.name, "--data-dir", p.serverDir.file("data"), //nolint:noctx // it outlives the context that bounds its start
+	args := append([]string{
+		"--name", m.name, "--data-dir", p.serverDir.file("data"),
 		"--listen-client-urls", p.url(), "--advertise-client-urls", p.url(),
 		"--listen-peer-urls", m.peer, "--initial-advertise-peer-urls", m.peer,
-		"--initial-cluster", m.cluster, "--initial-cluster-state", "new", "--log-level", "error")
+		"--initial-cluster", m.cluster, "--initial-cluster-state", "new", "--log-level", "error",
+	}, m.flags...)
+	cmd := exec.Command(m.program, args...) //nolint:noctx // it outlives the context that bounds its start
 	cmd.Dir = p.serverDir.dir
 	return startUntil(ctx, cmd, p.serverDir.as, p.log(), listens(p.port))
 }

@@ -3,14 +3,12 @@ package etcd_test
 import (
 	"crypto/rand"
 	"os"
-	"strings"
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/semelgo/semel/internal/plainstore/servers"
 	"github.com/semelgo/semel/internal/realtest"
-	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/etcd"
 	"github.com/semelgo/semel/store/storetest"
 )
@@ -69,13 +67,4 @@ func runContract(t *testing.T, member *realtest.EtcdServer, isolate func() (rest
 			},
 		}
 	})
-}
-
-// TestSurvivesFollowsTheMembers: one member survives no failover.
-func TestSurvivesFollowsTheMembers(t *testing.T) {
-	t.Parallel()
-	caps, err := newStore(t, realtest.OwnEtcd(t, 1).Client(t)).Capabilities(t.Context())
-	if err != nil || caps.Survives != store.PowerLoss || !strings.Contains(caps.SurvivesBecause, "voting members") {
-		t.Errorf("Survives = %v because %q, %v, want PowerLoss because of the members", caps.Survives, caps.SurvivesBecause, err)
-	}
 }

@@ -31,7 +31,7 @@ const purgePage = 50
 // purgePage looks at the first entries of the index and returns how many records it has
 // removed, and how many entries.
 func (s *Store) purgePage(ctx context.Context, limit int) (removed, entries int, err error) {
-	now := clock()
+	now := s.clock()
 	begin := s.prefix + indexExpiring
 	reply, err := s.get(ctx, begin, clientv3.WithRange(string(appendTime([]byte(begin), now))), clientv3.WithLimit(int64(limit)))
 	if err != nil || len(reply.Kvs) == 0 {

@@ -25,7 +25,7 @@ func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, er
 		if err != nil {
 			return nil, fmt.Errorf("get: %w", err)
 		}
-		now := clock()
+		now := s.clock()
 		for i, id := range page {
 			result, err := readCurrent(reply.Responses[i].GetResponseRange(), id, now)
 			if err != nil {
@@ -73,7 +73,7 @@ func (s *Store) scanByID(ctx context.Context, q store.Query, fn func(*store.Reco
 		if err != nil {
 			return fmt.Errorf("list records: %w", err)
 		}
-		now := clock()
+		now := s.clock()
 		for kvs := reply.Kvs; len(kvs) > 0; {
 			id, ok := s.idOf(kvs[0].Key)
 			if !ok {
@@ -159,7 +159,7 @@ func (s *Store) scanDue(ctx context.Context, q store.Query, fn func(*store.Recor
 func (s *Store) appendDue(ctx context.Context, all []indexEntry, state store.State) ([]indexEntry, error) {
 	begin := s.stateKey(state, store.ID{})
 	begin = begin[:len(begin)-idSize]
-	now := clock()
+	now := s.clock()
 	err := s.page(ctx, begin, clientv3.GetPrefixRangeEnd(begin), func(kv *mvccpb.KeyValue) error {
 		id := kv.Key[len(begin):]
 		if len(id) != idSize || len(kv.Value) != timeSize {
