@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Durable is a PostgreSQL, a MariaDB or a Redis to measure with: unlike the PostgreSQLs for tests
+// Durable is a PostgreSQL, a MariaDB, a Redis or an etcd to measure with: unlike the PostgreSQLs for tests
 // it waits for the disk, as one that people rely on does. It ends when it is closed, and
 // with the process that started it.
 type Durable struct{ own *instance }
@@ -82,4 +82,23 @@ func startDurable(ctx context.Context, e engine, with launcherFunc, settings []s
 		return nil, fmt.Errorf("start %s: %w", e.name, err)
 	}
 	return &Durable{p}, nil
+}
+
+// StartDurableEtcd starts an etcd of one member, likewise, and waits until it leads itself.
+// Its URL is http://host:port.
+func StartDurableEtcd(ctx context.Context) (*Durable, error) {
+	with := func(program string, _ []string) launcher { return &clusterNode{program: program, name: "n0"} }
+	d, err := startDurable(ctx, etcdEngine(), with, nil)
+	if err != nil {
+		return nil, err
+	}
+	client, err := NewEtcdClient(d.URL())
+	if err == nil {
+		_, err = client.Get(ctx, "leader") // a linearizable read
+		err = errors.Join(err, client.Close())
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
 }
