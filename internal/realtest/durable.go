@@ -84,21 +84,34 @@ func startDurable(ctx context.Context, e engine, with launcherFunc, settings []s
 	return &Durable{p}, nil
 }
 
-// StartDurableEtcd starts an etcd of one member, likewise, and waits until it leads itself.
-// Its URL is http://host:port.
-func StartDurableEtcd(ctx context.Context) (*Durable, error) {
-	with := func(program string, _ []string) launcher { return &clusterNode{program: program, name: "n0"} }
-	d, err := startDurable(ctx, etcdEngine(), with, nil)
+// StartDurableEtcd starts an etcd cluster of n members, likewise, and waits until it has a
+// leader. The URL of a member is http://host:port.
+func StartDurableEtcd(ctx context.Context, n int) (members []*Durable, err error) {
+	nodes, err := newEtcdNodes(ctx, n)
 	if err != nil {
 		return nil, err
 	}
-	client, err := NewEtcdClient(d.URL())
+	end := func() {
+		for _, m := range members {
+			err = errors.Join(err, m.Close())
+		}
+	}
+	for _, node := range nodes {
+		m, startErr := startDurable(ctx, etcdEngine(), node.launcher, nil)
+		if err = startErr; err != nil {
+			end()
+			return nil, err
+		}
+		members = append(members, m)
+	}
+	client, err := NewEtcdClient(members[0].URL())
 	if err == nil {
 		_, err = client.Get(ctx, "leader") // a linearizable read
 		err = errors.Join(err, client.Close())
 	}
 	if err != nil {
-		return nil, errors.Join(err, d.Close())
+		end()
+		return nil, err
 	}
-	return d, nil
+	return members, nil
 }

@@ -67,18 +67,12 @@ type EtcdServer struct{ handle }
 // has a leader when OwnEtcd returns.
 func OwnEtcd(tb testing.TB, n int) *EtcdCluster {
 	tb.Helper()
-	members := make([]*clusterNode, n)
-	var all []string
-	for i := range members {
-		members[i] = &clusterNode{name: fmt.Sprint("n", i)}
-		if err := members[i].choosePeer(tb.Context()); err != nil {
-			tb.Fatal(err)
-		}
-		all = append(all, members[i].cluster)
+	nodes, err := newEtcdNodes(tb.Context(), n)
+	if err != nil {
+		tb.Fatal(err)
 	}
 	c := &EtcdCluster{}
-	for _, m := range members {
-		m.cluster = strings.Join(all, ",")
+	for _, m := range nodes {
 		c.Nodes = append(c.Nodes, &EtcdServer{ownHandle(tb, etcdEngine(), m.launcher, nil)})
 	}
 	awaitEtcd(tb, c.Nodes...)
@@ -123,6 +117,23 @@ func (c *EtcdCluster) Leader(tb testing.TB) (leader *EtcdServer) {
 type clusterNode struct {
 	program, name, peer, cluster string
 	flags                        []string
+}
+
+// newEtcdNodes returns the members of a new cluster.
+func newEtcdNodes(ctx context.Context, n int) ([]*clusterNode, error) {
+	nodes := make([]*clusterNode, n)
+	var all []string
+	for i := range nodes {
+		nodes[i] = &clusterNode{name: fmt.Sprint("n", i)}
+		if err := nodes[i].choosePeer(ctx); err != nil {
+			return nil, err
+		}
+		all = append(all, nodes[i].cluster)
+	}
+	for _, node := range nodes {
+		node.cluster = strings.Join(all, ",")
+	}
+	return nodes, nil
 }
 
 // choosePeer chooses the address for other members, and the cluster of this one alone.
