@@ -10,30 +10,30 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// http2Session follows a connection of gRPC, which is HTTP/2 without TLS. Its streams are
+// streamSession follows a connection of gRPC, which is HTTP/2 without TLS. Its streams are
 // answered in any order, so requests and replies have the number of their stream.
-type http2Session struct {
-	client, server *http2Side
+type streamSession struct {
+	client, server *frameReader
 	began          bool
 	texts          map[uint32][]byte // of requests that are not complete
 }
 
-// http2Side reads the frames of one side, and keeps their bytes.
-type http2Side struct {
+// frameReader reads the frames of one side, and keeps their bytes.
+type frameReader struct {
 	in    *bufio.Reader
 	raw   bytes.Buffer
 	frame *http2.Framer
 }
 
-func newHTTP2Side(in io.Reader) *http2Side {
-	s := &http2Side{in: bufio.NewReader(in)}
+func newFrameReader(in io.Reader) *frameReader {
+	s := &frameReader{in: bufio.NewReader(in)}
 	s.frame = http2.NewFramer(nil, io.TeeReader(s.in, &s.raw))
 	s.frame.SetMaxReadFrameSize(1<<24 - 1)
 	return s
 }
 
 // next returns the next frame, and its bytes.
-func (s *http2Side) next() (http2.Frame, []byte, error) {
+func (s *frameReader) next() (http2.Frame, []byte, error) {
 	s.raw.Reset()
 	f, err := s.frame.ReadFrame()
 	if err != nil {
@@ -43,14 +43,14 @@ func (s *http2Side) next() (http2.Frame, []byte, error) {
 }
 
 func followHTTP2(client, server io.Reader, _ io.Writer) session {
-	s := &http2Session{client: newHTTP2Side(client), server: newHTTP2Side(server), texts: make(map[uint32][]byte)}
+	s := &streamSession{client: newFrameReader(client), server: newFrameReader(server), texts: make(map[uint32][]byte)}
 	s.client.frame.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
 	return s
 }
 
 // request reads the next frame. The last frame of a stream completes the request, whose text
 // is the path, a blank and the body.
-func (s *http2Session) request() (request, error) {
+func (s *streamSession) request() (request, error) {
 	if !s.began {
 		preface := make([]byte, len(http2.ClientPreface))
 		if _, err := io.ReadFull(s.client.in, preface); err != nil {
@@ -82,7 +82,7 @@ func (s *http2Session) request() (request, error) {
 }
 
 // reply reads the next frame. The last frame of a stream ends a reply.
-func (s *http2Session) reply() (replyFrame, error) {
+func (s *streamSession) reply() (replyFrame, error) {
 	frame, raw, err := s.server.next()
 	if err != nil {
 		return replyFrame{}, err
