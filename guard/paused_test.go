@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/guard"
+	"github.com/semelgo/semel/internal/plainstore/servers"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
@@ -103,17 +105,33 @@ func (p plant) operation(fenced bool) *semel.Operation[string] {
 }
 
 // sharedRecords returns an engine over the records that parent and child share.
-func sharedRecords(db *sql.DB) semel.Runner {
+func sharedRecords(at servers.Place) (e semel.Runner, end func() error) {
 	o := shortLease
 	o.Survive = store.NoFailure
-	return must(semel.New(sqlite.New(db, sqlite.Options{}), o))
+	if at.Engine == "sqlite" {
+		db := must(sqlite.Open(at.Address))
+		return must(semel.New(sqlite.New(db, sqlite.Options{}), o)), db.Close
+	}
+	s, end, err := at.Open()
+	return must(semel.NewRunner(must(s, err), o)), end
 }
+
+// childRecords returns the engine of a child.
+func childRecords() semel.Runner {
+	var at servers.Place
+	must(0, json.Unmarshal([]byte(os.Args[1]), &at))
+	e, _ := sharedRecords(at)
+	return e
+}
+
+// text returns a place as the argument of a child.
+func text(at servers.Place) string { return string(must(json.Marshal(at))) }
 
 // runReceiverChild runs one attempt, which waits before it acts, and ignores that its
 // lease is lost.
 func runReceiverChild() {
 	p, fenced, in := newPlant(os.Args[2]), os.Args[3] == "true", bufio.NewScanner(os.Stdin)
-	e := sharedRecords(must(sqlite.Open(os.Args[1])))
+	e := childRecords()
 	for in.Scan() {
 		key := in.Text()
 		v, err := p.open(e, p.operation(fenced), key, func(ctx context.Context, fence uint32) (string, error) {
@@ -132,48 +150,74 @@ func runReceiverChild() {
 // has two effects.
 func TestPauseBeyondTheLease(t *testing.T) {
 	t.Parallel()
-	for _, fenced := range []bool{true, false} {
-		t.Run(fmt.Sprint("fenced ", fenced), func(t *testing.T) {
-			t.Parallel()
-			r := &receiver{unfenced: !fenced, fences: map[string]int{}, effects: map[string][]int{}}
-			server := httptest.NewServer(r)
-			t.Cleanup(server.Close)
-			p, file := newPlant(server.URL), filepath.Join(t.TempDir(), "records.db")
-			t.Cleanup(p.http.CloseIdleConnections)
-			e := sharedRecordsFor(t, file)
-			child := realtest.StartProcess(t, realtest.Self(t, "GUARD_CHILD=receiver", file, server.URL, fmt.Sprint(fenced)))
-			for round := range rounds(20) {
-				key := strconv.Itoa(round)
-				child.Command(t, key)
-				child.Await(t, "executing")
-				child.Signal(t, syscall.SIGSTOP)
-				v, err := p.open(e, p.operation(fenced), key, func(ctx context.Context, fence uint32) (string, error) {
-					_, err := p.call(ctx, "/act", key, fence)
-					return fmt.Sprint("by attempt ", fence), err
-				})
-				if v != "by attempt 2" || err != nil {
-					t.Errorf("the takeover: %q, %v", v, err)
-				}
-				child.Signal(t, syscall.SIGCONT)
-				child.Command(t, "continue")
-				if got, want := child.Await(t, "ended"), "ended by attempt 2 <nil>"; got != want {
-					t.Errorf("the stopped leader: %q, want %q", got, want)
-				}
-				r.mu.Lock()
-				got, want := fmt.Sprint(r.effects[key]), map[bool]string{true: "[2]", false: "[2 1]"}[fenced]
-				r.mu.Unlock()
-				if got != want {
-					t.Errorf("the effects are those of the attempts %s, want %s", got, want)
-				}
-			}
-		})
+	for name, records := range recordsApart() {
+		for _, fenced := range []bool{true, false} {
+			t.Run(fmt.Sprint(name, ", fenced ", fenced), func(t *testing.T) {
+				t.Parallel()
+				pauseBeyondTheLease(t, records(t), fenced)
+			})
+		}
 	}
 }
 
-func sharedRecordsFor(t *testing.T, file string) semel.Runner {
+// recordsApart are the stores of records of which parent and child share one.
+func recordsApart() map[string]func(t *testing.T) servers.Place {
+	return map[string]func(t *testing.T) servers.Place{
+		"sqlite": sqliteRecords,
+		"redis":  func(t *testing.T) servers.Place { return servers.Redis(t) },
+		"etcd":   func(t *testing.T) servers.Place { return servers.Etcd(t) },
+	}
+}
+
+func sqliteRecords(t *testing.T) servers.Place {
 	t.Helper()
-	e := sharedRecords(openSQLite(t, file))
-	t.Cleanup(func() { _ = e.Close(context.WithoutCancel(t.Context())) })
+	at := servers.Place{Engine: "sqlite", Address: filepath.Join(t.TempDir(), "records.db")}
+	openSQLite(t, at.Address)
+	return at
+}
+
+func pauseBeyondTheLease(t *testing.T, records servers.Place, fenced bool) {
+	t.Helper()
+	r := &receiver{unfenced: !fenced, fences: map[string]int{}, effects: map[string][]int{}}
+	server := httptest.NewServer(r)
+	t.Cleanup(server.Close)
+	p := newPlant(server.URL)
+	t.Cleanup(p.http.CloseIdleConnections)
+	e := sharedRecordsFor(t, records)
+	child := realtest.StartProcess(t, realtest.Self(t, "GUARD_CHILD=receiver", text(records), server.URL, fmt.Sprint(fenced)))
+	for round := range rounds(20) {
+		key := strconv.Itoa(round)
+		child.Command(t, key)
+		child.Await(t, "executing")
+		child.Signal(t, syscall.SIGSTOP)
+		v, err := p.open(e, p.operation(fenced), key, func(ctx context.Context, fence uint32) (string, error) {
+			_, err := p.call(ctx, "/act", key, fence)
+			return fmt.Sprint("by attempt ", fence), err
+		})
+		if v != "by attempt 2" || err != nil {
+			t.Errorf("the takeover: %q, %v", v, err)
+		}
+		child.Signal(t, syscall.SIGCONT)
+		child.Command(t, "continue")
+		if got, want := child.Await(t, "ended"), "ended by attempt 2 <nil>"; got != want {
+			t.Errorf("the stopped leader: %q, want %q", got, want)
+		}
+		r.mu.Lock()
+		got, want := fmt.Sprint(r.effects[key]), map[bool]string{true: "[2]", false: "[2 1]"}[fenced]
+		r.mu.Unlock()
+		if got != want {
+			t.Errorf("the effects are those of the attempts %s, want %s", got, want)
+		}
+	}
+}
+
+func sharedRecordsFor(t *testing.T, at servers.Place) semel.Runner {
+	t.Helper()
+	e, end := sharedRecords(at)
+	t.Cleanup(func() {
+		_ = e.Close(context.WithoutCancel(t.Context()))
+		_ = end()
+	})
 	return e
 }
 
@@ -218,7 +262,7 @@ func (c *committer) do(e semel.Runner, key string, pause func()) (receipt, error
 // runCommitsChild runs attempts that wait before their COMMIT, and ignore that the
 // lease is lost.
 func runCommitsChild() {
-	e, c, in := sharedRecords(must(sqlite.Open(os.Args[1]))), newCommitter(os.Args[2], os.Args[3]), bufio.NewScanner(os.Stdin)
+	e, c, in := childRecords(), newCommitter(os.Args[2], os.Args[3]), bufio.NewScanner(os.Stdin)
 	for in.Scan() {
 		v, err := c.do(e, in.Text(), func() {
 			fmt.Println("open")
@@ -233,30 +277,30 @@ func runCommitsChild() {
 // When the leader continues, its COMMIT is refused.
 func TestSealAgainstAStoppedProcess(t *testing.T) {
 	t.Parallel()
-	t.Run("postgres", func(t *testing.T) {
-		t.Parallel()
-		server := realtest.Postgres(t)
-		stopCommits(t, "pgx", server.Database(t), func(name string) *domain[*sql.Tx] {
-			db := openDB(t, "pgx", name)
-			return onSQL(t, db, db, guard.PostgreSQL, nil)
+	for name, records := range recordsApart() {
+		t.Run("postgres, records in "+name, func(t *testing.T) {
+			t.Parallel()
+			stopCommits(t, records(t), "pgx", realtest.Postgres(t).Database(t), func(name string) *domain[*sql.Tx] {
+				db := openDB(t, "pgx", name)
+				return onSQL(t, db, db, guard.PostgreSQL, nil)
+			})
 		})
-	})
-	t.Run("mariadb", func(t *testing.T) {
+	}
+	t.Run("mariadb, records in sqlite", func(t *testing.T) {
 		t.Parallel()
-		server := realtest.MariaDB(t)
-		stopCommits(t, "mysql", server.Database(t), func(name string) *domain[*sql.Tx] {
+		stopCommits(t, sqliteRecords(t), "mysql", realtest.MariaDB(t).Database(t), func(name string) *domain[*sql.Tx] {
 			db := openDB(t, "mysql", name)
 			return onSQL(t, db, db, guard.MySQL, nil)
 		})
 	})
 }
 
-func stopCommits(t *testing.T, driver, name string, open func(name string) *domain[*sql.Tx]) {
+func stopCommits(t *testing.T, records servers.Place, driver, name string, open func(name string) *domain[*sql.Tx]) {
 	t.Helper()
-	d, c, file := open(name), newCommitter(driver, name), filepath.Join(t.TempDir(), "records.db")
+	d, c := open(name), newCommitter(driver, name)
 	t.Cleanup(func() { _ = c.db.Close() })
-	e := sharedRecordsFor(t, file)
-	child := realtest.StartProcess(t, realtest.Self(t, "GUARD_CHILD=commits", file, driver, name))
+	e := sharedRecordsFor(t, records)
+	child := realtest.StartProcess(t, realtest.Self(t, "GUARD_CHILD=commits", text(records), driver, name))
 	for round := range rounds(50) {
 		heals := round%2 == 0
 		key := map[bool]string{true: "healed", false: "fenced"}[heals] + strconv.Itoa(round)

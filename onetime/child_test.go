@@ -14,6 +14,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/plainstore/servers"
 	"github.com/semelgo/semel/onetime"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/mysql"
@@ -40,6 +41,7 @@ const (
 // child is a process that uses one token, and kills itself in the handler.
 type child struct {
 	Driver, Address string
+	Records         servers.Place // of a store without transactions; empty: the database
 	Policy          string
 	Token           string
 	KillAt          string // a point; empty: none
@@ -61,7 +63,7 @@ func runChild(text string) int {
 // database is an engine over a real database, with a table of effects.
 type database struct {
 	*sql.DB
-	pool    *pgxpool.Pool // nil: none
+	end     func() error // closes other connections
 	engine  semel.Runner
 	purpose *onetime.Purpose[order]
 	insert  string
@@ -77,7 +79,17 @@ func (c child) open() (*database, error) {
 		if err != nil {
 			return nil, err
 		}
-		return connect(c, db, sqlite.New(db, sqlite.Options{}), insertSQL(`INSERT INTO spent VALUES (?)`))
+		if c.Records.Engine == "" {
+			return connect(c, db, sqlite.New(db, sqlite.Options{}), insertSQL(`INSERT INTO spent VALUES (?)`))
+		}
+		s, end, err := c.Records.Open()
+		if err != nil {
+			return nil, err
+		}
+		d := newDatabase(c, db)
+		d.end = end
+		d.engine, err = semel.NewRunner(s, d.options())
+		return d, err
 	case "mariadb":
 		db, err := mysql.Open(c.Address)
 		if err != nil {
@@ -114,17 +126,14 @@ func (c child) open() (*database, error) {
 		return err
 	})
 	if err == nil {
-		d.pool = pool
+		d.end = func() error { pool.Close(); return nil }
 	}
 	return d, err
 }
 
 // Close closes the connections.
 func (d *database) Close() error {
-	if d.pool != nil {
-		d.pool.Close()
-	}
-	return d.DB.Close()
+	return errors.Join(d.end(), d.DB.Close())
 }
 
 func insertSQL(statement string) func(context.Context, *sql.Tx, string) error {
@@ -134,7 +143,8 @@ func insertSQL(statement string) func(context.Context, *sql.Tx, string) error {
 	}
 }
 
-func connect[Tx any](c child, db *sql.DB, s store.TxStore[Tx], insert func(context.Context, Tx, string) error) (*database, error) {
+// newDatabase returns a database without an engine.
+func newDatabase(c child, db *sql.DB) *database {
 	o := onetime.Options{Lease: time.Second, Wait: time.Minute}
 	switch c.Policy {
 	case hold:
@@ -144,11 +154,23 @@ func connect[Tx any](c child, db *sql.DB, s store.TxStore[Tx], insert func(conte
 	default:
 		o.Lease = 0
 	}
-	d := &database{DB: db, purpose: onetime.Define[order]("place_order", o), insert: `INSERT INTO spent VALUES (?)`}
+	d := &database{
+		DB: db, purpose: onetime.Define[order]("place_order", o), insert: `INSERT INTO spent VALUES (?)`,
+		end: func() error { return nil },
+	}
 	if c.Driver == "pgx" || c.Driver == "postgres" {
 		d.insert = `INSERT INTO spent VALUES ($1)`
 	}
-	e, err := semel.New(s, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{d.purpose.Operation()}})
+	return d
+}
+
+func (d *database) options() semel.Options {
+	return semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{d.purpose.Operation()}}
+}
+
+func connect[Tx any](c child, db *sql.DB, s store.TxStore[Tx], insert func(context.Context, Tx, string) error) (*database, error) {
+	d := newDatabase(c, db)
+	e, err := semel.New(s, d.options())
 	if err != nil {
 		return nil, err
 	}

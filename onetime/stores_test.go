@@ -11,6 +11,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/plainstore"
+	"github.com/semelgo/semel/internal/plainstore/servers"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/onetime"
 	"github.com/semelgo/semel/store"
@@ -51,7 +52,21 @@ func storeCases() []storeCase {
 			name := realtest.MariaDB(t).Database(t)
 			return txRig(t, ledger.MariaDB(t, name, name))
 		}, func(t *testing.T) child { return child{Driver: "mariadb", Address: realtest.MariaDB(t).Database(t)} }},
+		{"redis", true, func(t *testing.T) *rig {
+			t.Attr("engine", "redis")
+			return plainRig(t, servers.Redis(t).Store(t))
+		}, func(t *testing.T) child { return recordsApart(t, servers.Redis(t)) }},
+		{"etcd", true, func(t *testing.T) *rig {
+			t.Attr("engine", "etcd")
+			return plainRig(t, servers.Etcd(t).Store(t))
+		}, func(t *testing.T) child { return recordsApart(t, servers.Etcd(t)) }},
 	}
+}
+
+// recordsApart is a child whose effects are in a database, and whose records are not.
+func recordsApart(t *testing.T, at servers.Place) child {
+	t.Helper()
+	return child{Driver: "sqlite", Address: filepath.Join(t.TempDir(), "child.db"), Records: at}
 }
 
 // order is the payload of the tests' tokens.

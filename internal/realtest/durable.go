@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Durable is a PostgreSQL, a MariaDB or a Redis to measure with: unlike the PostgreSQLs for tests
+// Durable is a PostgreSQL, a MariaDB, a Redis or an etcd to measure with: unlike the PostgreSQLs for tests
 // it waits for the disk, as one that people rely on does. It ends when it is closed, and
 // with the process that started it.
 type Durable struct{ own *instance }
@@ -82,4 +82,36 @@ func startDurable(ctx context.Context, e engine, with launcherFunc, settings []s
 		return nil, fmt.Errorf("start %s: %w", e.name, err)
 	}
 	return &Durable{p}, nil
+}
+
+// StartDurableEtcd starts an etcd cluster of n members, likewise, and waits until it has a
+// leader. The URL of a member is http://host:port.
+func StartDurableEtcd(ctx context.Context, n int) (members []*Durable, err error) {
+	nodes, err := newEtcdNodes(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	end := func() {
+		for _, m := range members {
+			err = errors.Join(err, m.Close())
+		}
+	}
+	for _, node := range nodes {
+		m, startErr := startDurable(ctx, etcdEngine(), node.launcher, nil)
+		if err = startErr; err != nil {
+			end()
+			return nil, err
+		}
+		members = append(members, m)
+	}
+	client, err := NewEtcdClient(members[0].URL())
+	if err == nil {
+		_, err = client.Get(ctx, "leader") // a linearizable read
+		err = errors.Join(err, client.Close())
+	}
+	if err != nil {
+		end()
+		return nil, err
+	}
+	return members, nil
 }

@@ -42,6 +42,7 @@ type request struct {
 	complete bool   // the connection ends with it
 	answered bool   // the server ends its answer with "ready for query"
 	cancels  string // the key of the connection whose request it would cancel
+	stream   uint32 // its number, where replies come in any order; 0: replies come in the order of the requests
 }
 
 // replyFrame is one message of a server's reply.
@@ -50,6 +51,8 @@ type replyFrame struct {
 	last  bool   // the reply ends with it
 	more  bool   // the server has sent more with it
 	key   string // with which the client can cancel a request
+
+	stream uint32 // of the request that it answers; 0: none
 }
 
 // session follows what a client and a server say to each other on one

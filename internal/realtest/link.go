@@ -21,6 +21,8 @@ type link struct {
 	answered int    // number of requests that the server answers with "ready"
 	fault    *Fault // happens to the request whose number is broken
 	broken   int
+	stream   uint32 // that of the broken request; 0: broken is its number
+	dropping bool   // the reply to that stream has begun
 	over     bool   // the server sends no more replies
 	key      string // the key with which the client can cancel a request
 }
@@ -117,7 +119,7 @@ func (l *link) expect(r request, f *Fault) bool {
 		l.answered++
 	}
 	if f != nil {
-		l.fault, l.broken = f, l.answered
+		l.fault, l.broken, l.stream = f, l.answered, r.stream
 	}
 	return true
 }
@@ -135,14 +137,14 @@ func (l *link) replies() {
 		if frame.key != "" {
 			l.keep(frame.key)
 		}
-		eaten := l.dropsReply(ready+1, frame.last)
+		eaten := l.dropsReply(ready+1, frame)
 		if !eaten {
 			if err := forward(out, frame); err != nil && !l.isBroken() {
 				break
 			}
 		}
 		if frame.last {
-			if eaten {
+			if eaten && l.ends(frame) {
 				break
 			}
 			ready++
@@ -183,11 +185,26 @@ func (l *link) isBrokenWith(key string) bool {
 
 // dropsReply reports whether the reply of that number is the one that a fault is
 // for, or whose last frame it is for. The first reply answers the message that
-// opens the connection.
-func (l *link) dropsReply(number int, last bool) bool {
+// opens the connection. After the first frame of a stream that is dropped, all are, because
+// each frame of headers builds on the ones before.
+func (l *link) dropsReply(number int, frame replyFrame) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.fault != nil && number >= l.broken && (last || l.fault.kind != eatReady)
+	if l.fault == nil {
+		return false
+	}
+	if l.stream != 0 {
+		l.dropping = l.dropping || frame.stream == l.stream
+		return l.dropping
+	}
+	return number >= l.broken && (frame.last || l.fault.kind != eatReady)
+}
+
+// ends reports whether a dropped frame ends the reply that the fault is for.
+func (l *link) ends(frame replyFrame) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stream == 0 || frame.stream == l.stream
 }
 
 // isBroken reports whether a fault happens to this link. Then the client may be

@@ -53,6 +53,15 @@ func NewRedisProxy(tb testing.TB, target string) *Proxy {
 	return newProxy(tb, target, followRedis)
 }
 
+// NewHTTP2Proxy starts a proxy in front of the gRPC server without TLS at the address target,
+// host and port. A request is given to [Match] as its path, a blank and its body. A fault
+// breaks the connection, and so the other requests that are in flight on it. The proxy ends
+// with the test.
+func NewHTTP2Proxy(tb testing.TB, target string) *Proxy {
+	tb.Helper()
+	return newProxy(tb, target, followHTTP2)
+}
+
 func newProxy(tb testing.TB, target string, follow follow) *Proxy {
 	tb.Helper()
 	var listen net.ListenConfig

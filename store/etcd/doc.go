@@ -9,12 +9,16 @@
 // the cluster has at least three voting members, which [Store.Capabilities] reads. The store
 // cannot see whether a member runs with --unsafe-no-fsync; do not use that flag.
 //
+// A request that has no answer for five seconds fails: the cluster has no majority, or its
+// leader died. The changes may have been applied, and can be repeated.
+//
 // # Clocks
 //
 // etcd has no clock. Due, Expire, Age and Since are compared with the clock of the calling
-// process (ClientClocks), so the clocks of all processes must be synchronized.
-// Options.Skew of the engine is the largest difference that it allows for. The fencing token
-// protects a record also if clocks differ by more.
+// process (ClientClocks), so the clocks of all processes must be synchronized. Set
+// [Options].Skew to the largest difference that they may have. If they differ by more, a
+// process may take over an attempt whose leader has not noticed that its lease is over. The
+// fencing token protects the record, and the operation's policy the effect, as after a pause.
 //
 // # Limits
 //
@@ -24,7 +28,8 @@
 //
 // A Scan with Due reads the IDs of all Pending and InProgress records, so its time grows with
 // their number, but not with the number of final records. The store is meant for small results
-// and for queues of some thousand waiting records.
+// and for queues of some thousand waiting records. It has no Dequeue of its own, because etcd
+// cannot select records: workers scan, and then claim with Swap.
 //
 // # Operation
 //

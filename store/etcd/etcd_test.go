@@ -3,13 +3,12 @@ package etcd_test
 import (
 	"crypto/rand"
 	"os"
-	"strings"
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/semelgo/semel/internal/plainstore/servers"
 	"github.com/semelgo/semel/internal/realtest"
-	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/etcd"
 	"github.com/semelgo/semel/store/storetest"
 )
@@ -28,17 +27,44 @@ func newStore(t testing.TB, client *clientv3.Client) *etcd.Store {
 func TestContract(t *testing.T) {
 	t.Parallel()
 	t.Attr("engine", "etcd")
-	client := realtest.OwnEtcd(t, 3).Client(t)
-	storetest.RunStore(t, func(t testing.TB) storetest.StoreSubject {
-		return storetest.StoreSubject{Store: newStore(t, client)}
+	runContract(t, realtest.Etcd(t), nil)
+}
+
+// TestContractOfACluster: two of three members can be stopped, and then nothing is confirmed.
+func TestContractOfACluster(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
+	cluster := realtest.OwnEtcd(t, 3)
+	runContract(t, cluster.Nodes[0], func() (restore func()) {
+		for _, n := range cluster.Nodes[1:] {
+			n.Pause()
+		}
+		return func() {
+			for _, n := range cluster.Nodes[1:] {
+				n.Resume()
+			}
+		}
 	})
 }
 
-// TestSurvivesFollowsTheMembers: one member survives no failover.
-func TestSurvivesFollowsTheMembers(t *testing.T) {
-	t.Parallel()
-	caps, err := newStore(t, realtest.OwnEtcd(t, 1).Client(t)).Capabilities(t.Context())
-	if err != nil || caps.Survives != store.PowerLoss || !strings.Contains(caps.SurvivesBecause, "voting members") {
-		t.Errorf("Survives = %v because %q, %v, want PowerLoss because of the members", caps.Survives, caps.SurvivesBecause, err)
+// runContract runs the suite by connections through a proxy that loses replies.
+func runContract(t *testing.T, member *realtest.EtcdServer, isolate func() (restore func())) {
+	t.Helper()
+	proxy := realtest.NewHTTP2Proxy(t, member.Addr())
+	client, err := realtest.NewEtcdClient(proxy.URL(member.URL()))
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(func() { client.Close() })
+	storetest.RunStore(t, func(t testing.TB) storetest.StoreSubject {
+		return storetest.StoreSubject{
+			Store: newStore(t, client), Isolate: isolate,
+			Lose: func() func() bool {
+				fault := proxy.EatReply(servers.EtcdWrites)
+				return func() bool { return !fault.Disarm() }
+			},
+		}
+	})
 }

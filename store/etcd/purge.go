@@ -31,11 +31,11 @@ const purgePage = 50
 // purgePage looks at the first entries of the index and returns how many records it has
 // removed, and how many entries.
 func (s *Store) purgePage(ctx context.Context, limit int) (removed, entries int, err error) {
-	now := clock()
+	now := s.clock()
 	begin := s.prefix + indexExpiring
-	reply, err := s.client.Get(ctx, begin, clientv3.WithRange(string(appendTime([]byte(begin), now))), clientv3.WithLimit(int64(limit)))
+	reply, err := s.get(ctx, begin, clientv3.WithRange(string(appendTime([]byte(begin), now))), clientv3.WithLimit(int64(limit)))
 	if err != nil || len(reply.Kvs) == 0 {
-		return 0, 0, err //nolint:wrapcheck // Purge wraps it
+		return 0, 0, err
 	}
 	ids := make([]store.ID, len(reply.Kvs))
 	heads := make([]clientv3.Op, len(ids))
@@ -47,9 +47,9 @@ func (s *Store) purgePage(ctx context.Context, limit int) (removed, entries int,
 		ids[i] = store.ID(key[timeSize:])
 		heads[i] = clientv3.OpGet(s.key(ids[i], fieldHead))
 	}
-	current, err := s.client.Txn(ctx).Then(heads...).Commit()
+	current, err := s.txn(ctx, heads)
 	if err != nil {
-		return 0, 0, err //nolint:wrapcheck // Purge wraps it
+		return 0, 0, err
 	}
 	removes := make([]bool, len(ids))
 	ops := make([]clientv3.Op, len(ids))
@@ -71,9 +71,9 @@ func (s *Store) purgePage(ctx context.Context, limit int) (removed, entries int,
 		same := clientv3.Compare(clientv3.ModRevision(s.key(id, fieldHead)), "=", revision)
 		ops[i] = clientv3.OpTxn([]clientv3.Cmp{same}, then, nil)
 	}
-	done, err := s.client.Txn(ctx).Then(ops...).Commit()
+	done, err := s.txn(ctx, ops)
 	if err != nil {
-		return 0, 0, err //nolint:wrapcheck // Purge wraps it
+		return 0, 0, err
 	}
 	for i := range ids {
 		if done.Responses[i].GetResponseTxn().Succeeded {

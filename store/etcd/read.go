@@ -21,11 +21,11 @@ func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, er
 		for i, id := range page {
 			ops[i] = s.read(id)
 		}
-		reply, err := s.client.Txn(ctx).Then(ops...).Commit()
+		reply, err := s.txn(ctx, ops)
 		if err != nil {
 			return nil, fmt.Errorf("get: %w", err)
 		}
-		now := clock()
+		now := s.clock()
 		for i, id := range page {
 			result, err := readCurrent(reply.Responses[i].GetResponseRange(), id, now)
 			if err != nil {
@@ -69,11 +69,11 @@ func (s *Store) scanByID(ctx context.Context, q store.Query, fn func(*store.Reco
 		begin = clientv3.GetPrefixRangeEnd(s.key(q.After, ""))
 	}
 	for {
-		reply, err := s.client.Get(ctx, begin, clientv3.WithRange(end), clientv3.WithLimit(int64(fields*min(maxBatch, q.PageSize()+1))))
+		reply, err := s.get(ctx, begin, clientv3.WithRange(end), clientv3.WithLimit(int64(fields*min(maxBatch, q.PageSize()+1))))
 		if err != nil {
 			return fmt.Errorf("list records: %w", err)
 		}
-		now := clock()
+		now := s.clock()
 		for kvs := reply.Kvs; len(kvs) > 0; {
 			id, ok := s.idOf(kvs[0].Key)
 			if !ok {
@@ -159,7 +159,7 @@ func (s *Store) scanDue(ctx context.Context, q store.Query, fn func(*store.Recor
 func (s *Store) appendDue(ctx context.Context, all []indexEntry, state store.State) ([]indexEntry, error) {
 	begin := s.stateKey(state, store.ID{})
 	begin = begin[:len(begin)-idSize]
-	now := clock()
+	now := s.clock()
 	err := s.page(ctx, begin, clientv3.GetPrefixRangeEnd(begin), func(kv *mvccpb.KeyValue) error {
 		id := kv.Key[len(begin):]
 		if len(id) != idSize || len(kv.Value) != timeSize {
@@ -179,7 +179,7 @@ const indexPage = 5000
 // page calls fn with the keys from begin to end, in order.
 func (s *Store) page(ctx context.Context, begin, end string, fn func(*mvccpb.KeyValue) error) error {
 	for {
-		reply, err := s.client.Get(ctx, begin, clientv3.WithRange(end), clientv3.WithLimit(indexPage))
+		reply, err := s.get(ctx, begin, clientv3.WithRange(end), clientv3.WithLimit(indexPage))
 		if err != nil {
 			return fmt.Errorf("read an index: %w", err)
 		}

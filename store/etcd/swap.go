@@ -19,7 +19,7 @@ func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.SwapR
 	if err := store.CheckBytes(changes, maxBytes); err != nil {
 		return nil, fmt.Errorf("swap: %w", err)
 	}
-	now := clock()
+	now := s.clock()
 	results := make([]store.SwapResult, len(changes))
 	var ops []clientv3.Op
 	var places []int
@@ -34,7 +34,7 @@ func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.SwapR
 	if len(ops) == 0 {
 		return results, nil
 	}
-	reply, err := s.client.Txn(ctx).Then(ops...).Commit()
+	reply, err := s.txn(ctx, ops)
 	if err != nil {
 		return nil, fmt.Errorf("swap: %w", err)
 	}
@@ -97,6 +97,9 @@ func (s *Store) writes(c *store.Change, now int64) []clientv3.Op {
 	stateKey := s.stateKey(to.State, to.ID)
 	if stateKey != "" {
 		due = after(now, to.Due)
+	}
+	if to.State == store.InProgress {
+		due += s.skew.Microseconds()
 	}
 	if to.Expire != 0 && !to.State.Unfinished() {
 		expire = after(now, to.Expire)

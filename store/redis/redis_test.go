@@ -1,11 +1,11 @@
 package redis_test
 
 import (
-	"bytes"
 	"testing"
 
 	driver "github.com/redis/go-redis/v9"
 
+	"github.com/semelgo/semel/internal/plainstore/servers"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store/redis"
 	"github.com/semelgo/semel/store/storetest"
@@ -38,24 +38,9 @@ func runContract(t *testing.T, o redis.Options) {
 		return storetest.StoreSubject{
 			Store: newStore(t, client, o),
 			Lose: func() func() bool {
-				fault := proxy.EatReply(writes)
+				fault := proxy.EatReply(servers.RedisWrites)
 				return func() bool { return !fault.Disarm() }
 			},
 		}
 	})
-}
-
-// writes matches the call of a function that changes records.
-func writes(request []byte) bool {
-	if !bytes.HasPrefix(request, []byte("FCALL semel_")) {
-		return false
-	}
-	_, rest, _ := bytes.Cut(request, []byte("_"))
-	_, rest, _ = bytes.Cut(rest, []byte("_"))
-	name, _, _ := bytes.Cut(rest, []byte(" "))
-	switch string(name) {
-	case "swap", "note", "purge", "dequeue", "take":
-		return true
-	}
-	return false
 }

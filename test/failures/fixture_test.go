@@ -22,25 +22,71 @@ type fixture[Tx any] struct {
 	database[Tx]
 
 	name   string // prefix of its operations and effects
-	engine *semel.Engine[Tx]
-	hooks  *hooks[Tx]
+	runner semel.Runner
+	engine *semel.Engine[Tx] // the runner; nil: the store has no transactions
+	swaps  *swapHook
+	hooks  *hooks[Tx] // nil: the store has no transactions
 	seen   *seen
 }
 
 func newFixture[Tx any](t *testing.T, h database[Tx], name string) *fixture[Tx] {
 	t.Helper()
-	w := &fixture[Tx]{database: h, name: name, hooks: &hooks[Tx]{TxStore: h.Store}, seen: new(seen)}
+	w := &fixture[Tx]{database: h, name: name, swaps: &swapHook{Store: h.records()}, seen: new(seen)}
+	if h.outside != nil {
+		w.runner = w.runnerOf(t, w.swaps)
+		return w
+	}
+	w.hooks = &hooks[Tx]{TxStore: h.Store, swaps: w.swaps}
 	w.engine = w.process(t, w.hooks)
+	w.runner = w.engine
 	return w
+}
+
+// records is the store, with transactions or without.
+func (h database[Tx]) records() store.Store {
+	if h.outside != nil {
+		return h.outside
+	}
+	return h.Store
+}
+
+// another is an engine of another process.
+func (w *fixture[Tx]) another(t *testing.T) semel.Runner {
+	t.Helper()
+	if w.outside != nil {
+		return w.runnerOf(t, w.outside)
+	}
+	return w.process(t, w.Store)
+}
+
+func (w *fixture[Tx]) options() semel.Options {
+	return semel.Options{Survive: store.NoFailure, Observer: w.seen, RecordTimeout: 20 * time.Second}
+}
+
+// runnerOf is process for a store without transactions.
+func (w *fixture[Tx]) runnerOf(t *testing.T, s store.Store) semel.Runner {
+	t.Helper()
+	e, err := semel.NewRunner(s, w.options())
+	if err != nil {
+		t.Fatalf("NewRunner: %v", err)
+	}
+	closeAtEnd(t, e)
+	return e
 }
 
 // process is an engine over s, as each of several processes has one.
 func (w *fixture[Tx]) process(t *testing.T, s store.TxStore[Tx]) *semel.Engine[Tx] {
 	t.Helper()
-	e, err := semel.New(s, semel.Options{Survive: store.NoFailure, Observer: w.seen, RecordTimeout: 20 * time.Second})
+	e, err := semel.New(s, w.options())
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}
+	closeAtEnd(t, e)
+	return e
+}
+
+func closeAtEnd(t *testing.T, e semel.Runner) {
+	t.Helper()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
@@ -48,7 +94,22 @@ func (w *fixture[Tx]) process(t *testing.T, s store.TxStore[Tx]) *semel.Engine[T
 			t.Errorf("Close: %v", err)
 		}
 	})
-	return e
+}
+
+// do runs a call with effects of its keys, in a transaction if the store has any.
+func do[T, Tx any](ctx context.Context, w *fixture[Tx], e semel.Runner, c semel.Call,
+	fn func(ctx context.Context, effect func(key string) error) (T, error),
+) (T, bool, error) {
+	effect := func(ctx context.Context, tx Tx) func(key string) error {
+		return func(key string) error { return w.effect(ctx, tx, key) }
+	}
+	if w.outside == nil {
+		return semel.DoTx(ctx, e.(*semel.Engine[Tx]), c, func(ctx context.Context, tx Tx) (T, error) { return fn(ctx, effect(ctx, tx)) })
+	}
+	return semel.Do(ctx, e, c, func(ctx context.Context) (T, error) {
+		var none Tx
+		return fn(ctx, effect(ctx, none))
+	})
 }
 
 // op is the name of an operation of this fixture only.
@@ -73,11 +134,32 @@ func (w *fixture[Tx]) wantEffects(t *testing.T, key string, want int) {
 type handlerMode string
 
 const (
-	inline handlerMode = "inline" // semelhttp.Atomic: one transaction
-	leased handlerMode = "leased" // semelhttp.Middleware and semel.InTx
+	inline  handlerMode = "inline"  // semelhttp.Atomic: one transaction
+	leased  handlerMode = "leased"  // semelhttp.Middleware and semel.InTx
+	outside handlerMode = "outside" // semelhttp.Middleware; the store has no transactions
 )
 
+// handlerModes are the modes of a store with transactions.
 func handlerModes() []handlerMode { return []handlerMode{inline, leased} }
+
+func (h database[Tx]) modes() []handlerMode {
+	if h.outside != nil {
+		return []handlerMode{outside}
+	}
+	return handlerModes()
+}
+
+// operation are options for the mode.
+func (w *fixture[Tx]) operation(by handlerMode) semel.OperationOptions[string] {
+	switch by {
+	case leased:
+		return semel.OperationOptions[string]{Policy: semel.Atomic(), Lease: w.Lease}
+	case outside:
+		return semel.OperationOptions[string]{Lease: w.Lease}
+	default:
+		return semel.OperationOptions[string]{}
+	}
+}
 
 // txHandler is a handler within its transaction. Its error rolls back.
 type txHandler func(w http.ResponseWriter, r *http.Request, effect func() error) error
@@ -85,7 +167,7 @@ type txHandler func(w http.ResponseWriter, r *http.Request, effect func() error)
 // serve serves s over a real connection, under an operation of that name.
 func (w *fixture[Tx]) serve(t *testing.T, by handlerMode, s txHandler) string {
 	t.Helper()
-	return serve(t, w.protect(t, w.engine, by, w.handler(w.engine, by, s)))
+	return serve(t, w.protect(t, w.runner, by, w.handler(w.engine, by, s)))
 }
 
 // handler runs s in the transaction of its mode.
@@ -101,9 +183,13 @@ func (w *fixture[Tx]) handler(e *semel.Engine[Tx], by handlerMode, s txHandler) 
 	}
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		var err error
-		if by == inline {
+		switch by {
+		case inline:
 			err = s(rw, r, effect(r.Context(), r))
-		} else {
+		case outside:
+			var none Tx
+			err = s(rw, r, func() error { return w.effect(r.Context(), none, keyOf(r)) })
+		default:
 			_, err = semel.InTx(r.Context(), e, func(ctx context.Context, _ Tx) (any, error) {
 				return nil, s(rw, r.WithContext(ctx), effect(ctx, r))
 			})
@@ -114,16 +200,17 @@ func (w *fixture[Tx]) handler(e *semel.Engine[Tx], by handlerMode, s txHandler) 
 	})
 }
 
-func (w *fixture[Tx]) protect(t *testing.T, e *semel.Engine[Tx], by handlerMode, h http.Handler) http.Handler {
+func (w *fixture[Tx]) protect(t *testing.T, e semel.Runner, by handlerMode, h http.Handler) http.Handler {
 	t.Helper()
 	o := semelhttp.Options{ScopeFunc: byUser}
 	var createdHandler func(http.Handler) http.Handler
 	var err error
 	if by == inline {
-		createdHandler, err = semelhttp.Atomic(e, semel.Define(w.op("inline"), semel.OperationOptions[semelhttp.Request]{}), o)
+		createdHandler, err = semelhttp.Atomic(e.(*semel.Engine[Tx]), semel.Define(w.op("inline"), semel.OperationOptions[semelhttp.Request]{}), o)
 	} else {
+		of := w.operation(by)
 		createdHandler, err = semelhttp.Middleware(e, semel.Define(w.op("leased"), semel.OperationOptions[semelhttp.Request]{
-			Policy: semel.Atomic(), Lease: w.Lease,
+			Policy: of.Policy, Lease: of.Lease,
 		}), o)
 	}
 	if err != nil {

@@ -7,14 +7,22 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
+// swapHook is a store that can run a function before a change.
+type swapHook struct {
+	store.Store
+
+	mu  sync.Mutex
+	may func([]store.Change) error // guarded by mu
+}
+
 // hooks is a store that can run a function at a change, or at the end of the next
 // transaction's function.
 type hooks[Tx any] struct {
 	store.TxStore[Tx]
 
+	swaps *swapHook
 	mu    sync.Mutex
-	end   func() // guarded by mu, as swaps is
-	swaps func([]store.Change) error
+	end   func() // guarded by mu
 }
 
 // onEnd calls fn when the next transaction is about to commit.
@@ -25,10 +33,10 @@ func (h *hooks[Tx]) onEnd(fn func()) {
 }
 
 // refuse calls may before every Swap, which then may fail; nil removes the hook.
-func (h *hooks[Tx]) refuse(fn func([]store.Change) error) {
+func (h *swapHook) refuse(fn func([]store.Change) error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.swaps = fn
+	h.may = fn
 }
 
 // takeEnd removes the hook and runs it.
@@ -43,15 +51,19 @@ func (h *hooks[Tx]) takeEnd() {
 }
 
 func (h *hooks[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
+	return h.swaps.Swap(ctx, changes)
+}
+
+func (h *swapHook) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
 	h.mu.Lock()
-	may := h.swaps
+	may := h.may
 	h.mu.Unlock()
 	if may != nil {
 		if err := may(changes); err != nil {
 			return nil, err
 		}
 	}
-	return h.TxStore.Swap(ctx, changes)
+	return h.Store.Swap(ctx, changes)
 }
 
 func (h *hooks[Tx]) Atomic(ctx context.Context, id store.ID, hold bool,

@@ -22,13 +22,17 @@ func lateLeader[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 	if by == inline {
 		t.Skip("an inline attempt has no lease: its transaction is its right to run")
 	}
-	if caps, err := w.Store.Capabilities(t.Context()); err != nil || caps.Exclusion == store.ExcludesAll {
+	if caps, err := w.records().Capabilities(t.Context()); err != nil || caps.Exclusion == store.ExcludesAll {
 		t.Skipf("an open transaction keeps every other writer out: nobody can take over from within (%v)", err)
+	}
+	policy := semel.Atomic()
+	if by == outside {
+		policy = semel.AtLeastOnce()
 	}
 	for name, takeEnd := range map[string]error{"completes": nil, "refuses": semel.Final(errors.New("no"))} {
 		t.Run(name, func(t *testing.T) {
 			op := semel.Define(w.op("zombie-"+name), semel.OperationOptions[string]{
-				Policy: semel.Atomic(), Lease: w.Lease / 2, Heartbeat: w.Lease / 10, Wait: time.Minute,
+				Policy: policy, Lease: w.Lease / 2, Heartbeat: w.Lease / 10, Wait: time.Minute,
 			})
 			call := op.Call(semel.ScopeOf("ann"), name, "in")
 			entered, released := make(chan struct{}), make(chan struct{})
@@ -41,7 +45,7 @@ func lateLeader[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 			}
 			late := make(chan result)
 			go func() {
-				v, replayed, err := semel.DoTx(t.Context(), w.engine, call, func(context.Context, Tx) (string, error) {
+				v, replayed, err := do(t.Context(), w, w.runner, call, func(context.Context, func(string) error) (string, error) {
 					close(entered)
 					<-released
 					return "zombie", takeEnd
@@ -53,10 +57,10 @@ func lateLeader[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 			case r := <-late:
 				t.Fatalf("the zombie-to-be did not run: %v", r.err)
 			}
-			w.hooks.refuse(rejectHeartbeats) // no heartbeat reaches the store
-			defer w.hooks.refuse(nil)
+			w.swaps.refuse(rejectHeartbeats) // no heartbeat reaches the store
+			defer w.swaps.refuse(nil)
 			won := w.takeOver(t, call, name)
-			w.hooks.refuse(nil)
+			w.swaps.refuse(nil)
 			release()
 			if r := <-late; r.v != won || !r.replayed || r.err != nil {
 				t.Errorf("the zombie answered %q, replayed %v, %v, want what the winner said: %q", r.v, r.replayed, r.err, won)
@@ -80,8 +84,8 @@ func rejectHeartbeats(changes []store.Change) error {
 // expired.
 func (w *fixture[Tx]) takeOver(t *testing.T, call semel.Call, name string) string {
 	t.Helper()
-	v, _, err := semel.DoTx(t.Context(), w.process(t, w.Store), call, func(ctx context.Context, tx Tx) (string, error) {
-		return "winner", w.effect(ctx, tx, "ann/"+name)
+	v, _, err := do(t.Context(), w, w.another(t), call, func(_ context.Context, effect func(string) error) (string, error) {
+		return "winner", effect("ann/" + name)
 	})
 	if err != nil {
 		t.Fatalf("the winner: %v", err)
@@ -91,18 +95,16 @@ func (w *fixture[Tx]) takeOver(t *testing.T, call semel.Call, name string) strin
 
 // Sweepers, purgers and callers at one key agree on one effect.
 func sweepAgainstClaim[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
-	o := semel.OperationOptions[string]{}
-	if by == leased {
-		o.Policy, o.Lease, o.Heartbeat = semel.Atomic(), w.Lease, w.Lease/3
-	}
+	o := w.operation(by)
+	o.Heartbeat = o.Lease / 3
 	op := semel.Define(w.op("swept"), o)
 	ctx, stop := context.WithCancel(t.Context())
 	var sweepers sync.WaitGroup
 	for range 2 {
 		sweepers.Go(func() {
 			for ctx.Err() == nil {
-				_, serr := admin.Sweep(ctx, w.engine, 100)
-				_, perr := admin.Purge(ctx, w.engine, 100)
+				_, serr := admin.Sweep(ctx, w.runner, 100)
+				_, perr := admin.Purge(ctx, w.runner, 100)
 				if err := errors.Join(serr, perr); err != nil && ctx.Err() == nil {
 					t.Logf("sweep: %v", err) // the database is busy, which callers must not notice
 				}
@@ -116,8 +118,8 @@ func sweepAgainstClaim[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 		for range 2 {
 			callers.Go(func() {
 				for {
-					_, _, err := semel.DoTx(ctx, w.engine, call, func(ctx context.Context, tx Tx) (string, error) {
-						return "done", w.effect(ctx, tx, "ann/"+key)
+					_, _, err := do(ctx, w, w.runner, call, func(_ context.Context, effect func(string) error) (string, error) {
+						return "done", effect("ann/" + key)
 					})
 					if err == nil {
 						return

@@ -106,7 +106,7 @@ func emptyAnswers[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 // A HEAD has no effect by definition: it reaches the handler and uses no key.
 func headRequests[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 	n := 0
-	base := serve(t, w.protect(t, w.engine, by, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+	base := serve(t, w.protect(t, w.runner, by, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 		n++
 		rw.WriteHeader(http.StatusOK)
 	})))
@@ -153,7 +153,7 @@ func trailers[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 
 // Many streams of one HTTP/2 connection have one effect.
 func http2[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
-	srv := httptest.NewUnstartedServer(w.protect(t, w.engine, by, w.handler(w.engine, by, createdHandler)))
+	srv := httptest.NewUnstartedServer(w.protect(t, w.runner, by, w.handler(w.engine, by, createdHandler)))
 	srv.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	srv.EnableHTTP2 = true
 	srv.StartTLS()

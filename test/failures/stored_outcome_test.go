@@ -22,10 +22,7 @@ type withSecret struct {
 // The first caller and its retries receive what was stored (rule 15), also if the
 // function returned something else.
 func equalAnswers[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
-	o := semel.OperationOptions[string]{}
-	if by == leased {
-		o.Policy, o.Lease = semel.Atomic(), w.Lease
-	}
+	o := w.operation(by)
 	const large = int64(1<<53 + 1)
 	for name, v := range map[string]any{
 		"large": large, "list": []any{large, "a"}, "not UTF-8": "\xff\xfe", "unexported": withSecret{"n", "s"}, "ordinary": "paid",
@@ -33,8 +30,8 @@ func equalAnswers[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 		call := semel.Define(w.op("answers"), o).Call(semel.ScopeOf("ann"), name, "in")
 		var first any
 		for n := range 3 {
-			got, replayed, err := semel.DoTx(t.Context(), w.engine, call, func(ctx context.Context, tx Tx) (any, error) {
-				return v, w.effect(ctx, tx, "ann/"+name)
+			got, replayed, err := do(t.Context(), w, w.runner, call, func(_ context.Context, effect func(string) error) (any, error) {
+				return v, effect("ann/" + name)
 			})
 			if n == 0 {
 				first = got
@@ -90,14 +87,14 @@ func storedRetention[Tx any](t *testing.T, w *fixture[Tx], _ handlerMode) {
 	op := semel.Define(w.op("retention"), semel.OperationOptions[string]{Retention: kept})
 	call := op.Call(semel.ScopeOf("ann"), "k", "in")
 	boom := errors.New("boom")
-	if _, _, err := semel.Do(t.Context(), w.engine, call, func(context.Context) (string, error) { return "", boom }); !errors.Is(err, boom) {
+	if _, _, err := semel.Do(t.Context(), w.runner, call, func(context.Context) (string, error) { return "", boom }); !errors.Is(err, boom) {
 		t.Errorf("Do = %v, want the function's error", err)
 	}
-	r, err := admin.Resolve(t.Context(), w.process(t, w.Store), admin.Resolution{ID: call.ID(), To: store.Succeeded, Actor: "me", Reason: "seen"})
+	r, err := admin.Resolve(t.Context(), w.another(t), admin.Resolution{ID: call.ID(), To: store.Succeeded, Actor: "me", Reason: "seen"})
 	if err != nil || r.State != store.Succeeded {
 		t.Errorf("Resolve = %v, %v, want Succeeded", r.State, err)
 	}
-	if r, _, err = admin.Get(t.Context(), w.engine, op.Name(), semel.ScopeOf("ann"), "k"); err != nil || r.Expire < kept-time.Hour {
+	if r, _, err = admin.Get(t.Context(), w.runner, op.Name(), semel.ScopeOf("ann"), "k"); err != nil || r.Expire < kept-time.Hour {
 		t.Errorf("the record is kept for another %v, %v, want the %v of its operation", r.Expire, err, kept)
 	}
 }
@@ -110,11 +107,11 @@ func innerMarks[Tx any](t *testing.T, w *fixture[Tx], _ handlerMode) {
 	op := semel.Define(w.op("outer"), semel.OperationOptions[string]{})
 	for name, mark := range map[string]func(error) error{"NotCommitted": semel.NotCommitted, "Final": semel.Final} {
 		outer := op.Call(semel.ScopeOf("ann"), name, "in")
-		_, _, err := semel.Do(t.Context(), w.engine, outer, func(ctx context.Context) (string, error) {
-			_, _, err := semel.Do(ctx, w.engine, inner, func(context.Context) (string, error) { return "", mark(boom) })
+		_, _, err := semel.Do(t.Context(), w.runner, outer, func(ctx context.Context) (string, error) {
+			_, _, err := semel.Do(ctx, w.runner, inner, func(context.Context) (string, error) { return "", mark(boom) })
 			return "", err
 		})
-		r, _, gerr := admin.Get(t.Context(), w.engine, op.Name(), semel.ScopeOf("ann"), name)
+		r, _, gerr := admin.Get(t.Context(), w.runner, op.Name(), semel.ScopeOf("ann"), name)
 		if semel.VerdictOf(err) != store.Unknown || r.State != store.InDoubt || gerr != nil {
 			t.Errorf("%s within: %v with a record that is %v, %v, want Unknown and InDoubt", name, err, r.State, gerr)
 		}

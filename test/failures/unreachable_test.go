@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"maps"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -109,34 +110,61 @@ func TestUnreachableSQLite(t *testing.T) {
 // that is not also ErrUnavailable.
 func unreachable[Tx any](t *testing.T, s store.TxStore[Tx], ended Tx, closes func()) {
 	t.Helper()
-	task := semel.Define("task", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Retry: &semel.Retry{}})
-	e, err := semel.New(s, semel.Options{Survive: store.NoFailure, RecordTimeout: time.Second, Operations: []semel.Declared{task}})
+	task, direct := unreachableOperations()
+	e, err := semel.New(s, unreachableOptions(task))
 	if err != nil {
 		t.Fatal(err)
 	}
 	closes()
 	ctx, call := t.Context(), task.Call(semel.ScopeOf("ann"), "k", "in")
-	direct := semel.Define("direct", semel.OperationOptions[string]{}).Call(semel.ScopeOf("ann"), "k", "in")
-	claimed := store.Record{Operation: "task"}
-	claimed.ID, claimed.Token = call.ID(), store.Token{State: store.InProgress, Attempt: 1, Owner: 7}
-	never := func(context.Context) (string, error) { t.Error("the function ran"); return "", nil }
-	calls := map[string]func() error{
-		"Do": func() error { _, _, err := semel.Do(ctx, e, direct, never); return err },
+	allUnavailable(t, s, e, task, direct, map[string]func() error{
 		"DoTx": func() error {
-			_, _, err := semel.DoTx(ctx, e, direct, func(ctx context.Context, _ Tx) (string, error) { return never(ctx) })
-			return err
-		},
-		"Enqueue": func() error {
-			_, err := semel.Enqueue(ctx, e, call, semel.EnqueueOptions{})
+			_, _, err := semel.DoTx(ctx, e, direct, func(context.Context, Tx) (string, error) { return neverRuns(t) })
 			return err
 		},
 		"EnqueueTx": func() error {
 			_, err := semel.EnqueueTx(ctx, e, ended, call, semel.EnqueueOptions{})
 			return err
 		},
+		"New": func() error {
+			_, err := semel.New(s, unreachableOptions(task))
+			return err
+		},
+	})
+}
+
+func unreachableOperations() (task *semel.Operation[string], direct semel.Call) {
+	return semel.Define("task", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Retry: &semel.Retry{}}),
+		semel.Define("direct", semel.OperationOptions[string]{}).Call(semel.ScopeOf("ann"), "k", "in")
+}
+
+func unreachableOptions(task semel.Declared) semel.Options {
+	return semel.Options{Survive: store.NoFailure, RecordTimeout: time.Second, Operations: []semel.Declared{task}}
+}
+
+func neverRuns(t *testing.T) (string, error) {
+	t.Helper()
+	t.Error("the function ran")
+	return "", nil
+}
+
+// allUnavailable requires that those calls, and those that every store has, fail.
+func allUnavailable(t *testing.T, s store.Store, e semel.Runner, task *semel.Operation[string], direct semel.Call, calls map[string]func() error) {
+	t.Helper()
+	ctx, call := t.Context(), task.Call(semel.ScopeOf("ann"), "k", "in")
+	claimed := store.Record{Operation: "task"}
+	claimed.ID, claimed.Token = call.ID(), store.Token{State: store.InProgress, Attempt: 1, Owner: 7}
+	maps.Copy(calls, map[string]func() error{
+		"Do": func() error {
+			_, _, err := semel.Do(ctx, e, direct, func(context.Context) (string, error) { return neverRuns(t) })
+			return err
+		},
+		"Enqueue": func() error {
+			_, err := semel.Enqueue(ctx, e, call, semel.EnqueueOptions{})
+			return err
+		},
 		"Get":        func() error { _, _, err := admin.Get(ctx, e, "task", semel.ScopeOf("ann"), "k"); return err },
 		"List":       func() error { _, err := admin.List(ctx, e, store.Query{}); return err },
-		"Notes":      func() error { _, err := admin.Notes(ctx, e, call.ID()); return err },
 		"Dequeue":    func() error { _, err := adapter.Dequeue(ctx, e, task, 1); return err },
 		"Sweep":      func() error { _, err := admin.Sweep(ctx, e, 10); return err },
 		"Purge":      func() error { _, err := admin.Purge(ctx, e, 10); return err },
@@ -155,10 +183,9 @@ func unreachable[Tx any](t *testing.T, s store.TxStore[Tx], ended Tx, closes fun
 			_, _, err := admin.Settle(ctx, e, journal.Entry{Record: claimed, Step: "succeed"})
 			return err
 		},
-		"New": func() error {
-			_, err := semel.New(s, semel.Options{Survive: store.NoFailure, RecordTimeout: time.Second})
-			return err
-		},
+	})
+	if _, audits := s.(store.Auditor); audits {
+		calls["Notes"] = func() error { _, err := admin.Notes(ctx, e, call.ID()); return err }
 	}
 	var all sync.WaitGroup
 	for name, request := range calls {

@@ -10,14 +10,10 @@ import (
 
 // A result that cannot be encoded is a success all the same.
 func unmarshalable[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
-	o := semel.OperationOptions[string]{}
-	if by == leased {
-		o.Policy, o.Lease = semel.Atomic(), w.Lease
-	}
-	call := semel.Define(w.op("unmarshalable"), o).Call(semel.ScopeOf("ann"), "k", "in")
+	call := semel.Define(w.op("unmarshalable"), w.operation(by)).Call(semel.ScopeOf("ann"), "k", "in")
 	run := func() (func(), bool, error) {
-		return semel.DoTx(t.Context(), w.engine, call, func(ctx context.Context, tx Tx) (func(), error) {
-			return func() {}, w.effect(ctx, tx, "ann/k")
+		return do(t.Context(), w, w.runner, call, func(_ context.Context, effect func(string) error) (func(), error) {
+			return func() {}, effect("ann/k")
 		})
 	}
 	if v, replayed, err := run(); v == nil || replayed || err != nil {

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"github.com/semelgo/semel/internal/plainstore/servers"
 )
 
 // child is the configuration of one process of a test.
@@ -16,8 +18,9 @@ type child struct {
 	Role       string // its role
 	Name       string // its name in the tables
 	Place      databaseAddress
-	Operations []string // the operations that it knows
-	Slots      int      // how many tasks a worker runs concurrently; zero: the default
+	Records    servers.Place // of a store without transactions; empty: those of Place
+	Operations []string      // the operations that it knows
+	Slots      int           // how many tasks a worker runs concurrently; zero: the default
 }
 
 // commands are the lines that the test sends to a running process.

@@ -7,15 +7,30 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/internal/realtest"
 )
 
+// directCaller calls enqueued jobs directly, beside the workers.
+type directCaller struct {
+	op       *semel.Operation[job]
+	seed     uint64
+	enqueued atomic.Int64 // the jobs below this number are enqueued
+
+	do   func(ctx context.Context, c semel.Call, j job) (string, error)
+	note func(ctx context.Context, statement string, args ...any) error
+}
+
+func (p *directCaller) call(n int) semel.Call {
+	return p.op.Call(semel.Shared(), fmt.Sprintf("job-%d", n), newJob(n, p.seed))
+}
+
 // callJobs calls enqueued jobs directly, one by one until each is done, and records
 // the answers. Such calls also take over the jobs of dead workers.
-func (p *producer[Tx]) callJobs(ctx context.Context) error {
+func (p *directCaller) callJobs(ctx context.Context) error {
 	for ctx.Err() == nil {
 		n := int(p.enqueued.Load())
 		if n == 0 {
@@ -36,16 +51,14 @@ func (p *producer[Tx]) callJobs(ctx context.Context) error {
 }
 
 // callUntilDone calls the n-th job until it is done.
-func (p *producer[Tx]) callUntilDone(ctx context.Context, n int) error {
+func (p *directCaller) callUntilDone(ctx context.Context, n int) error {
 	call, j := p.call(n), newJob(n, p.seed)
 	var failure error
 	_ = realtest.Retry(ctx, func() bool { // the end of ctx is no failure
-		result, _, err := semel.DoTx(ctx, p.engine, call, func(ctx context.Context, tx Tx) (string, error) {
-			return j.do(ctx, "caller", func(ctx context.Context, e effect) error { return p.database.effect(ctx, tx, e) })
-		})
+		result, err := p.do(ctx, call, j)
 		switch {
 		case err == nil:
-			failure = p.database.note(context.WithoutCancel(ctx), insertAnswer, call.Key(), result)
+			failure = p.note(context.WithoutCancel(ctx), insertAnswer, call.Key(), result)
 			return true
 		case errors.Is(err, semel.ErrInvalid), errors.Is(err, semel.ErrMismatch), errors.Is(err, semel.ErrInDoubt):
 			failure = fmt.Errorf("ask for job %d: %w", n, err)

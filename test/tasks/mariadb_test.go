@@ -46,6 +46,12 @@ func (t tables) QueryRowContext(ctx context.Context, query string, args ...any) 
 	return t.DB.QueryRowContext(ctx, t.text(query), args...)
 }
 
+// addEffect writes the effect of a task.
+func (t tables) addEffect(ctx context.Context, e effect) error {
+	_, err := t.ExecContext(ctx, insertEffect, e.key, e.attempt, int64(e.owner), e.process)
+	return err
+}
+
 func openMariaDB(_ context.Context, at string) (*database[*sql.Tx], error) {
 	config, err := driver.ParseDSN(at)
 	if err != nil {

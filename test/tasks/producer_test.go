@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync/atomic"
 	"time"
 
 	"github.com/semelgo/semel"
@@ -20,14 +19,24 @@ var errUndone = errors.New("undone")
 // producer enqueues jobs, several in a transaction. It rolls some transactions back
 // and enqueues some jobs twice.
 type producer[Tx any] struct {
+	directCaller
+
 	database *database[Tx]
 	engine   *semel.Engine[Tx]
-	op       *semel.Operation[job]
-	seed     uint64
+	undone   int // jobs that were rolled back
+	twice    int // jobs that were enqueued twice
+}
 
-	enqueued atomic.Int64 // the jobs below this number are committed
-	undone   int          // jobs that were rolled back
-	twice    int          // jobs that were enqueued twice
+func newProducer[Tx any](s *database[Tx], e *semel.Engine[Tx], op *semel.Operation[job]) *producer[Tx] {
+	return &producer[Tx]{database: s, engine: e, directCaller: directCaller{
+		op: op, seed: rand.Uint64(), note: s.note,
+		do: func(ctx context.Context, c semel.Call, j job) (string, error) {
+			result, _, err := semel.DoTx(ctx, e, c, func(ctx context.Context, tx Tx) (string, error) {
+				return j.do(ctx, "caller", func(ctx context.Context, of effect) error { return s.effect(ctx, tx, of) })
+			})
+			return result, err
+		},
+	}}
 }
 
 // batch is how many jobs a transaction of the producer enqueues.
@@ -96,8 +105,4 @@ func (p *producer[Tx]) enqueueAgain(ctx context.Context, n int) error {
 	}
 	p.twice++
 	return nil
-}
-
-func (p *producer[Tx]) call(n int) semel.Call {
-	return p.op.Call(semel.Shared(), fmt.Sprintf("job-%d", n), newJob(n, p.seed))
 }

@@ -5,7 +5,6 @@ package tasks_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -26,7 +25,7 @@ func TestStoppedWorkersLeaveNothingToSweep(t *testing.T) {
 	}
 	at, s := inPostgres(t)
 	const round, stops = 100, 6
-	p := &producer[pgx.Tx]{database: s, engine: engineOf(t, s), op: longLeaseOp, seed: rand.Uint64()}
+	p := newProducer(s, engineOf(t, s), longLeaseOp)
 	w := groundTruth{s.tables}
 	two := [2]*process{}
 	for i := range two {

@@ -5,7 +5,6 @@ package tasks_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -38,9 +37,8 @@ type stressRun[Tx any] struct {
 // stops what is left of the workers.
 func run[Tx any](t *testing.T, at databaseAddress, s *database[Tx], o stressTest) *stressRun[Tx] {
 	t.Helper()
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	p := &producer[Tx]{database: s, engine: engineOf(t, s), op: o.op, seed: seed}
+	p := newProducer(s, engineOf(t, s), o.op)
+	t.Logf("seed %d", p.seed)
 	each := worker(at, "", o.op, alwaysFails)
 	each.Slots = o.slots
 	r := &stressRun[Tx]{groundTruth: groundTruth{s.tables}, producer: p, alwaysFails: 10, processKiller: newProcessKiller(t, each, o.workers)}
@@ -93,17 +91,23 @@ func (r *stressRun[Tx]) check(t *testing.T, o stressTest) {
 	r.want(t, int64(o.jobs+r.alwaysFails), "records", `select count(*) from semel_records`)
 	r.want(t, int64(o.jobs), "tasks that succeeded", `select count(*) from semel_records where state = 4`)
 	r.want(t, int64(r.alwaysFails), "hopeless tasks that failed", `select count(*) from semel_records where state = 5`)
-	r.want(t, int64(o.jobs), "tasks that had an effect", `select count(distinct task) from effects`)
-	r.none(t, "effects of what is not to have any", `select task from effects where task not like 'job-%'`)
-	r.none(t, "attempts with more than one effect", `select task from effects group by task, attempt having count(*) > 1`)
-	r.none(t, "effects of attempts without a claim", `select task from effects e where not exists
-		(select 1 from history h where h.task = e.task and h.to_state = 2 and h.to_attempt = e.attempt and h.to_owner = e.owner)`)
+	r.wantEffects(t, o.jobs)
 	r.wantLegalTransitions(t)
 	wantSome(t, "an enqueueing that was rolled back", int64(r.producer.undone))
 	wantSome(t, "a second enqueueing", int64(r.producer.twice))
 	wantSome(t, "a kill", r.processKiller.kills)
 	wantSome(t, "a retry after an error", r.count(t, releases))
 	wantSome(t, "a requeue", r.count(t, requeues))
+}
+
+// wantEffects requires that each job had its effect, at most once for each attempt.
+func (w groundTruth) wantEffects(t *testing.T, jobs int) {
+	t.Helper()
+	w.want(t, int64(jobs), "tasks that had an effect", `select count(distinct task) from effects`)
+	w.none(t, "effects of what is not to have any", `select task from effects where task not like 'job-%'`)
+	w.none(t, "attempts with more than one effect", `select task from effects group by task, attempt having count(*) > 1`)
+	w.none(t, "effects of attempts without a claim", `select task from effects e where not exists
+		(select 1 from history h where h.task = e.task and h.to_state = 2 and h.to_attempt = e.attempt and h.to_owner = e.owner)`)
 }
 
 // checkOnce holds it against what is true where the effect is in the records' own

@@ -114,6 +114,13 @@ func engineOf[Tx any](t *testing.T, s *database[Tx]) *semel.Engine[Tx] {
 	if err != nil {
 		t.Fatal(err)
 	}
+	closeEngine(t, e)
+	return e
+}
+
+// closeEngine closes an engine at the end of the test.
+func closeEngine(t *testing.T, e semel.Runner) {
+	t.Helper()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), ceiling)
 		defer cancel()
@@ -121,7 +128,6 @@ func engineOf[Tx any](t *testing.T, s *database[Tx]) *semel.Engine[Tx] {
 			t.Errorf("close the engine: %v", err)
 		}
 	})
-	return e
 }
 
 func runSweeper[Tx any](ctx context.Context, c child, s *database[Tx], m *counters) error {

@@ -15,15 +15,34 @@ import (
 
 // runWorker runs tasks until it is told to stop.
 func runWorker[Tx any](ctx context.Context, c child, s *database[Tx], m *counters) error {
-	e, err := semel.New(s.store, semel.Options{Survive: store.NoFailure, Operations: c.operations(), Observer: m})
+	o := semel.Options{Survive: store.NoFailure, Operations: c.operations(), Observer: m}
+	if c.Records.Engine != "" {
+		records, end, err := c.Records.Open()
+		if err != nil {
+			return err
+		}
+		e, err := semel.NewRunner(records, o)
+		if err != nil {
+			return err
+		}
+		return errors.Join(work(ctx, c, e, func(w *task.Worker) map[semel.Declared]func() error {
+			return map[semel.Declared]func() error{outside: handleOutside(w, s.tables, c.Name)}
+		}), end())
+	}
+	e, err := semel.New(s.store, o)
 	if err != nil {
 		return err
 	}
+	return work(ctx, c, e, func(w *task.Worker) map[semel.Declared]func() error { return functionsOf(w, e, s, c.Name) })
+}
+
+// work runs tasks with the functions of a worker.
+func work(ctx context.Context, c child, e semel.Runner, of func(*task.Worker) map[semel.Declared]func() error) error {
 	w, err := task.New(e, task.Options{Slots: c.Slots, Poll: 50 * time.Millisecond})
 	if err != nil {
 		return err
 	}
-	functions := functionsOf(w, e, s, c.Name)
+	functions := of(w)
 	for _, op := range c.operations() {
 		if err := functions[op](); err != nil {
 			return err
@@ -83,13 +102,16 @@ func functionsOf[Tx any](w *task.Worker, e *semel.Engine[Tx], s *database[Tx], n
 				return "", s.effect(ctx, tx, effect{fmt.Sprint(tick.Unix()), a.Number(), a.Token().Owner, name})
 			}, task.HandlerOptions{})
 		},
-		outside: func() error {
-			return task.Handle(w, outside, func(ctx context.Context, j job) (string, error) {
-				return j.do(ctx, name, func(ctx context.Context, of effect) error {
-					_, err := s.tables.ExecContext(ctx, insertEffect, of.key, of.attempt, int64(of.owner), of.process)
-					return err
-				})
-			}, task.HandlerOptions{})
-		},
+		outside: handleOutside(w, s.tables, name),
+	}
+}
+
+// handleOutside gives a worker its function for jobs whose effect is not in the records'
+// database, or not in their transaction.
+func handleOutside(w *task.Worker, db tables, name string) func() error {
+	return func() error {
+		return task.Handle(w, outside, func(ctx context.Context, j job) (string, error) {
+			return j.do(ctx, name, db.addEffect)
+		}, task.HandlerOptions{})
 	}
 }

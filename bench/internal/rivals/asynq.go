@@ -17,6 +17,7 @@ import (
 
 const (
 	asynqRow     = "asynq on Redis, whose log is on the disk before it answers, 64 callers: unique tasks added one by one, and worked; Semel on PostgreSQL"
+	asynqSameRow = "asynq on Redis, whose log is on the disk before it answers: the same; Semel on the same Redis"
 	asynqLazyRow = "asynq on Redis, whose log is on the disk a second later: the same"
 
 	asynqDiffers = "asynq 0.26.0; its tasks are unique until they are done (Unique), which is forgotten then, and Semel remembers a key for a day. " +
@@ -51,11 +52,8 @@ func (q *asynqQueue) batch() int          { return 1 }
 func (q *asynqQueue) usage() usage.Server { return q.redis.usage }
 
 func (q *asynqQueue) start(ctx context.Context, done func()) error {
-	if err := q.redis.client.FlushAll(ctx).Err(); err != nil {
-		return fmt.Errorf("empty Redis: %w", err)
-	}
-	if err := q.redis.client.ConfigSet(ctx, "appendfsync", q.sync).Err(); err != nil {
-		return fmt.Errorf("configure Redis: %w", err)
+	if err := q.redis.empty(ctx, q.sync); err != nil {
+		return err
 	}
 	q.client = asynq.NewClient(q.opt()) // a new client: the old one caches which queues exist
 	q.server = asynq.NewServer(q.opt(), asynq.Config{
@@ -127,17 +125,22 @@ func againstAsynq(ctx context.Context, l *lab.Lab) ([]goal.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
+	same, err := newRedisTasks(l, redis)
+	if err != nil {
+		return nil, err
+	}
 	durable := []queue{newAsynq(l, redis, "always", 16), newAsynq(l, redis, "always", callers)}
 	lazy := []queue{newAsynq(l, redis, "everysec", 16), newAsynq(l, redis, "everysec", callers)}
-	o, err := jobsOf(l).race(ctx, l, "tasks", ours.checkpoint, slices.Concat(durable, lazy, []queue{ours})...)
+	o, err := jobsOf(l).race(ctx, l, "tasks", ours.checkpoint, slices.Concat(durable, lazy, []queue{ours, same})...)
 	if err != nil {
 		return nil, err
 	}
 	found := []goal.Finding{
 		o.Compared(asynqRow, ours.name(), durable[fastest(o, durable)].name(), contest.Throughput),
+		o.Compared(asynqSameRow, same.name(), durable[fastest(o, durable)].name(), contest.Throughput),
 		o.Compared(asynqLazyRow, ours.name(), lazy[fastest(o, lazy)].name(), contest.Throughput),
 	}
-	for i, said := range []string{asynqDiffers, asynqLazy} {
+	for i, said := range []string{asynqDiffers, asynqDiffers, asynqLazy} {
 		found[i].Detail += fmt.Sprintf("; asynq works 16 or %d tasks at a time, whatever is faster; %s", callers, said)
 	}
 	return found, nil

@@ -2,6 +2,7 @@ package rivals
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -29,4 +30,15 @@ func startRedis(ctx context.Context, l *lab.Lab) (*redisServer, error) {
 	s.client = redis.NewClient(&redis.Options{Addr: s.addr})
 	l.Closing(s.client.Close)
 	return s, nil
+}
+
+// empty removes everything, and sets appendfsync.
+func (s *redisServer) empty(ctx context.Context, sync string) error {
+	if err := s.client.FlushAll(ctx).Err(); err != nil {
+		return fmt.Errorf("empty Redis: %w", err)
+	}
+	if err := s.client.ConfigSet(ctx, "appendfsync", sync).Err(); err != nil {
+		return fmt.Errorf("configure Redis: %w", err)
+	}
+	return nil
 }

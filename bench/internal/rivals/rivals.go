@@ -23,8 +23,13 @@ func Experiments() []lab.Experiment {
 		},
 		{
 			Name: "asynq: jobs",
-			Rows: []goal.Row{goal.AtLeast(asynqRow, "x", 4, 8), goal.Shown(asynqLazyRow, "x")},
+			Rows: []goal.Row{goal.AtLeast(asynqRow, "x", 4, 8), goal.AtLeast(asynqSameRow, "x", 4, 8), goal.Shown(asynqLazyRow, "x")},
 			Run:  againstAsynq,
+		},
+		{
+			Name: "gofiber on Redis",
+			Rows: []goal.Row{goal.Shown(fiberRedisRow, "x"), goal.Shown(fiberRedisReplayRow, "x")},
+			Run:  againstFiberOnRedis,
 		},
 		{
 			Name: "DBOS: workflows",

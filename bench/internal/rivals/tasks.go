@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	driver "github.com/redis/go-redis/v9"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/bench/internal/lab"
@@ -16,6 +16,7 @@ import (
 	"github.com/semelgo/semel/event"
 	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	"github.com/semelgo/semel/store/postgres"
+	"github.com/semelgo/semel/store/redis"
 	"github.com/semelgo/semel/task"
 )
 
@@ -27,11 +28,13 @@ var job = semel.Define("create_payment", semel.OperationOptions[payment.Request]
 	Policy: semel.AtLeastOnce(), Retry: &semel.Retry{},
 })
 
-// tasks is Semel's queue on PostgreSQL.
+// tasks is Semel's queue.
 type tasks struct {
-	server *lab.Server
-	pool   *pgxpool.Pool
-	engine *semel.Engine[pgx.Tx]
+	title  string
+	server usage.Server
+	pool   *pgxpool.Pool // nil: none
+	empty  func(ctx context.Context) error
+	engine semel.Runner
 	worker *task.Worker
 	seen   counting
 
@@ -56,7 +59,7 @@ func (c *counting) Observe(_ context.Context, e event.Event) {
 }
 
 func newTasks(ctx context.Context, l *lab.Lab, server *lab.Server) (*tasks, error) {
-	t := &tasks{server: server}
+	t := &tasks{title: "Semel", server: server.Usage}
 	var err error
 	if t.pool, err = server.Pool(ctx, l, jobsDatabase, 16); err != nil {
 		return nil, err
@@ -68,7 +71,35 @@ func newTasks(ctx context.Context, l *lab.Lab, server *lab.Server) (*tasks, erro
 	if err != nil {
 		return nil, err
 	}
-	t.engine, err = semel.New(s, semel.Options{Operations: []semel.Declared{job}, Observer: &t.seen})
+	t.empty = func(ctx context.Context) error {
+		_, err := t.pool.Exec(ctx, "truncate semel_records, semel_notes")
+		return err
+	}
+	t.engine, err = semel.New(s, t.options())
+	return t.withWorker(l, err)
+}
+
+// newRedisTasks is the queue on the Redis of asynq, which has each change on the disk before
+// it answers.
+func newRedisTasks(l *lab.Lab, server *redisServer) (*tasks, error) {
+	t := &tasks{title: "Semel on Redis", server: server.usage}
+	t.empty = func(ctx context.Context) error { return server.empty(ctx, "always") }
+	client := driver.NewClient(&driver.Options{Addr: server.addr, PoolSize: callers})
+	l.Closing(client.Close)
+	s, err := redis.New(client, redis.Options{})
+	if err != nil {
+		return nil, err
+	}
+	t.engine, err = semel.NewRunner(s, t.options())
+	return t.withWorker(l, err)
+}
+
+func (t *tasks) options() semel.Options {
+	return semel.Options{Operations: []semel.Declared{job}, Observer: &t.seen}
+}
+
+// withWorker adds a worker to the engine, unless err says that there is none.
+func (t *tasks) withWorker(l *lab.Lab, err error) (*tasks, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -84,9 +115,9 @@ func newTasks(ctx context.Context, l *lab.Lab, server *lab.Server) (*tasks, erro
 // River's.
 const slots = riverWorkers
 
-func (*tasks) name() string          { return "Semel" }
+func (t *tasks) name() string        { return t.title }
 func (*tasks) batch() int            { return 1 }
-func (t *tasks) usage() usage.Server { return t.server.Usage }
+func (t *tasks) usage() usage.Server { return t.server }
 
 // checkpoint runs a checkpoint, so that no queue pays for another queue's log.
 func (t *tasks) checkpoint(ctx context.Context) error {
@@ -97,8 +128,8 @@ func (t *tasks) checkpoint(ctx context.Context) error {
 }
 
 func (t *tasks) start(ctx context.Context, done func()) error {
-	if _, err := t.pool.Exec(ctx, "truncate semel_records, semel_notes"); err != nil {
-		return fmt.Errorf("empty the tables: %w", err)
+	if err := t.empty(ctx); err != nil {
+		return fmt.Errorf("remove all records: %w", err)
 	}
 	t.seen.mu.Lock()
 	t.seen.done = done

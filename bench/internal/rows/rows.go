@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/semelgo/semel/bench/internal/cloud"
+	"github.com/semelgo/semel/bench/internal/etcd"
 	"github.com/semelgo/semel/bench/internal/growth"
 	"github.com/semelgo/semel/bench/internal/lab"
 	"github.com/semelgo/semel/bench/internal/mariadb"
@@ -22,6 +23,7 @@ func All() []lab.Experiment {
 		sqlite.Experiments(),
 		mariadb.Experiments(),
 		redis.Experiments(),
+		etcd.Experiments(),
 		web.Experiments(),
 		rivals.Experiments(),
 		growth.Experiments(),

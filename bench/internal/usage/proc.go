@@ -71,6 +71,20 @@ func Tree(root int) Server {
 	}
 }
 
+// Sum reports the processor time of several servers.
+func Sum(servers ...Server) Server {
+	return func() (sum time.Duration, err error) {
+		for _, s := range servers {
+			used, err := s()
+			if err != nil {
+				return 0, err
+			}
+			sum += used
+		}
+		return sum, nil
+	}
+}
+
 func descends(all map[int]process, pid, root int) bool {
 	for pid > 0 && pid != root {
 		pid = all[pid].parent // 0 if there is no such process
