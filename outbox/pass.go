@@ -24,23 +24,23 @@ const maxExcept = 50
 // pass reads the first events, publishes them, and removes those that were published. It
 // reports whether there may be more.
 func (l *lane) pass(stop context.Context) (more bool, err error) {
-	if err := l.flush(); err != nil { // what an earlier transaction could not change
+	if err := l.flush(); err != nil { //nolint:contextcheck // what an earlier transaction could not change; an attempt has its own context
 		return false, err
 	}
 	if l.redriving.Swap(false) {
-		if err := l.unpark(); err != nil {
+		if err := l.unpark(); err != nil { //nolint:contextcheck // see above
 			l.redriving.Store(true)
 			return false, err
 		}
 	}
 	q := store.OutboxHead{Lane: l.number, Limit: l.relay.options.Batch, Except: l.waiting()}
-	rows, err := l.relay.table.Head(l.attempt.Context(), q)
+	rows, err := l.relay.table.Head(l.attempt.Context(), q) //nolint:contextcheck // see above
 	if err != nil {
 		return false, err
 	}
 	all := l.publishRows(stop, rows)
 	progress := !l.pending.empty()
-	return !all || progress && len(rows) == q.Limit, l.flush()
+	return !all || progress && len(rows) == q.Limit, l.flush() //nolint:contextcheck // see above
 }
 
 // waiting returns aggregates whose retry is not due.
@@ -86,7 +86,7 @@ func (l *lane) publishRows(stop context.Context, rows []store.OutboxEvent) (all 
 		if leave == nil {
 			return false
 		}
-		err := l.relay.publish(l.attempt.Context(), row)
+		err := l.relay.publish(l.attempt.Context(), row) //nolint:contextcheck // see above
 		l.published(row, err)
 		leave()
 		blocked[a] = err != nil

@@ -17,6 +17,8 @@ func insertOrder(ctx context.Context, tx *sql.Tx, o Order) (SavedOrder, []byte, 
 	return SavedOrder{o.Item}, nil, err
 }
 
+var _ = []any{appended, relayed}
+
 // appended and relayed contain the fragments of docs/recipes/outbox.md.
 func appended(ctx context.Context, engine *semel.Engine[*sql.Tx], scope semel.Scope, key string, req Order) (SavedOrder, bool, error) {
 	order, replayed, err := semel.DoTx(ctx, engine, placeOrder.Call(scope, key, req),

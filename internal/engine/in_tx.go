@@ -71,10 +71,11 @@ func (a *Attempt) runTx(ctx context.Context, fn func(context.Context, any) (any,
 func runOneTx(ctx context.Context, a *Attempt, fn func(context.Context, any) (any, error)) (protocol.TxResult, error) {
 	var change store.Change
 	var fnErr error
-	var within *txContext // nil: fn was not called
+	var after *callbacks // nil: fn was not called
 	verdict, err := a.c.atomic(ctx, a.call.id, false, func(ctx context.Context, tx any, _ store.SwapResult) (*store.Change, error) {
 		a.tx.markOpen()
-		within = withTx(ctx, a.c, tx)
+		within, calls := withTx(ctx, a.c, tx)
+		after = calls
 		v, err := fn(within, tx)
 		if err == nil && a.adapter != nil {
 			v, err = a.adapter.Encode(v)
@@ -88,10 +89,10 @@ func runOneTx(ctx context.Context, a *Attempt, fn func(context.Context, any) (an
 		change = protocol.Next(a.Record(), e).Change
 		return &change, nil
 	})
-	if within != nil {
-		within.after.call()
+	if after != nil {
+		after.call()
 	}
-	result := protocol.Classify(protocol.TxEnd{Verdict: verdict, Err: err, Called: within != nil, Failed: fnErr != nil})
+	result := protocol.Classify(protocol.TxEnd{Verdict: verdict, Err: err, Called: after != nil, Failed: fnErr != nil})
 	return result, afterTx(ctx, a, result, &change, fnErr, err)
 }
 

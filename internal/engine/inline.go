@@ -25,7 +25,7 @@ type inline struct {
 	current store.Record    // the record at the begin of the transaction
 	change  store.Change    // the last statement
 	fnErr   error
-	within  *operationContext // of fn; nil: it was not called
+	after   *callbacks // of the transaction; nil: fn was not called
 }
 
 // start makes the attempt of q one that is a single transaction, based on current.
@@ -126,8 +126,8 @@ func (i *inline) run(ctx context.Context) (now store.Record, out *Outcome, again
 	defer cancel()
 	i.attempt.ctx = ctx
 	verdict, err := i.transact(ctx)
-	if i.within != nil {
-		i.within.after.call()
+	if i.after != nil {
+		i.after.call()
 	}
 	result := protocol.Classify(protocol.TxEnd{
 		Verdict: verdict, Err: err, Called: i.ran, Failed: i.fnErr != nil, Stores: i.keepsFailure(),
@@ -218,8 +218,9 @@ func (i *inline) body(ctx context.Context, tx any, current store.SwapResult) (*s
 	if err := i.call.op.exhausted(i.current, i.current.Attempt+1); err != nil {
 		return i.functionFailed(ctx, err)
 	}
-	i.within = withOperation(ctx, *i.call, i.c, tx)
-	v, err := i.fn(i.within, tx)
+	within, after := withOperation(ctx, *i.call, i.c, tx)
+	i.after = after
+	v, err := i.fn(within, tx)
 	if err != nil {
 		return i.functionFailed(ctx, err)
 	}

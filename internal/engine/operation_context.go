@@ -34,9 +34,11 @@ type operationContext struct {
 }
 
 // withOperation returns the context for the function of c, in the transaction tx of
-// the engine e. Both are nil if there is no transaction.
-func withOperation(ctx context.Context, c Call, e *Core, tx any) *operationContext {
-	return &operationContext{Context: ctx, call: c, c: e, tx: tx}
+// the engine e, and what is to be called after the transaction. Both are nil if there is
+// no transaction.
+func withOperation(ctx context.Context, c Call, e *Core, tx any) (context.Context, *callbacks) {
+	o := &operationContext{Context: ctx, call: c, c: e, tx: tx}
+	return o, &o.after
 }
 
 // Value returns the operation's values.
@@ -70,9 +72,11 @@ type txContext struct {
 	after callbacks
 }
 
-// withTx returns the context for a function of InTx.
-func withTx(ctx context.Context, c *Core, tx any) *txContext {
-	return &txContext{Context: ctx, value: txValue{c, tx}}
+// withTx returns the context for a function of InTx, and what is to be called after the
+// transaction.
+func withTx(ctx context.Context, c *Core, tx any) (context.Context, *callbacks) {
+	t := &txContext{Context: ctx, value: txValue{c, tx}}
+	return t, &t.after
 }
 
 // Value returns the transaction.

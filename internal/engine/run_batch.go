@@ -62,7 +62,8 @@ func (i *inline) build(ctx context.Context) (any, sendFunc, error) {
 	if err := i.call.op.exhausted(i.current, i.current.Attempt+1); err != nil {
 		return nil, nil, err
 	}
-	return i.batch(withOperation(ctx, *i.call, nil, nil))
+	within, _ := withOperation(ctx, *i.call, nil, nil)
+	return i.batch(within)
 }
 
 type (

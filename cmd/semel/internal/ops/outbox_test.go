@@ -25,9 +25,9 @@ func relayOf[Tx any](t *testing.T, s store.TxStore[Tx]) (write func(bodies ...st
 	if err != nil {
 		t.Fatal(err)
 	}
-	append := semel.Define("append", semel.OperationOptions[[]string]{})
+	add := semel.Define("append", semel.OperationOptions[[]string]{})
 	write = func(bodies ...string) {
-		_, _, err := semel.DoTx(t.Context(), e, append.Call(semel.ScopeOf("ann"), strings.Join(bodies, " "), bodies), func(ctx context.Context, tx Tx) (int, error) {
+		_, _, err := semel.DoTx(t.Context(), e, add.Call(semel.ScopeOf("ann"), strings.Join(bodies, " "), bodies), func(ctx context.Context, tx Tx) (int, error) {
 			for _, body := range bodies {
 				if err := outbox.AppendTx(ctx, e, tx, outbox.Event{Topic: "orders", Aggregate: "order 1", Type: "Placed", Payload: []byte(body)}); err != nil {
 					return 0, err
