@@ -94,7 +94,7 @@ func StartDurableEtcd(ctx context.Context, n int) (members []*Durable, err error
 	for _, node := range nodes {
 		m, err := startDurable(ctx, etcdEngine(), node.launcher, nil)
 		if err != nil {
-			return nil, closeAll(err, members)
+			return nil, closeAll(err, members) //nolint:contextcheck // the servers end also if ctx has ended
 		}
 		members = append(members, m)
 	}
@@ -104,7 +104,7 @@ func StartDurableEtcd(ctx context.Context, n int) (members []*Durable, err error
 		err = errors.Join(err, client.Close())
 	}
 	if err != nil {
-		return nil, closeAll(err, members)
+		return nil, closeAll(err, members) //nolint:contextcheck // the servers end also if ctx has ended
 	}
 	return members, nil
 }
