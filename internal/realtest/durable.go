@@ -91,16 +91,10 @@ func StartDurableEtcd(ctx context.Context, n int) (members []*Durable, err error
 	if err != nil {
 		return nil, err
 	}
-	end := func() {
-		for _, m := range members {
-			err = errors.Join(err, m.Close())
-		}
-	}
 	for _, node := range nodes {
-		m, startErr := startDurable(ctx, etcdEngine(), node.launcher, nil)
-		if err = startErr; err != nil {
-			end()
-			return nil, err
+		m, err := startDurable(ctx, etcdEngine(), node.launcher, nil)
+		if err != nil {
+			return nil, closeAll(err, members) //nolint:contextcheck // the servers end also if ctx has ended
 		}
 		members = append(members, m)
 	}
@@ -110,8 +104,15 @@ func StartDurableEtcd(ctx context.Context, n int) (members []*Durable, err error
 		err = errors.Join(err, client.Close())
 	}
 	if err != nil {
-		end()
-		return nil, err
+		return nil, closeAll(err, members) //nolint:contextcheck // the servers end also if ctx has ended
 	}
 	return members, nil
+}
+
+// closeAll closes the servers because of err.
+func closeAll(err error, servers []*Durable) error {
+	for _, s := range servers {
+		err = errors.Join(err, s.Close())
+	}
+	return err
 }

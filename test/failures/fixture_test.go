@@ -156,9 +156,9 @@ func (w *fixture[Tx]) operation(by handlerMode) semel.OperationOptions[string] {
 		return semel.OperationOptions[string]{Policy: semel.Atomic(), Lease: w.Lease}
 	case outside:
 		return semel.OperationOptions[string]{Lease: w.Lease}
-	default:
-		return semel.OperationOptions[string]{}
+	case inline:
 	}
+	return semel.OperationOptions[string]{}
 }
 
 // txHandler is a handler within its transaction. Its error rolls back.
@@ -189,7 +189,7 @@ func (w *fixture[Tx]) handler(e *semel.Engine[Tx], by handlerMode, s txHandler) 
 		case outside:
 			var none Tx
 			err = s(rw, r, func() error { return w.effect(r.Context(), none, keyOf(r)) })
-		default:
+		case leased:
 			_, err = semel.InTx(r.Context(), e, func(ctx context.Context, _ Tx) (any, error) {
 				return nil, s(rw, r.WithContext(ctx), effect(ctx, r))
 			})
