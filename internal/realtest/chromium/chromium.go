@@ -15,7 +15,7 @@ import (
 )
 
 // pollLimit is how long Until waits.
-const pollLimit = 20 * time.Second
+const pollLimit = 4 * time.Minute
 
 // Tab is one tab of a headless browser.
 type Tab struct {
