@@ -1,0 +1,87 @@
+package outbox_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/outbox"
+	"github.com/semelgo/semel/store/sqlite"
+)
+
+// childVariable names the file of the database of a child process.
+const childVariable = "OUTBOX_CHILD"
+
+// runChild runs a relay whose broker is the standard output, until it is killed.
+func runChild(file string) {
+	db := must(sqlite.Open(file))
+	e := must(semel.New(sqlite.New(db, sqlite.Options{}), semel.Options{}))
+	r := must(outbox.NewRelay(e, outbox.PublisherFunc(func(_ context.Context, m outbox.Message) error {
+		_, err := fmt.Println(string(m.Payload))
+		return err
+	}), outbox.Options{Lease: 100 * time.Millisecond, Poll: 10 * time.Millisecond, Batch: 5}))
+	_ = r.Run(context.Background()) // it is killed
+}
+
+// TestKilledRelays: relays are killed one after the other, each after some messages. Every
+// event is published, in order.
+func TestKilledRelays(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
+	d := onSQLite(t)
+	var file string
+	d.scan(&file, `SELECT file FROM pragma_database_list WHERE name = 'main'`)
+	e := newEngine(t, d.store, semel.Options{})
+	want := make(map[string][]string)
+	for _, name := range []string{"a", "b", "c"} {
+		events, list := numbered(name, 40)
+		d.write(e, events...)
+		want[name] = list
+	}
+	first := make(map[string][]string)
+	seen, repeated := make(map[string]bool), 0
+	for round := 0; len(seen) < 120; round++ {
+		cmd := exec.CommandContext(t.Context(), must(os.Executable()))
+		cmd.Env = append(os.Environ(), childVariable+"="+filepath.Clean(file))
+		out := must(cmd.StdoutPipe())
+		check(t, cmd.Start())
+		lines := bufio.NewScanner(out)
+		for n := 0; (n < 1+round%7 || round > 60) && len(seen) < 120 && lines.Scan(); n++ {
+			body := lines.Text()
+			if seen[body] {
+				repeated++
+				continue
+			}
+			seen[body] = true
+			name, _, _ := strings.Cut(body, "-")
+			first[name] = append(first[name], body)
+		}
+		check(t, cmd.Process.Kill())
+		for lines.Scan() { // what it has published before its end
+			if body := lines.Text(); !seen[body] {
+				seen[body] = true
+				name, _, _ := strings.Cut(body, "-")
+				first[name] = append(first[name], body)
+			}
+		}
+		_ = cmd.Wait() // it was killed
+	}
+	for name, list := range want {
+		if !slices.Equal(first[name], list) {
+			t.Errorf("%s: the first publications are %v, want %v", name, first[name], list)
+		}
+	}
+	if repeated == 0 {
+		t.Error("no event was published twice: no relay was killed between a confirmation and its removal")
+	}
+}
