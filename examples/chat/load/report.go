@@ -41,6 +41,7 @@ connections   %d lost or dropped; %d gaps filled, %d repeated pushes ignored
 // Violation is a promise of the chat that a run found broken.
 type Violation struct{ What string }
 
+// Error returns the text.
 func (v *Violation) Error() string { return "load: " + v.What }
 
 // maxViolations limits how many violations are listed.

@@ -25,7 +25,7 @@ type app struct {
 	transact   transactFunc
 	create     createFunc
 	writer     chatdb.Writer
-	bus        closableBus
+	bus        eventBus
 	live       *live.Server
 	relay      *outbox.Relay
 	woken      chan struct{} // of wakeUps

@@ -171,7 +171,7 @@ func (c config) checked() (config, error) {
 	if c.sweep <= 0 {
 		return config{}, fmt.Errorf("invalid value %q for -sweep: must be above zero", c.sweep)
 	}
-	if err := c.checkBus(); err != nil {
+	if err := checkBus(c.bus); err != nil {
 		return config{}, err
 	}
 	if err := c.checkImport(); err != nil {
@@ -229,8 +229,4 @@ func parseDatabase(name, value string) (string, error) {
 		return "", fmt.Errorf("invalid value %q for %s: want sqlite:file, postgres://… or mysql://…", value, name)
 	}
 	return filepath.Abs(path)
-}
-
-func isPostgres(database string) bool {
-	return strings.HasPrefix(database, "postgres://") || strings.HasPrefix(database, "postgresql://")
 }

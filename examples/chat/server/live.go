@@ -98,19 +98,3 @@ func streamError(err error) error {
 
 // reconnectWithin is the time in which the clients of a server that stops reconnect.
 const reconnectWithin = 5 * time.Second
-
-// tellRead tells the other devices and members that a user has read messages. It may be lost:
-// the next reading of the group shows it.
-func (s *app) tellRead(ctx context.Context, group string, user, seq int64) {
-	if err := live.Read(ctx, s.bus, group, user, seq); err != nil {
-		s.log.InfoContext(ctx, "a read marker was not published", "error", err)
-	}
-}
-
-// tellRevoked closes the streams of a revoked session on all servers. If it is lost, their
-// next request is refused.
-func (s *app) tellRevoked(ctx context.Context, user int64, session string) {
-	if err := live.Revoke(ctx, s.bus, user, session); err != nil {
-		s.log.WarnContext(ctx, "the streams of a revoked session were not closed", "error", err)
-	}
-}

@@ -62,7 +62,7 @@ func (s groupService) moveRead(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.tellRead(r.Context(), group, user, read)
+	s.publishRead(r.Context(), group, user, read)
 	return map[string]any{"seq": read}, nil
 }
 

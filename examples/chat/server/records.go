@@ -33,16 +33,16 @@ type txOutbox[T any] struct{ store.Outbox[T] }
 func (o txOutbox[T]) In(tx chatdb.Tx) store.OutboxTx {
 	own, ok := chatdb.Beneath[T](tx)
 	if !ok {
-		return otherDatabase{}
+		return refusedOutbox{}
 	}
 	return o.Outbox.In(own)
 }
 
-// otherDatabase refuses the events of a transaction of another database.
-type otherDatabase struct{ store.OutboxTx }
+// refusedOutbox refuses the events of a transaction of another database.
+type refusedOutbox struct{ store.OutboxTx }
 
 // Append implements [store.OutboxTx].
-func (otherDatabase) Append(context.Context, []store.OutboxEvent) error { return errOtherDatabase }
+func (refusedOutbox) Append(context.Context, []store.OutboxEvent) error { return errOtherDatabase }
 
 // Outbox implements [store.OutboxStore].
 func (s recordStore[T]) Outbox() store.Outbox[chatdb.Tx] { return txOutbox[T]{s.driverStore.Outbox()} }

@@ -3,13 +3,9 @@ package server
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"time"
-
-	amqp091 "github.com/rabbitmq/amqp091-go"
 
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/examples/chat/bus"
@@ -20,55 +16,6 @@ import (
 // groupTopic is the topic of the events in the outbox. The aggregate is the group, whose row
 // each writer locks, so the events of a group are published in the order of their changes.
 const groupTopic = "group"
-
-// busName is the exchange of RabbitMQ and the channel of PostgreSQL.
-const busName = "chat_events"
-
-// The values of flag -bus that are no URL.
-const (
-	busAuto  = "auto"
-	busLocal = "local"
-)
-
-// closableBus is a bus with a connection.
-type closableBus interface {
-	bus.Bus
-	Close()
-}
-
-// localBus is a bus within this process.
-type localBus struct{ bus.Local }
-
-func (*localBus) Close() {}
-
-// openBus returns the bus of flag -bus. It connects when it is used.
-func openBus(c config) (closableBus, error) {
-	address := c.bus
-	if address == busAuto && isPostgres(c.db) {
-		address = c.db
-	}
-	switch {
-	case isPostgres(address):
-		return bus.NewPostgres(address, busName)
-	case address == busAuto || address == busLocal:
-		return new(localBus), nil
-	default:
-		return bus.NewRabbitMQ(address, busName), nil
-	}
-}
-
-// checkBus validates flag -bus. Its error contains no password.
-func (c *config) checkBus() error {
-	if c.bus == busAuto || c.bus == busLocal || isPostgres(c.bus) {
-		return nil
-	}
-	if u, err := url.Parse(c.bus); err == nil && (u.Scheme == "amqp" || u.Scheme == "amqps") {
-		if _, err := amqp091.ParseURI(c.bus); err == nil {
-			return nil
-		}
-	}
-	return errors.New("invalid value for -bus: want auto, local, amqp://user:password@host:port/vhost or postgres://user@host/name")
-}
 
 // publishChange appends the event of a change in the transaction that makes it. Writers never
 // talk to the bus: the relay does, after the commit.
@@ -142,25 +89,4 @@ func (s *app) wakeUps(ctx context.Context) {
 		case <-time.After(together):
 		}
 	}
-}
-
-// eventWake is the type of the events of wakeUps.
-const eventWake = "wake"
-
-// liveBus is the bus as package live sees it: wake-ups are for the relay.
-type liveBus struct {
-	bus.Bus
-
-	wake func()
-}
-
-// Subscribe implements [bus.Bus].
-func (b liveBus) Subscribe(ctx context.Context, f func(bus.Event)) error {
-	return b.Bus.Subscribe(ctx, func(e bus.Event) {
-		if e.Type == eventWake {
-			b.wake()
-			return
-		}
-		f(e)
-	})
 }

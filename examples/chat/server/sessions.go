@@ -114,7 +114,7 @@ func (s userService) revoke(r *http.Request) (any, error) {
 		return chatdb.RevokeSessionTx(ctx, tx, own.User.ID, id)
 	})
 	if err == nil {
-		s.tellRevoked(r.Context(), own.User.ID, id)
+		s.publishRevocation(r.Context(), own.User.ID, id)
 	}
 	return nil, err
 }

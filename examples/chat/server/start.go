@@ -48,13 +48,13 @@ func (s *app) assemble(to hooks) (err error) {
 	if err := openQueue(s, to); err != nil {
 		return fmt.Errorf("start the queue: %w", err)
 	}
-	if s.bus, err = openBus(s.config); err != nil {
+	if s.bus, err = openBus(s.config.bus, s.config.db); err != nil {
 		return fmt.Errorf("open the bus: %w", err)
 	}
 	if s.relay, err = newRelay(s); err != nil {
 		return fmt.Errorf("start the relay: %w", err)
 	}
-	s.live = live.New(sessions{s}, liveBus{s.bus, func() { outbox.Kick(s.queue) }}, live.Options{Log: s.log})
+	s.live = live.New(sessions{s}, streamBus{s.bus, func() { outbox.Kick(s.queue) }}, live.Options{Log: s.log})
 	if s.sweepers, err = newSweepers(s); err != nil {
 		return fmt.Errorf("start the sweepers: %w", err)
 	}
