@@ -116,3 +116,16 @@ func MoveReadTx(ctx context.Context, tx Tx, group string, user, seq int64) (int6
 	}
 	return read, nil
 }
+
+// CoMembers lists the users that share a group with a user, and the user if there is a group.
+func CoMembers(ctx context.Context, q Querier, user int64) ([]int64, error) {
+	rows, err := q.Query(ctx, `
+select distinct other.user_id from memberships own join memberships other on other.group_id = own.group_id
+where own.user_id = $1`, user)
+	if err != nil {
+		return nil, fmt.Errorf("select members of the same groups: %w", err)
+	}
+	return collect(rows, func(row Row) (id int64, err error) {
+		return id, row.Scan(&id)
+	})
+}

@@ -108,6 +108,10 @@ func (b *backend) Send(ctx context.Context, caller live.Identity, group, key, te
 	return m, b.bus.Publish(ctx, e)
 }
 
+func (*backend) MayFollow(_ context.Context, _ live.Identity, users []int64) ([]int64, error) {
+	return slices.DeleteFunc(slices.Clone(users), func(user int64) bool { return user > 9 }), nil
+}
+
 func (b *backend) MarkRead(_ context.Context, caller live.Identity, group string, seq int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -35,6 +35,8 @@ type Backend interface {
 	// Send stores a message, with the operation and the key of the HTTP request, and
 	// returns it as JSON.
 	Send(ctx context.Context, caller Identity, group, key, text string) (json.RawMessage, error)
+	// MayFollow returns those of the users whose presence the caller may follow.
+	MayFollow(ctx context.Context, caller Identity, users []int64) ([]int64, error)
 	// MarkRead moves the read marker forward.
 	MarkRead(ctx context.Context, caller Identity, group string, seq int64) error
 }

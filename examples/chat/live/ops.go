@@ -152,7 +152,7 @@ func (c *conn) call(ctx context.Context, r request) (any, error) {
 	case "typing":
 		return struct{}{}, c.typing(ctx, r.Group)
 	case "presence":
-		return c.presence(r.Users)
+		return c.presence(ctx, r.Users)
 	default:
 		return nil, &Error{Code: "unknown_op", Message: fmt.Sprintf("unknown op %q", r.Op)}
 	}
@@ -203,10 +203,14 @@ func (c *conn) typing(ctx context.Context, group string) error {
 	return c.server.volatile(typing(ctx, c.server.bus, group, c.caller.User))
 }
 
-// presence follows the given users instead of the ones before.
-func (c *conn) presence(users []int64) (any, error) {
+// presence follows the given users instead of the ones before, as far as the caller may.
+func (c *conn) presence(ctx context.Context, users []int64) (any, error) {
 	if len(users) > maxWatched {
 		return nil, &Error{Code: "too_many_users", Message: fmt.Sprintf("a session follows at most %d users", maxWatched)}
+	}
+	users, err := c.server.backend.MayFollow(ctx, c.caller, users)
+	if err != nil {
+		return nil, err
 	}
 	for _, user := range c.watched {
 		if !slices.Contains(users, user) {

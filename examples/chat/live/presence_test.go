@@ -19,8 +19,8 @@ func TestPresence(t *testing.T) {
 	o := live.Options{Lease: 300 * time.Millisecond, Hub: hub.Options{Debounce: 50 * time.Millisecond}}
 	one, two := newSiteOn(t, b, o), newSiteOn(t, b, o)
 	watcher := login(t, one, 1)
-	if state := watcher.call(`"op":"presence","users":[1,2]`); !strings.Contains(state, `{"user":1,"online":true}`) {
-		t.Errorf("%s, want user 1 online", state)
+	if state := watcher.call(`"op":"presence","users":[1,2,10]`); !strings.Contains(state, `{"user":1,"online":true}`) || strings.Contains(state, `10`) {
+		t.Errorf("%s, want user 1 online, and nothing of user 10", state)
 	}
 	c := login(t, two, 2)
 	if p := watcher.until(func(p push) bool { return p.Push == "presence" && p.User == 2 }); !p.Online {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/semelgo/semel"
@@ -64,6 +65,15 @@ func (s sessions) Send(ctx context.Context, caller live.Identity, group, key, te
 		return nil, streamError(fmt.Errorf("%w: %w", p, err))
 	}
 	return json.Marshal(m)
+}
+
+// MayFollow implements [live.Backend]: users may follow the members of their groups.
+func (s sessions) MayFollow(ctx context.Context, caller live.Identity, users []int64) ([]int64, error) {
+	known, err := chatdb.CoMembers(ctx, s.domain, caller.User)
+	if err != nil {
+		return nil, streamError(err)
+	}
+	return slices.DeleteFunc(slices.Clone(users), func(user int64) bool { return !slices.Contains(known, user) }), nil
 }
 
 // MarkRead implements [live.Backend].

@@ -7,11 +7,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/semelgo/semel/examples/chat/chatdb"
+	"github.com/semelgo/semel/examples/chat/live"
 )
 
 // openLocal opens a server with a user and a session. These tests are in the package,
@@ -132,4 +134,43 @@ func TestTransportsShareARecord(t *testing.T) {
 	if _, _, err := (messageService{s}).sendOnce(t.Context(), chatdb.User{ID: 99}, "c", g.ID, "hello"); err == nil || problemOf(err).Code != codeNotMember {
 		t.Errorf("sendOnce by a stranger: %v", err)
 	}
+}
+
+// TestPresenceIsForMembersOfTheSameGroups asks for the presence of a stranger, of a member of
+// the same group, and again after that member has left.
+func TestPresenceIsForMembersOfTheSameGroups(t *testing.T) {
+	t.Parallel()
+	s, session := openLocal(t)
+	own := session.User.ID
+	var friend, stranger chatdb.User
+	var g chatdb.Group
+	err := s.transact(t.Context(), func(ctx context.Context, tx chatdb.Tx) (err error) {
+		if friend, err = chatdb.AddUserTx(ctx, tx, chatdb.NewUser{Name: "bob", NameKey: "bob"}); err != nil {
+			return err
+		}
+		if stranger, err = chatdb.AddUserTx(ctx, tx, chatdb.NewUser{Name: "eve", NameKey: "eve"}); err != nil {
+			return err
+		}
+		g, err = s.writer.CreateGroup(ctx, tx, chatdb.NewGroup{OwnerID: own, Name: "crew", Members: []int64{friend.ID}})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	caller := live.Identity{User: own, Session: session.ID}
+	check := func(want ...int64) {
+		t.Helper()
+		got, err := sessions{s}.MayFollow(t.Context(), caller, []int64{own, friend.ID, stranger.ID})
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("MayFollow = %v, %v, want %v", got, err, want)
+		}
+	}
+	check(own, friend.ID)
+	err = s.transact(t.Context(), func(ctx context.Context, tx chatdb.Tx) error {
+		return s.writer.RemoveMember(ctx, tx, g.ID, own, friend.ID)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(own)
 }

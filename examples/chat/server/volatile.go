@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/semelgo/semel/examples/chat/live"
 )
@@ -10,7 +11,7 @@ import (
 // the next reading of the group shows it.
 func (s *app) publishRead(ctx context.Context, group string, user, seq int64) {
 	if err := live.Read(ctx, s.bus, group, user, seq); err != nil {
-		s.log.InfoContext(ctx, "a read marker was not published", "error", err)
+		s.log.InfoContext(ctx, "a read marker was not published", slog.Any("error", err))
 	}
 }
 
@@ -18,6 +19,6 @@ func (s *app) publishRead(ctx context.Context, group string, user, seq int64) {
 // next request is refused.
 func (s *app) publishRevocation(ctx context.Context, user int64, session string) {
 	if err := live.Revoke(ctx, s.bus, user, session); err != nil {
-		s.log.WarnContext(ctx, "the streams of a revoked session were not closed", "error", err)
+		s.log.WarnContext(ctx, "the streams of a revoked session were not closed", slog.Any("error", err))
 	}
 }
