@@ -24,7 +24,7 @@ const callers = 64
 
 // Experiments returns the experiments on etcd.
 func Experiments() []lab.Experiment {
-	naive := goal.AtLeast("etcd of three members on one machine, throughput of Do at 64 callers, against put-if-absent and put", "x", 1.2, 3)
+	naive := goal.AtLeast("etcd of three members on one machine, throughput of Do at 64 callers, against put-if-absent and put", "x", 3, 3)
 	run := func(ctx context.Context, l *lab.Lab) ([]goal.Finding, error) {
 		members, err := realtest.StartDurableEtcd(ctx, 3)
 		if err != nil {

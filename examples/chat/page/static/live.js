@@ -128,7 +128,7 @@ async function openEvents() {
 /** Subscribes to all groups, and fetches what happened meanwhile. */
 async function ready() {
   await loadGroups();
-  await Promise.all([...groups.values()].map(subscribe));
+  for (const group of groups.values()) await subscribe(group);
   await watch();
   failures = 0;
   become("open");
@@ -173,8 +173,8 @@ function reopenEvents() {
 /** Fetches what may have been lost, at a random time so that all clients do not do so at once. */
 function resync(within) {
   setTimeout(() => {
-    loadGroups().catch(() => {});
-    for (const group of groups.values()) (socket ? subscribe(group) : catchUp(group)).catch(() => {});
+    if (source) reopenEvents();
+    else ready().catch(() => socket?.close());
   }, Math.random() * within);
 }
 
@@ -200,8 +200,19 @@ function receive(push) {
   }
 }
 
-/** Sends a frame over the socket and resolves with its answer. */
-export function request(op, fields) {
+/** Sends a frame over the socket and resolves with its answer. Above the rate limit it is sent again. */
+export async function request(op, fields) {
+  for (;;) {
+    try {
+      return await sendFrame(op, fields);
+    } catch (problem) {
+      if (problem.code !== "rate_limited") throw problem;
+      await new Promise((done) => setTimeout(done, problem.retry_after_ms));
+    }
+  }
+}
+
+function sendFrame(op, fields) {
   if (socket?.readyState !== WebSocket.OPEN) return Promise.reject(new Error("There is no connection."));
   const id = ++lastID;
   socket.send(JSON.stringify({ id, op, ...fields }));
