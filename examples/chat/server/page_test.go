@@ -210,9 +210,9 @@ func TestPageScrolls(t *testing.T) {
 	if n := chromium.Read[int](t, b.Tab, `document.querySelectorAll("#messages li[data-seq]").length`); n > 50 {
 		t.Errorf("%d messages were loaded, want the newest page", n)
 	}
-	b.Do(t, chromedp.Evaluate[chromedp.Void](`document.getElementById("messages").scrollTop = 0`))
+	b.Do(t, chromedp.Evaluate[chromedp.Void](`document.getElementById("scroller").scrollTop = 0`))
 	b.Until(t, `document.querySelectorAll("#messages li[data-seq]").length >= 100`)
-	if top := chromium.Read[float64](t, b.Tab, `document.getElementById("messages").scrollTop`); top < 200 {
+	if top := chromium.Read[float64](t, b.Tab, `document.getElementById("scroller").scrollTop`); top < 200 {
 		t.Errorf("after earlier messages were loaded, the view is at %v from the top, want where it was", top)
 	}
 	s.say(t, ada, group, "more", "One more").want(t, http.StatusCreated, "")

@@ -22,7 +22,7 @@ export function startConversation() {
   model.addEventListener("left", ({ detail }) => detail.id === opened?.id && show());
   live.addEventListener("typing", ({ detail }) => detail.group === opened?.id && isTyping(detail.user));
   live.addEventListener("presence", () => opened && drawHead());
-  const list = $("messages");
+  const list = $("scroller");
   list.addEventListener("scroll", () => {
     if (list.scrollTop < 200 && opened) loadOlder(opened).catch(() => {});
     atEnd() && seen();
@@ -66,13 +66,13 @@ export async function show() {
 let following = true; // new messages scroll into view
 
 const atEnd = () => {
-  const list = $("messages");
+  const list = $("scroller");
   following = list.scrollHeight - list.scrollTop - list.clientHeight < 40;
   return following;
 };
 
 function toEnd() {
-  const list = $("messages");
+  const list = $("scroller");
   list.scrollTop = list.scrollHeight;
   following = true;
 }
@@ -96,7 +96,7 @@ function drawHead() {
 
 function draw() {
   drawHead();
-  const list = $("messages");
+  const list = $("scroller");
   const stay = following;
   const height = list.scrollHeight - list.scrollTop;
   const items = [];
@@ -113,7 +113,7 @@ function draw() {
   }
   items.push(...pending(opened.id).map(waitingBubble));
   const focused = document.activeElement?.closest("#messages li")?.dataset.seq;
-  list.replaceChildren(...items);
+  $("messages").replaceChildren(...items);
   if (focused) list.querySelector(`li[data-seq="${focused}"]`)?.focus();
   if (stay) toEnd();
   else list.scrollTop = list.scrollHeight - height;
