@@ -62,6 +62,7 @@ func comparisons() map[string]string {
 		"semelhttp.settings.neverStored":      edge,
 		"semelhttp.codeOf":                    edge,
 		"semelhttp.chosenProblem":             edge,
+		"semelgrpc.StatusOf":                  edge,
 	}
 }
 

@@ -1,0 +1,227 @@
+package semelgrpc_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/semelgrpc"
+)
+
+func retrying(t *testing.T, o semelgrpc.ClientOptions) grpc.UnaryClientInterceptor {
+	t.Helper()
+	o.Methods = []string{method}
+	if o.MinBackoff == 0 {
+		o.MinBackoff = time.Millisecond
+	}
+	client, err := semelgrpc.UnaryClientInterceptor(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// TestLostReplies: the server's answer is lost after the effect, and the client's retry receives the
+// stored response.
+func TestLostReplies(t *testing.T) {
+	t.Parallel()
+	for name, keyField := range map[string]string{"metadata": "", "field": "request_id"} {
+		for _, inTx := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				var lost atomic.Int32
+				r := newRig(t, setUp{
+					inTx: inTx, keyField: keyField, client: []grpc.UnaryClientInterceptor{retrying(t, semelgrpc.ClientOptions{KeyField: keyField})},
+					outer: func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+						v, err := next(ctx, req)
+						if lost.Add(1) <= 2 {
+							return nil, status.Error(codes.Unavailable, "the connection was lost")
+						}
+						return v, err
+					},
+				})
+				run, replayed, err := r.call(t, "", payment(5))
+				if run != 1 || !replayed || err != nil || lost.Load() != 3 {
+					t.Errorf("run %d, replayed %t, %v after %d tries, want the response of run 1 in the third", run, replayed, err, lost.Load())
+				}
+				if n := r.effects(t); n != 1 {
+					t.Errorf("%d effects, want 1", n)
+				}
+				if run, _, err := r.call(t, "", payment(5)); run != 2 || err != nil {
+					t.Errorf("another call: run %d, %v, want a key and a run of its own", run, err)
+				}
+			})
+		}
+	}
+}
+
+// TestClientWaits for another call of the same key.
+func TestClientWaits(t *testing.T) {
+	t.Parallel()
+	begun, open := make(chan struct{}), make(chan struct{})
+	refused := make(chan struct{}, 100)
+	r := newRig(t, setUp{
+		client: []grpc.UnaryClientInterceptor{retrying(t, semelgrpc.ClientOptions{})},
+		outer: func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+			v, err := next(ctx, req)
+			if status.Code(err) == codes.Aborted {
+				refused <- struct{}{}
+			}
+			return v, err
+		},
+		handler: func(_ context.Context, run int64, _ message) (any, error) {
+			close(begun)
+			<-open
+			return answer(run), nil
+		},
+	})
+	results := make(chan int64, 2)
+	call := func() {
+		run, _, err := r.call(t, "k", payment(5))
+		if err != nil {
+			t.Error(err)
+		}
+		results <- run
+	}
+	go call()
+	<-begun
+	go call()
+	<-refused
+	close(open)
+	if one, two := <-results, <-results; one != 1 || two != 1 {
+		t.Errorf("runs %d and %d, want the response of run 1 twice", one, two)
+	}
+}
+
+// TestClientErrors: final statuses are not retried, and errors.Is finds the error of package semel.
+func TestClientErrors(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, setUp{
+		client: []grpc.UnaryClientInterceptor{retrying(t, semelgrpc.ClientOptions{})},
+		handler: func(_ context.Context, run int64, in message) (any, error) {
+			if in.Get(in.Descriptor().Fields().ByName("cents")).Int() > 5 {
+				return nil, status.Error(codes.Internal, "broken")
+			}
+			return answer(run), nil
+		},
+	})
+	if _, _, err := r.call(t, "k", payment(5)); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := r.call(t, "k", payment(4))
+	var call *semelgrpc.CallError
+	if !errors.Is(err, semel.ErrMismatch) || !errors.As(err, &call) || call.Reason != "KEY_REUSED" || status.Code(err) != codes.InvalidArgument {
+		t.Errorf("%v, want ErrMismatch", err)
+	}
+	_, _, _ = r.call(t, "doubt", payment(6))
+	if _, _, err := r.call(t, "doubt", payment(6)); !errors.Is(err, semel.ErrInDoubt) || status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("%v, want ErrInDoubt", err)
+	}
+	if n := r.runs.Load(); n != 2 {
+		t.Errorf("%d runs, want 2", n)
+	}
+}
+
+// TestBudget: the client gives up when its budget is used up, with the last status.
+func TestBudget(t *testing.T) {
+	t.Parallel()
+	down := func(context.Context, any, *grpc.UnaryServerInfo, grpc.UnaryHandler) (any, error) {
+		return nil, status.Error(codes.Unavailable, "down")
+	}
+	r := newRig(t, setUp{outer: down, client: []grpc.UnaryClientInterceptor{retrying(t, semelgrpc.ClientOptions{Budget: 20 * time.Millisecond})}})
+	if _, _, err := r.call(t, "k", payment(5)); status.Code(err) != codes.Unavailable && status.Code(err) != codes.DeadlineExceeded {
+		t.Errorf("%v, want UNAVAILABLE or DEADLINE_EXCEEDED", err)
+	}
+}
+
+// TestChildKeys: each attempt of an operation sends the same key to another server. Without a name the
+// call is refused before it is sent.
+func TestChildKeys(t *testing.T) {
+	t.Parallel()
+	var keys []string
+	payments := newRig(t, setUp{
+		client: []grpc.UnaryClientInterceptor{retrying(t, semelgrpc.ClientOptions{})},
+		outer: func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+			keys = append(keys, metadata.ValueFromIncomingContext(ctx, semelgrpc.MetadataKey)...)
+			return next(ctx, req)
+		},
+	})
+	op := semel.Define("order", semel.OperationOptions[string]{Policy: semel.AtLeastOnce()})
+	order := func(name string, fail error) error {
+		_, _, err := semel.Do(t.Context(), payments.engine, op.Call(semel.ScopeOf("ann"), "order "+name, "x"), func(ctx context.Context) (int, error) {
+			if name != "" {
+				ctx = semelgrpc.WithChildKey(ctx, name)
+			}
+			if err := payments.conn.Invoke(ctx, method, payment(5), answer(0)); err != nil {
+				return 0, err
+			}
+			return 0, fail
+		})
+		return err
+	}
+	if err := order("", nil); err == nil || !strings.Contains(err.Error(), "WithChildKey") || len(keys) != 0 {
+		t.Errorf("without a name: %v with keys %q, want an error that names WithChildKey before anything is sent", err, keys)
+	}
+	_ = order("charge", errors.New("crashed after the charge"))
+	if err := order("charge", nil); err != nil {
+		t.Error(err)
+	}
+	if len(keys) != 2 || keys[0] != keys[1] || payments.runs.Load() != 1 {
+		t.Errorf("keys %q, %d runs, want one key twice and one run", keys, payments.runs.Load())
+	}
+}
+
+// TestDownstreamStatus: that a call of another server is in progress says nothing about the own
+// operation, so that its effect is unknown and it is not run again.
+func TestDownstreamStatus(t *testing.T) {
+	t.Parallel()
+	begun, open := make(chan struct{}), make(chan struct{})
+	other := newRig(t, setUp{
+		client: []grpc.UnaryClientInterceptor{retrying(t, semelgrpc.ClientOptions{Budget: 50 * time.Millisecond})},
+		handler: func(_ context.Context, run int64, _ message) (any, error) {
+			close(begun)
+			<-open
+			return answer(run), nil
+		},
+	})
+	held := make(chan struct{})
+	go func() {
+		defer close(held)
+		ctx := metadata.AppendToOutgoingContext(context.WithoutCancel(t.Context()), semelgrpc.MetadataKey, "k")
+		_ = other.conn.Invoke(ctx, method, payment(5), answer(0))
+	}()
+	<-begun
+	r := newRig(t, setUp{handler: func(ctx context.Context, _ int64, _ message) (any, error) {
+		ctx = metadata.AppendToOutgoingContext(ctx, semelgrpc.MetadataKey, "k")
+		return nil, other.conn.Invoke(ctx, method, payment(5), answer(0))
+	}})
+	if _, _, err := r.call(t, "own", payment(5)); reasonOf(err) != "OUTCOME_UNKNOWN" {
+		t.Errorf("%v (%s), want OUTCOME_UNKNOWN", err, reasonOf(err))
+	}
+	if _, _, err := r.call(t, "own", payment(5)); reasonOf(err) != "IN_DOUBT" {
+		t.Errorf("again: %v (%s), want IN_DOUBT", err, reasonOf(err))
+	}
+	close(open)
+	<-held
+}
+
+func TestClientOptionsAreChecked(t *testing.T) {
+	t.Parallel()
+	for field, o := range map[string]semelgrpc.ClientOptions{
+		"Methods": {}, "Budget": {Methods: []string{method}, Budget: -1}, "TryTimeout": {Methods: []string{method}, TryTimeout: -1},
+	} {
+		var invalid *semel.FieldError
+		if _, err := semelgrpc.UnaryClientInterceptor(o); !errors.As(err, &invalid) || invalid.Field != field {
+			t.Errorf("%s: %v, want a FieldError that names it", field, err)
+		}
+	}
+}
