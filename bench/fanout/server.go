@@ -140,6 +140,8 @@ func (app) Send(context.Context, live.Identity, string, string, string) (json.Ra
 	return nil, fmt.Errorf("not measured")
 }
 
+func (app) MayFollow(context.Context, live.Identity, []int64) ([]int64, error) { return nil, nil }
+
 func (app) MarkRead(context.Context, live.Identity, string, int64) error { return nil }
 
 func newHub(ctx context.Context) *server {

@@ -24,12 +24,14 @@ type view struct {
 }
 
 // follow reads until the view has the given number of messages, and drops its
-// connection now and then.
-func (v *view) follow(t *testing.T, s *site, user, count int, random *rand.Rand) {
+// connection now and then. It calls subscribed after the first subscription.
+func (v *view) follow(t *testing.T, s *site, user, count int, random *rand.Rand, subscribed func()) {
 	t.Helper()
+	subscribed = sync.OnceFunc(subscribed)
 	for len(v.texts) < count {
 		c := login(t, s, user)
 		v.catchUp(c)
+		subscribed()
 		for left := 5 + random.IntN(60); left > 0 && len(v.texts) < count; left-- {
 			switch p := c.next(); {
 			case p.Push == "resync":
@@ -69,11 +71,14 @@ func TestViewsAreComplete(t *testing.T) {
 	for range messages / 10 {
 		s.backend.lose[1+rand.Int64N(messages-1)] = true // the last one is published
 	}
+	s.backend.lose[2] = true // so that every client sees at least this gap
 	var views [8]view
-	var running sync.WaitGroup
+	var running, subscribed sync.WaitGroup
+	subscribed.Add(len(views))
 	for i := range views {
-		running.Go(func() { views[i].follow(t, s, i+1, messages, rand.New(rand.NewPCG(seed, uint64(i)))) })
+		running.Go(func() { views[i].follow(t, s, i+1, messages, rand.New(rand.NewPCG(seed, uint64(i))), subscribed.Done) })
 	}
+	subscribed.Wait()
 	var last json.RawMessage
 	for i := range messages {
 		m, err := s.backend.Send(t.Context(), live.Identity{User: 1}, "g", fmt.Sprint(i), fmt.Sprint("t", i))
@@ -100,8 +105,8 @@ func TestViewsAreComplete(t *testing.T) {
 			}
 		}
 	}
-	if gaps == 0 {
-		t.Error("no client has seen a gap, so the test shows nothing")
+	if gaps < len(views) {
+		t.Errorf("%d gaps were seen, want one for each client at least", gaps)
 	}
 }
 

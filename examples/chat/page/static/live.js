@@ -193,7 +193,8 @@ function receive(push) {
     case "subscribed":
       if (groups.get(push.group)?.known < push.change) catchUp(groups.get(push.group));
       break;
-    case "hello":
+    case "hello": // of a stream of events: the user may have been added to a group before it began
+      loadGroups().catch(() => {});
       break;
     default:
       apply(push);
