@@ -21,6 +21,7 @@ const longest = 20_000; // milliseconds between two attempts to connect
 
 let socket = null;
 let source = null;
+let opening = false; // a connection is being opened
 let failures = 0;
 let timer = 0;
 let lastID = 0;
@@ -35,10 +36,11 @@ function become(next) {
 /** Connects, and reconnects until stop is called. */
 export function connect() {
   clearTimeout(timer);
-  if (socket || source || !me()) return;
+  if (socket || source || opening || !me()) return;
   if (state !== "open") become("connecting");
   // After two sockets that did not open, a proxy may be in the way.
-  (failures > 1 && failures % 2 === 0 ? openEvents() : openSocket()).catch(() => lost());
+  opening = true;
+  (failures > 1 && failures % 2 === 0 ? openEvents() : openSocket()).finally(() => { opening = false; }).catch(() => lost());
 }
 
 /** Disconnects, when the user signs out. */
@@ -132,6 +134,7 @@ async function ready() {
   await watch();
   failures = 0;
   become("open");
+  followGroups(); // the user may have been added to a group meanwhile
 }
 
 async function subscribe(group) {
@@ -154,14 +157,16 @@ async function watch() {
   live.dispatchEvent(new Event("presence"));
 }
 
-// The user was added to a group, or its members changed.
-model.addEventListener("groups", () => {
+model.addEventListener("groups", followGroups);
+
+/** Subscribes to new groups, and follows new members. */
+function followGroups() {
   if (state !== "open") return;
   if (source && [...groups.values()].some((group) => group.subscribed !== source)) reopenEvents();
   if (!socket) return;
   for (const group of groups.values()) if (group.subscribed !== socket) subscribe(group).catch(() => {});
   if (people().join() !== watched) watch().catch(() => {});
-});
+}
 
 /** Opens another stream of events, which has all groups. */
 function reopenEvents() {
