@@ -334,6 +334,7 @@ func TestPageWithoutWebSockets(t *testing.T) {
 	<-streams
 	group := s.send(t, creation(grace, "k", "Readers", ada.ID)).want(t, http.StatusCreated, "").value(t)["id"].(string)
 	b.untilGroups(t, "Readers")
+	b.Until(t, `document.querySelector("#groups .count")?.textContent === "2 unread"`) // both welcomes
 	b.Do(t, chromedp.Click(css("#groups a")))
 	b.untilOpen(t, "Readers")
 	s.say(t, grace, group, "m", "Good morning").want(t, http.StatusCreated, "")

@@ -3,7 +3,7 @@
 import { me } from "./api.js";
 import { startComposer, edit, openComposer } from "./composer.js";
 import { deleteMessage } from "./details.js";
-import { $, button, el, say } from "./dom.js";
+import { $, button, el, say, show as showChildren } from "./dom.js";
 import { live, online } from "./live.js";
 import { groups, loadOlder, markRead, model, openMessages } from "./model.js";
 import { discard, pending, retry } from "./sending.js";
@@ -100,21 +100,21 @@ function draw() {
   const stay = following;
   const height = list.scrollHeight - list.scrollTop;
   const items = [];
-  if (opened.oldest === null) items.push(el("li", { className: "note" }, "Loading …"));
-  else if (opened.oldest > 1) items.push(el("li", { className: "note" }, button("Earlier messages", { className: "quiet" }, () => loadOlder(opened))));
+  if (opened.oldest === null) items.push(["note", el("li", { className: "note" }, "Loading …")]);
+  else if (opened.oldest > 1) items.push(["note", el("li", { className: "note" }, button("Earlier messages", { className: "quiet" }, () => loadOlder(opened)))]);
   let day = "";
   let before = null;
   for (const message of [...opened.messages.values()].sort((a, b) => a.seq - b.seq)) {
     const its = dayOf(new Date(message.created_at));
-    if (its !== day) items.push(el("li", { className: "day" }, el("span", {}, its)));
-    items.push(bubble(message, its === day && before?.author_id === message.author_id));
+    if (its !== day) items.push([`day ${its}`, el("li", { className: "day" }, el("span", {}, its))]);
+    items.push([String(message.seq), bubble(message, its === day && before?.author_id === message.author_id)]);
     day = its;
     before = message;
   }
-  items.push(...pending(opened.id).map(waitingBubble));
+  items.push(...pending(opened.id).map((attempt) => [attempt.key, waitingBubble(attempt)]));
   const focused = document.activeElement?.closest("#messages li")?.dataset.seq;
-  $("messages").replaceChildren(...items);
-  if (focused) list.querySelector(`li[data-seq="${focused}"]`)?.focus();
+  showChildren($("messages"), items);
+  if (focused && !document.activeElement?.closest("#messages")) list.querySelector(`li[data-seq="${focused}"]`)?.focus();
   if (stay) toEnd();
   else list.scrollTop = list.scrollHeight - height;
   $("to-end").hidden = following;

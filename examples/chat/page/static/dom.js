@@ -42,3 +42,22 @@ export function openDialog(dialog) {
   }
   dialog.showModal();
 }
+
+/**
+ * Shows elements, given as [key, element], as the children of a parent. A child that would look the same
+ * is kept, so that focus, selected text and a click that has begun are not lost.
+ */
+export function show(parent, elements) {
+  const old = new Map([...parent.children].map((child) => [child.dataset.key, child]));
+  const now = elements.map(([key, made]) => {
+    const look = made.outerHTML;
+    const kept = old.get(key);
+    if (kept?.look === look) return kept;
+    made.dataset.key = key;
+    made.look = look;
+    return made;
+  });
+  const stays = new Set(now);
+  for (const child of old.values()) if (!stays.has(child)) child.remove();
+  now.forEach((child, i) => parent.children[i] === child || parent.insertBefore(child, parent.children[i] ?? null));
+}

@@ -164,8 +164,14 @@ function followGroups() {
   if (state !== "open") return;
   if (source && [...groups.values()].some((group) => group.subscribed !== source)) reopenEvents();
   if (!socket) return;
-  for (const group of groups.values()) if (group.subscribed !== socket) subscribe(group).catch(() => {});
+  for (const group of groups.values()) if (group.subscribed !== socket) subscribe(group).catch(() => again(group));
   if (people().join() !== watched) watch().catch(() => {});
+}
+
+/** Subscribes to a group later, after an error of the server. */
+function again(group) {
+  group.subscribed = null;
+  setTimeout(followGroups, 1000);
 }
 
 /** Opens another stream of events, which has all groups. */
@@ -179,7 +185,7 @@ function reopenEvents() {
 function resync(within) {
   setTimeout(() => {
     if (source) reopenEvents();
-    else ready().catch(() => socket?.close());
+    else if (socket) ready().catch(() => socket?.close());
   }, Math.random() * within);
 }
 
@@ -196,7 +202,8 @@ function receive(push) {
       resync(push.within_ms);
       break;
     case "subscribed":
-      if (groups.get(push.group)?.known < push.change) catchUp(groups.get(push.group));
+      if (push.err?.temporary) setTimeout(() => source && reopenEvents(), 1000);
+      else if (groups.get(push.group)?.known < push.change) catchUp(groups.get(push.group));
       break;
     case "hello": // of a stream of events: the user may have been added to a group before it began
       loadGroups().catch(() => {});

@@ -158,12 +158,13 @@ async function refresh(group) {
 export async function openMessages(group) {
   if (group.oldest !== null) return;
   const page = await ask("GET", `/v1/groups/${group.id}/messages?limit=${pageSize}`);
-  const behind = page.change > group.known;
   group.oldest = page.messages[0]?.seq ?? 1;
   for (const message of page.messages) put(group, message);
-  group.known = Math.max(group.known, page.change);
-  if (behind) await refresh(group);
+  const { known } = group;
+  group.known = page.change;
   tell("group", { id: group.id });
+  if (known > page.change) await catchUp(group); // messages were pushed while the page was read
+  else if (known < page.change) await refresh(group);
 }
 
 /** Loads the page of messages before those that are loaded. */

@@ -2,7 +2,7 @@
 
 import { ask, me, sentence, settle } from "./api.js";
 import { begin, finish, unfinished } from "./attempts.js";
-import { $, el, openDialog, say } from "./dom.js";
+import { $, el, openDialog, say, show } from "./dom.js";
 import { byActivity, groups, loadGroups, model, unread } from "./model.js";
 import { briefly } from "./text.js";
 
@@ -76,9 +76,9 @@ const waiting = {
 
 function draw() {
   const opened = openedID();
-  const focused = document.activeElement?.closest("#groups a")?.dataset.id;
-  $("groups").replaceChildren(...byActivity().map((group) => line(group, group.id === opened)));
-  if (focused) $("groups").querySelector(`a[data-id="${CSS.escape(focused)}"]`)?.focus();
+  const focused = document.activeElement?.closest("#groups li")?.dataset.key;
+  show($("groups"), byActivity().map((group) => [group.id, line(group, group.id === opened)]));
+  if (focused) $("groups").querySelector(`li[data-key="${CSS.escape(focused)}"] a`)?.focus();
   $("no-groups").hidden = groups.size > 0;
   const all = [...groups.values()].reduce((sum, group) => sum + unread(group), 0);
   document.title = all ? `(${all}) Semel chat` : "Semel chat";
@@ -87,7 +87,7 @@ function draw() {
 function line(group, current) {
   const last = group.last_message;
   const count = unread(group);
-  const address = el("a", { href: addressOf(group.id), dataset: { id: group.id } },
+  const address = el("a", { href: addressOf(group.id) },
     el("span", { className: "name" }, group.name),
     last && briefly(last.created_at),
     el("span", { className: "last" }, last ? preview(last) : `${group.members.length} ${group.members.length === 1 ? "member" : "members"}`),
