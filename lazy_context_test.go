@@ -40,7 +40,7 @@ func wantEnded(ctx context.Context, t *testing.T, want error) {
 	}
 }
 
-// An attempt's context says why it ended, whether or not anybody was waiting.
+// An attempt's context has the cause of its end, with and without a waiting goroutine.
 func TestContextCause(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
@@ -125,7 +125,7 @@ func TestContextHasTheValuesOfItsParent(t *testing.T) {
 	caller, cancel := context.WithDeadline(context.WithValue(t.Context(), key{}, "value"), deadline)
 	defer cancel()
 	a := begun(caller, t, p, "k")
-	for range 2 { // before anybody waits for it, and then
+	for range 2 { // before a goroutine waits for it, and then
 		if got, ok := a.Context().Deadline(); !ok || !got.Equal(deadline) {
 			t.Errorf("Deadline = %v, %v; want %v", got, ok, deadline)
 		}

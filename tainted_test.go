@@ -37,7 +37,7 @@ func taintedEnds(t *testing.T, policy semel.Policy, maxErrors int, err error, wa
 		op := semel.Define("op", semel.OperationOptions[string]{Policy: policy, Retry: steady(maxErrors+1, 9)})
 		p, mem := owned(t, op)
 		call := queued(t, p, op, "k")[0]
-		work(t, p, op, fails(errors.New("no answer"))) // after its effect, for all anybody knows
+		work(t, p, op, fails(errors.New("no answer"))) // possibly after its effect
 		wantState(t, mem, call, store.Pending)
 		pass(time.Hour)
 		attempts := dequeued(t, p, op, 1)

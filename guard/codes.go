@@ -18,8 +18,8 @@ const (
 	sqliteRowID      = 2579
 )
 
-// codeOf returns the code of a driver's error: its SQLSTATE on PostgreSQL, and else a
-// number. It knows errors by their methods, and by their fields if they have none, so
+// codeOf returns the code of a driver's error: its SQLSTATE on PostgreSQL, else a
+// number. It recognizes errors by their methods, or else by their fields, so
 // that a program compiles only the driver that it uses.
 func codeOf(err error) (state string, number int) {
 	if e, ok := errtype.Find[interface {

@@ -32,8 +32,8 @@ type Insertion[R any] struct {
 // transaction after a violation. On a database, Insert begins a transaction of its
 // own; after an error of its COMMIT, call Insert again.
 //
-// The row says that the key was used, and not for which request: compare the row with
-// the request. It is not the answer of the first call either, because it may have
+// The row shows that the key was used, but not for which request: compare the row with
+// the request. The row is not the answer of the first call either, because it may have
 // changed since. Use semel.DoTx where retries must receive the same answer.
 func Insert[R any](ctx context.Context, c Conn, n Insertion[R]) (row R, replayed bool, err error) {
 	if n.Scan == nil {

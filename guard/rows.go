@@ -38,8 +38,8 @@ import (
 //	DELETE FROM semel_guard_rows WHERE written < ...
 //
 // While a row exists, its key does not have another effect, even if its record was
-// purged: a row that is committed answers with its result, and one that is sealed
-// refuses attempts with smaller numbers, which end with [ErrSealed].
+// purged: if the row is committed, calls return its result; if the row is sealed,
+// attempts with smaller numbers end with [ErrSealed].
 type Rows[T, Tx any] struct {
 	db        Database[Tx]
 	operation string

@@ -49,8 +49,8 @@ type Change[R any, S comparable] struct {
 //
 // It returns the current row: the changed one, or, with [ErrConflict], the row that
 // does not allow the transition. If that row has the state To already, an earlier
-// call, or another caller's, has made the transition; the row cannot tell which of the
-// two. Without a row the error is sql.ErrNoRows. If the update changes several rows,
+// call, or another caller's, has made the transition; the row does not show which
+// of the two. Without a row the error is sql.ErrNoRows. If the update changes several rows,
 // the error is [ErrRows], and if it leaves another state than To, the error is
 // [semel.ErrInvalid]; either update is undone.
 //

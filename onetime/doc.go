@@ -27,9 +27,9 @@
 //
 // # Which tokens are accepted
 //
-// Only [Purpose.Issue] creates a record; a submit never does. A token that was not
-// issued for this purpose and this subject is [ErrUnknown], whether it belongs to
-// another user or to no user. A token whose time was over before it was used is
+// Only [Purpose.Issue] creates a record; a submit never does. The error of a token that
+// was not issued for this purpose and this subject is [ErrUnknown], also if the token
+// belongs to another user. A token whose time was over before it was used is
 // [ErrExpired]. The store's clock decides, when the operation starts: an operation that has
 // started in time may end later, and its result is returned to every submit until the
 // retention ends. After that the token is ErrUnknown. So a token never runs its operation

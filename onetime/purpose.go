@@ -58,7 +58,7 @@ type Options struct {
 	MaxOpen int
 }
 
-// Purpose is what tokens are issued for, with a payload of type P that the function gets
+// Purpose is an operation that tokens are issued for, with a payload of type P that the function gets
 // when the token is used. Define it once, as a package variable.
 type Purpose[P any] struct {
 	op      *semel.Operation[struct{}]

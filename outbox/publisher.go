@@ -13,8 +13,8 @@ import (
 
 // Publisher sends messages to a broker.
 type Publisher interface {
-	// Publish returns nil when the broker has confirmed the message, so that it survives
-	// what the broker promises to survive. After an error the message is published again,
+	// Publish returns nil when the broker has confirmed the message, so that the message
+	// survives the failures that the broker promises to survive. After an error the message is published again,
 	// with the same ID. Publish is called concurrently for different aggregates, and must
 	// return soon after ctx has ended.
 	//

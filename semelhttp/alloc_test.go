@@ -27,7 +27,7 @@ func allocations(t *testing.T, h http.Handler, fresh bool) int {
 }
 
 // What the middleware allocates above the bare handler, over the store in memory, is
-// part of what it promises to be: whoever adds to it has a reason, and says so here.
+// part of what it promises to be: a change that adds an allocation gives its reason here.
 func TestAllocations(t *testing.T) { //nolint:paralleltest // see allocations
 	if raced {
 		t.Skip("the race detector allocates")

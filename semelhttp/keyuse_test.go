@@ -50,8 +50,8 @@ func rawRequest(t *testing.T, base, lines string) *http.Response {
 	return resp
 }
 
-// TestKeysAreOpaque: nothing in them means anything, and what stands on either
-// side of a separator never runs together.
+// TestKeysAreOpaque: no part of a key has a meaning, and the parts on both
+// sides of a separator are never joined.
 func TestKeysAreOpaque(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {

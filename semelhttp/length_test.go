@@ -40,7 +40,7 @@ func lengthServer(t *testing.T, o semel.Options, two bool, around func(http.Hand
 	return srv
 }
 
-// sentLength is what the client is told of a response, and how much it got.
+// sentLength returns the Content-Length of a response, and the number of bytes received.
 func sentLength(t *testing.T, srv *httptest.Server, a testRequest) (said string, got int64) {
 	t.Helper()
 	resp, err := srv.Client().Do(a.request(t, srv.URL))
@@ -79,8 +79,8 @@ func TestContentLengthIsSent(t *testing.T) {
 	}
 }
 
-// TestOuterMiddlewareMayChangeAShortResponse: a middleware that adds to a response whose
-// length nobody has said makes one that is whole.
+// TestOuterMiddlewareMayChangeAShortResponse: if a response has no declared length,
+// an outer middleware can add to it, and the client receives a complete response.
 func TestOuterMiddlewareMayChangeAShortResponse(t *testing.T) {
 	t.Parallel()
 	srv := lengthServer(t, inMemory(), false, func(h http.Handler) http.Handler {

@@ -1,5 +1,5 @@
 // Command chat is the reference application of Semel: a chat server whose group
-// creation happens once, whatever is killed, lost or repeated on the way.
+// creation happens once, even if a process is killed, a reply is lost or a request is repeated.
 //
 // Run it and open the page:
 //

@@ -49,7 +49,7 @@ func Invalid(field, reason string) error { return &FieldError{Field: field, Reas
 
 // Failure is the stored failure of an operation, the same for every caller. Return
 // one, marked [Final], to set what is stored.
-type Failure struct { //nolint:errname // it is what is stored, and an error only when it is told
+type Failure struct { //nolint:errname // it is stored as data, and becomes an error only when a caller receives it
 	Code    string          `json:"code,omitempty"`
 	Message string          `json:"message,omitempty"`
 	Details json.RawMessage `json:"details,omitempty"`

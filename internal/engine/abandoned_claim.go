@@ -46,7 +46,7 @@ func (q *claimer) releaseEvent(claim store.Change, before store.Record) protocol
 }
 
 // voidClaim gives back a claim that may have been applied, or may still be applied,
-// although its reply was lost. The operation was not run, which is proof.
+// although its reply was lost. The operation was not run, so there is proof of no effect.
 func (q *claimer) voidClaim(ctx context.Context, claim store.Change, before store.Record) {
 	release := q.releaseEvent(claim, before)
 	void := protocol.Event{

@@ -11,7 +11,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// look probes for evidence, and heals the record if there is some.
+// look probes for evidence, and heals the record if the probe finds the effect.
 func (q *claimer) look(ctx context.Context, current store.Record, e *protocol.Event) (store.Record, error) {
 	found, err := q.c.evidence(ctx, q.call.op, current)
 	if err != nil {

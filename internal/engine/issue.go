@@ -51,8 +51,8 @@ func issue(ctx context.Context, c *Core, call *Call, o IssueOptions) error {
 	if err := c.notWithinTx(ctx, false); err != nil {
 		return err
 	}
-	// The record stays longer than the token is valid, so that a late use is told that
-	// the token has expired, and not that it is unknown.
+	// The record stays longer than the token is valid, so that a late use gets the
+	// error "expired" and not "unknown".
 	retention := c.options.timesOf(call.op, call.id).retention
 	e := protocol.Event{
 		Step: protocol.StepCreate, Owner: newOwner(), Request: call, Identity: call.identity(),

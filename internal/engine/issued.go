@@ -14,8 +14,8 @@ type issued struct {
 }
 
 // Issued returns the call of a record that [Issue] must have made. The call never
-// creates the record: without one it is callerr.ErrTokenUnknown, and a record whose
-// time is over, and that no attempt can have used, is callerr.ErrTokenExpired. Use the
+// creates the record: without one it is callerr.ErrTokenUnknown, and callerr.ErrTokenExpired if
+// the time of the record is over and no attempt can have used it. Use the
 // result for one call only. It is for one-time tokens.
 func (c Call) Issued() Call {
 	extras := callExtras{}

@@ -15,7 +15,7 @@ import (
 )
 
 // writer writes records. It asks the protocol what an event does to the current
-// record, writes that change, and asks again if another write was first.
+// record, writes that change, and decides again if another write was first.
 //
 //   - claim joins a batch, and is tried three times: the key can be tried again.
 //   - complete joins a batch, and is then repeated alone until the store answers.

@@ -23,8 +23,8 @@ func AnswerTo(current *store.Record, match RequestMatch) Answer {
 	return Refuse
 }
 
-// Contradicts reports whether the current record says something else than an attempt
-// that has succeeded and could not record that: an operator must compare the record
+// Contradicts reports whether the current record contradicts an attempt
+// that has succeeded and could not record its success: an operator must compare the record
 // with the domain.
 func Contradicts(end Step, current *store.Record) bool {
 	return end == StepSucceed && current.State != store.Succeeded
@@ -46,8 +46,8 @@ const (
 	LateRecorded Late = iota
 	// LateAbsent means that there is no record any more.
 	LateAbsent
-	// LateConflict means that the record says something else than an attempt that
-	// has succeeded: an operator must compare the record with the domain.
+	// LateConflict means that the record contradicts an attempt that has
+	// succeeded: an operator must compare the record with the domain.
 	LateConflict
 	// LateInDoubt means that the record of this attempt is in doubt, and the end
 	// does not settle it.

@@ -39,8 +39,9 @@ const (
 	// TxSuperseded means that the transaction was rolled back, because the record
 	// has changed.
 	TxSuperseded
-	// TxInterrupted means that the transaction was rolled back because of the
-	// circumstances, which the handler may have caused.
+	// TxInterrupted means that the transaction was rolled back because it was
+	// interrupted, for example by a timeout or a shutdown. The handler may have
+	// caused this.
 	TxInterrupted
 	// TxNoPartition means that the transaction was rolled back, because the store
 	// has no partition for the record.

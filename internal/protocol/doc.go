@@ -8,7 +8,7 @@
 //     what to store.
 //   - [Classify] decides how a transaction ended, from what the store and the handler
 //     report.
-//   - [AnswerTo] decides what a caller is told about a record, and [LateEnd] what
+//   - [AnswerTo] decides which answer a caller gets about a record, and [LateEnd] what
 //     became of an end that was recorded late.
 //
 // No other package decides by state, policy or verdict what a record becomes or what

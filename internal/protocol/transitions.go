@@ -3,7 +3,7 @@ package protocol
 import "github.com/semelgo/semel/store"
 
 // Transition is one row of the protocol's table: a step that changes a record, the
-// party that may take it, and the condition that must hold.
+// caller that may take it, and the condition that must hold.
 type Transition struct {
 	Step      string
 	From, To  store.State

@@ -93,7 +93,7 @@ func (w *world) commit(s *session) bool {
 	return true
 }
 
-// writeAll puts in force what s wrote of other records.
+// writeAll applies what s wrote to other records.
 func (w *world) writeAll(s *session) {
 	for i := range s.writes {
 		c := &s.writes[i]

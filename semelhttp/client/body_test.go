@@ -12,7 +12,7 @@ import (
 	"github.com/semelgo/semel/semelhttp/client"
 )
 
-// TestTransportSendsTheSameBytes whatever the body comes from.
+// TestTransportSendsTheSameBytes for every source of the body.
 func TestTransportSendsTheSameBytes(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("\x00é\n", 200_000)

@@ -16,7 +16,7 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// orderCall is an operation that charges somebody elsewhere.
+// orderCall is an operation that charges a customer at another server.
 func orderCall(key string, lease time.Duration) semel.Call {
 	op := semel.Define("order", semel.OperationOptions[string]{Policy: semel.Keyed(), Lease: lease})
 	return op.Call(semel.ScopeOf("ann"), key, "x")
@@ -51,7 +51,7 @@ func TestTransportSendsTheSameChildKeyAfterATakeover(t *testing.T) {
 	if want := `"` + first.ChildKey("charge") + `"`; unanswered.Key != want {
 		t.Errorf("sent the key %s, want the attempt's child key %s", unanswered.Key, want)
 	}
-	first.Abandon() // it dies, and nobody knows what it did
+	first.Abandon() // the attempt ends, and its effect is unknown
 	b.ahead.Add(int64(time.Hour))
 
 	var second, other answer

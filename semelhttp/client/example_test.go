@@ -22,9 +22,9 @@ var (
 	boostGroup = semel.Define("boost_group", semel.OperationOptions[string]{Policy: semel.Keyed()})
 )
 
-// An operation asks another server to charge somebody, and the answer is lost on
-// the way. The client asks again under the operation's child key, so the charge
-// is made once, and is the one that the operation is told.
+// An operation charges a customer at another server, and the reply is lost. The
+// client retries with the operation's child key, so the charge is made once, and
+// the operation receives this charge.
 func ExampleTransport() {
 	payments := paymentServer()
 	defer payments.Close()

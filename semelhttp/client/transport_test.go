@@ -59,7 +59,7 @@ half of`
 	}
 }
 
-// TestTransportEndsATry that takes too long, and asks again.
+// TestTransportEndsATry that takes too long, and retries.
 func TestTransportEndsATry(t *testing.T) {
 	t.Parallel()
 	slowBody := func(w http.ResponseWriter, r *http.Request) {

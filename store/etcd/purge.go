@@ -67,7 +67,7 @@ func (s *Store) purgePage(ctx context.Context, limit int) (removed, entries int,
 			removes[i] = true
 			then = append(then, clientv3.OpDelete(s.key(id, ""), clientv3.WithPrefix()), clientv3.OpDelete(s.stateKey(store.Pending, id)))
 		}
-		// The entry of another time than that of the record is left over.
+		// An entry whose time differs from the record's is left over from an earlier change.
 		same := clientv3.Compare(clientv3.ModRevision(s.key(id, fieldHead)), "=", revision)
 		ops[i] = clientv3.OpTxn([]clientv3.Cmp{same}, then, nil)
 	}

@@ -2,7 +2,7 @@
 // loses them when the process ends.
 //
 // It has transactions, so code that runs under DoTx can be tested without a
-// database: a [Tx] is a small key-value map whose writes come in force with the
+// database: a [Tx] is a small key-value map whose writes are applied with the
 // commit and are gone with a rollback. What committed is read with
 // [Store.Value].
 //

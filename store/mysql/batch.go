@@ -82,7 +82,7 @@ func batchSteps(change *store.Change, hold bool, batch *Batch) []step {
 	return steps
 }
 
-// batch sends everything once.
+// batch sends the statements and the COMMIT once.
 func (t *transaction) batch(ctx context.Context, change *store.Change, hold bool, batch *Batch) (store.SwapResult, store.Verdict, error) {
 	var err error
 	if t.tx, err = t.conn.BeginTx(ctx, nil); err != nil {
@@ -116,7 +116,7 @@ func (t *transaction) batch(ctx context.Context, change *store.Change, hold bool
 	}
 }
 
-// current returns the result of a change that was not made, from the current record.
+// current reads the current record and returns the result of a change that was not applied.
 func (t *transaction) current(ctx context.Context, change *store.Change) (store.SwapResult, store.Verdict, error) {
 	found, err := get(ctx, t.store.own, []store.ID{change.To.ID})
 	if err != nil {

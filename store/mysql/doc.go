@@ -21,8 +21,8 @@
 // # Errors that a handler ignores
 //
 // A deadlock rolls a whole MySQL transaction back, and the server would commit the
-// statements after it one by one. The connections of [Open] refuse them, in every
-// transaction, until it is rolled back; Commit then fails. A lock wait that takes too
+// following statements one by one. The connections of [Open] refuse such statements, in
+// every transaction, until the transaction is rolled back. Commit then fails. A lock wait that takes too
 // long undoes its statement only. Within [Store.Atomic] it prevents the commit all the
 // same, unless the handler goes back to a savepoint, because a handler that ignores the
 // error has not done what it should.
@@ -39,7 +39,7 @@
 // # Locks
 //
 // A Swap waits for at most a few hundredths of a second for a record that another
-// transaction has locked; MySQL knows no limit below one second. With hold, Atomic locks
+// transaction has locked; the shortest limit of MySQL is one second. With hold, Atomic locks
 // the record's row, or, if there is no record, inserts its ID into semel_guard.
 //
 // # Isolation

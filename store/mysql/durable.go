@@ -20,7 +20,7 @@ import (
 // one that takes longer than this delays all commits of the server as long.
 const flushed = time.Minute
 
-// confirmOn returns when what a call has read of the records is on disk. conn is one of
+// confirmOn returns when the records that a call has read are on disk. conn is one of
 // the store's own connections, outside of a transaction.
 func (s *Store) confirmOn(ctx context.Context, f *dialect, conn *sql.Conn, records []*store.Record) error {
 	if !f.mayBeLost(records) {

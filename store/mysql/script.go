@@ -16,7 +16,7 @@ type lockWait int
 
 const (
 	usual  lockWait = iota // as the session's settings say
-	noWait                 // not at all; a second on MySQL, which knows no less
+	noWait                 // not at all; one second on MySQL, whose shortest limit that is
 	skips                  // for SKIP LOCKED, which MariaDB 10.11 refuses with error 1180 if the limit is zero
 	brief
 )

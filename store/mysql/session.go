@@ -39,7 +39,7 @@ type session struct {
 	reading bool     // a result is open
 }
 
-// txState is what the statements of a transaction have shown.
+// txState is the state of a transaction, as its statements have shown it.
 type txState struct {
 	handlers bool // the transaction of Atomic's handler, which must not end it
 	sealed   bool // the handler has returned
@@ -47,7 +47,7 @@ type txState struct {
 	ended    bool // the handler called Commit or Rollback
 	touched  bool // the handler sent a statement that may have ended it
 
-	dead error // it is rolled back, or will be: a conflict, or the connection is lost
+	dead error // why the transaction is or will be rolled back: a conflict, or a lost connection
 	lost bool  // the connection is lost
 	met  error // an interrupted statement, which the handler has not undone
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// instead returns the error of a transaction with an error that is not the handler's
-// answer, whatever the handler returned.
+// instead returns the error of a transaction that failed for another reason than the
+// handler. This error replaces the one that the handler returned.
 func instead(met, failed error) error {
 	switch {
 	case met == nil, failed != nil && (isConflict(failed) || isInterrupted(failed)):

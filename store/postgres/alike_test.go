@@ -15,9 +15,9 @@ import (
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// Changes that share a statement are answered one by one: for each that is not in
-// force by what stands, and for the others that they are, asked once or again. So it
-// is however parameters are sent, in transactions, and on sessions.
+// Each change of a shared statement has its own result: applied, or the current record.
+// A repeated Swap returns the same results. This holds for every way of sending
+// parameters, in transactions and on sessions.
 func TestAlikeAreAnsweredEach(t *testing.T) {
 	t.Parallel()
 	url := database(t)
@@ -168,7 +168,7 @@ func tellAlike(t *testing.T, s *postgres.Store, name string, swap func(context.C
 }
 
 // tellQueued is tellAlike of what waits for workers: with inputs, the same ones or
-// others, and without. A worker may have claimed one before it is asked what stands.
+// others, and without. A worker may have claimed a record before the test reads it.
 func tellQueued(t *testing.T, s *postgres.Store, name string) {
 	t.Helper()
 	theirs := create(name+"queued 3", store.Pending, 99)

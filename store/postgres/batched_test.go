@@ -24,8 +24,8 @@ func statements(texts ...string) *pgx.Batch {
 
 const anEffect = `INSERT INTO effects VALUES ('key')`
 
-// The record and the statements are in force together, in every way the driver has of
-// sending them, with callbacks and without; asked again, neither is.
+// The record and the statements are applied together, in every way in which the driver
+// sends them, with callbacks and without. A repeated call applies neither.
 func TestBatch(t *testing.T) {
 	t.Parallel()
 	url := database(t)

@@ -22,7 +22,7 @@ func do(ctx context.Context, tx pgx.Tx, sql string) error {
 	return err
 }
 
-// A handler that ends the transaction itself is told so, and the verdict is true.
+// A handler that ends the transaction itself gets an error, and the verdict is correct.
 func TestHandlerEndsTheTransaction(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
@@ -272,8 +272,8 @@ func TestHandlerCallsCommit(t *testing.T) {
 	}
 }
 
-// An error that aborted the transaction is told, also when the handler does not
-// tell it, however it was met; and then nothing is committed.
+// Atomic returns an error that aborted the transaction, also if the handler does not
+// return it. Nothing is then committed.
 func TestHandlerPassesOverAnError(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))

@@ -37,7 +37,7 @@ func finish(t *testing.T, s *postgres.Store, key string, last *store.Change) (st
 }
 
 // settled asks until no open transaction holds the record of c, whose change it
-// is, and returns what stands.
+// is, and returns the token of the current record.
 func settled(t *testing.T, s *postgres.Store, c store.Change) store.Token {
 	t.Helper()
 	for {
@@ -213,7 +213,7 @@ CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON semel_records FOR EACH ROW EXEC
 	}
 }
 
-// stood is a change of a record that stands.
+// stood returns the change that created an existing record.
 func stood(t *testing.T, s *postgres.Store) store.Change {
 	t.Helper()
 	c := create("old", store.InProgress, 1)

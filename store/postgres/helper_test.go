@@ -117,7 +117,7 @@ func move(c store.Change, state store.State) store.Change {
 	return store.Change{If: c.To.Token, To: to}
 }
 
-// stands returns the token that stands under the record's ID.
+// stands returns the token of the current record.
 func stands(t testing.TB, s store.Store, c store.Change) store.Token {
 	t.Helper()
 	answers, err := s.Get(context.WithoutCancel(t.Context()), []store.ID{c.To.ID})
@@ -127,7 +127,7 @@ func stands(t testing.TB, s store.Store, c store.Change) store.Token {
 	return answers[0].Token
 }
 
-// mustForce asks for c and requires that it is in force.
+// mustForce makes the change c and requires that it is applied.
 func mustForce(t testing.TB, s store.Store, c store.Change) {
 	t.Helper()
 	answers, err := s.Swap(t.Context(), []store.Change{c})

@@ -12,8 +12,8 @@ import (
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// What is told to go is what goes then, what is told to be held is held for that,
-// and telling it changes nothing.
+// The partitions that Old lists for dropping are the ones that Drop drops, and the listed
+// reasons keep the others. Listing changes nothing.
 func TestOldIsWhatDropDoes(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))

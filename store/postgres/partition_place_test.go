@@ -68,7 +68,7 @@ func TestNoPlace(t *testing.T) {
 	}
 }
 
-// wantPlaces wants the first change without a place, and the others in force.
+// wantPlaces wants the first change without a place, and the others applied.
 func wantPlaces(t *testing.T, changes []store.Change, answers []store.SwapResult, err error) {
 	t.Helper()
 	if err != nil || !errors.Is(answers[0].Err, store.ErrNoPartition) {
@@ -81,7 +81,7 @@ func wantPlaces(t *testing.T, changes []store.Change, answers []store.SwapResult
 	}
 }
 
-// While a partition is sealed, what stands in it answers, and is not changed.
+// While a partition is sealed, its records can be read, and are not changed.
 func TestSealedPartition(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))

@@ -136,7 +136,7 @@ func (p *Partitions) withLock(ctx context.Context, lock int64, do func(ctx conte
 	}
 	defer conn.Release()
 	if err := take(ctx, conn, lock); err != nil {
-		return fmt.Errorf("wait for the lock of those who change partitions: %w", err)
+		return fmt.Errorf("wait for the lock of partition changes: %w", err)
 	}
 	defer func() {
 		free, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.store.commitBound)

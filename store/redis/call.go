@@ -27,7 +27,7 @@ const (
 )
 
 // run makes the calls, those for one node in one round trip. With confirm, the replicas have
-// all that the results show. After an error any of the calls may have been executed.
+// all changes that the results show. After an error any of the calls may have been executed.
 func (s *Store) run(ctx context.Context, confirm bool, calls ...*call) error {
 	if err := s.checkShards(ctx); err != nil {
 		return err
@@ -111,7 +111,7 @@ func (s *Store) runOn(ctx context.Context, node *redis.Client, confirm bool, cal
 }
 
 // send sends the calls to a node in one round trip. With confirm it waits for the replicas.
-// WAIT speaks of what its own connection has written, so it needs a write behind the calls.
+// WAIT covers only the writes of its own connection, so a write must follow the calls.
 func (s *Store) send(ctx context.Context, node *redis.Client, confirm bool, calls []*call) {
 	if len(calls) == 1 && !confirm {
 		command := s.command(ctx, calls[0])

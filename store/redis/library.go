@@ -14,8 +14,8 @@ import (
 //go:embed functions.lua
 var functions string
 
-// module is the library of functions. A server uses a library that it has, whatever the
-// text is, so the name has a digest of the text.
+// module is the library of functions. A server that has a library of this name
+// keeps it and does not compare the text, so the name contains a digest of the text.
 type module struct{ name, text string }
 
 func newLibrary() module {

@@ -21,8 +21,8 @@ type StoreSubject struct {
 	// reply: that to the next request after which something of the records is
 	// durable, which is that of a Swap, a SwapNoted, a Dequeue, a Purge or an
 	// AtomicBatch, or the commit of an Atomic. The database has applied the request by then,
-	// and the client sees the connection break, or hears nothing more. Whatever
-	// the driver does by itself then, such as to ask again, is left on.
+	// and the client sees the connection break, or hears nothing more. The
+	// automatic retries of the driver stay enabled.
 	// Effect's own requests, reads and the begin of a transaction lose nothing.
 	//
 	// The function it returns reports whether a reply was lost, and disarms

@@ -55,7 +55,7 @@ func work(ctx context.Context, c child, e semel.Runner, of func(*task.Worker) ma
 	return errors.Join(err, e.Close(bounded))
 }
 
-// worker is what a worker is told that runs the jobs of those operations.
+// worker returns the arguments of a worker that runs the jobs of these operations.
 func worker(at databaseAddress, name string, ops ...*semel.Operation[job]) child {
 	c := child{Role: "worker", Name: name, Place: at}
 	for _, op := range ops {

@@ -8,8 +8,8 @@ import (
 // maxKeys is how many keys a Limiter remembers.
 const maxKeys = 100_000
 
-// Limiter allows a number of requests for each key in a period. They may come at once;
-// after them there is another one each time a part of the period has passed. It counts the
+// Limiter allows a number of requests for each key in a period. All of them may come at
+// once; after that, one more is allowed each time period/n has passed. It counts the
 // requests of its own process only.
 type Limiter struct {
 	period, each time.Duration
@@ -28,7 +28,7 @@ func NewLimiter(n int, period time.Duration) *Limiter {
 	return l
 }
 
-// Allow reports whether a request may come now, and if not, after how long it may.
+// Allow reports whether a request may come now, and if not, how long to wait.
 func (l *Limiter) Allow(key string, now time.Time) (after time.Duration, ok bool) {
 	if l.each == 0 {
 		return 0, true

@@ -27,10 +27,10 @@ var (
 	ErrNameReserved = errors.New("accounts: the name is reserved")
 )
 
-// NewName normalises the name of a new user by the profile Nickname of RFC 8266. It refuses
+// NewName normalises the name of a new user by the profile Nickname of RFC 8266. It rejects
 // control characters, invisible characters and marks that change the direction of text,
-// letters of more than one alphabet among those that look alike, and names that the server
-// or its operators could have.
+// letters of several alphabets that look alike, and names that seem to belong to the server
+// or its operators.
 func NewName(text string) (Name, error) {
 	n, err := ParseName(text)
 	switch {

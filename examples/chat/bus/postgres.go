@@ -37,7 +37,8 @@ func NewPostgres(url, channel string) (*Postgres, error) {
 	return &Postgres{config: config, channel: channel}, nil
 }
 
-// gap is the push that replaces one that is too large: the client reads the change.
+// gap replaces a push that is too large: the client then reads the change from the
+// database.
 type gap struct {
 	Push   string `json:"push"`
 	Group  string `json:"group"`

@@ -146,8 +146,8 @@ func (r *RabbitMQ) Subscribe(ctx context.Context, f func(Event)) error {
 	})
 }
 
-// dispatch decodes an event. One that cannot be decoded is from another version:
-// clients read what it may have said.
+// dispatch decodes an event. An event that cannot be decoded is from another
+// version: clients then read the changes from the database.
 func dispatch(body []byte, f func(Event)) {
 	var e Event
 	if err := json.Unmarshal(body, &e); err != nil {

@@ -65,7 +65,7 @@ type lockedGroup struct {
 	id, name string
 	owner    int64
 	seq      int64 // of the last message
-	change   int64 // the number of the change that is being made
+	change   int64 // the number of the current change
 }
 
 // lockGroup locks a group for a change by a user, who must be a member. The server's own

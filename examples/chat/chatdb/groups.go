@@ -68,8 +68,8 @@ func GroupByID(ctx context.Context, q Querier, id string) (Group, error) {
 
 // GroupByCreation returns the group that the owner created with a key, as it was created,
 // or ErrNotFound. It finds only groups that store their key, never one that merely has
-// the same name and members. It shows a later change only of the name, and it does not
-// have members that have left.
+// the same name and members. Of later changes it shows a new name, and it leaves out members
+// that have left.
 func GroupByCreation(ctx context.Context, q Querier, owner int64, key string) (Group, error) {
 	g, err := oneGroup(ctx, q, foundingMember, `g.creation_key = $2 and g.owner_id = $1`, owner, key)
 	if err != nil {

@@ -23,8 +23,8 @@ type Message struct {
 	ClientID  string     `json:"client_id,omitempty"` // the key of the request that sent it
 }
 
-// Page is a part of a group's messages. Change is a change of the group: the messages
-// contain all changes up to it that concern them.
+// Page is a part of a group's messages. Change is the number of a change of the group: the
+// messages include their changes up to this number.
 type Page struct {
 	Messages []Message `json:"messages"`
 	Change   int64     `json:"change"`
@@ -50,15 +50,15 @@ func MessagesBefore(ctx context.Context, q Querier, group string, before int64, 
 
 // MessagesChangedAfter returns at most limit messages of a group that were written by a
 // change greater than after, in the order of their changes. If there are more, the page's
-// Change is the one of its last message. A caller that continues from Change misses
-// nothing.
+// Change is the change of its last message. A caller that continues from Change misses
+// no message.
 func MessagesChangedAfter(ctx context.Context, q Querier, group string, after int64, limit int) (Page, error) {
 	last, err := lastChange(ctx, q, group)
 	if err != nil {
 		return Page{}, err
 	}
-	// Later changes are left out: with one of them, and without one before it that is not
-	// about a message, Change would be wrong.
+	// Changes later than the counter are left out. Otherwise Change could be the number
+	// of such a change although the page lacks an earlier one.
 	p, err := readPage(ctx, q, group, `m.changed > $2 and m.changed <= $4 order by m.changed limit $3`, after, limit, last)
 	if p.Change = last; len(p.Messages) == limit {
 		p.Change = p.Messages[limit-1].Change

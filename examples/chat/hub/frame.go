@@ -38,7 +38,7 @@ func NewFrame(object []byte) *Frame {
 func FrameOf(value any) *Frame {
 	object, err := json.Marshal(value)
 	if err != nil {
-		object = []byte(`{"push":"resync"}`) // the client reads what the frame had said
+		object = []byte(`{"push":"resync"}`) // the client then reads the event from the database
 	}
 	return NewFrame(object)
 }

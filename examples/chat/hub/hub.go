@@ -7,8 +7,8 @@
 //
 // Delivery is at most once. The database is the source of truth; a client detects
 // a lost event by a gap in the change numbers of a group and reads it from there.
-// What may be lost without a visible gap is followed by a push "resync": events
-// that found a full mailbox, that panicked a shard, or that the bus has missed.
+// If a lost event may leave no visible gap, the hub sends a push "resync". This happens
+// after an event found a full mailbox, a shard panicked, or the bus lost events.
 package hub
 
 import (
@@ -41,7 +41,7 @@ type Options struct {
 	// Shards is the number of goroutines. Default: GOMAXPROCS.
 	Shards int
 	// Mailbox is the number of events and commands that may wait for a shard.
-	// Default: 4096. Above it events are dropped and sessions are told to resync;
+	// Default: 4096. Above it events are dropped and sessions receive a push "resync";
 	// commands of sessions wait.
 	Mailbox int
 	// MaxQueue and MaxQueueBytes limit the frames that wait for one session.
@@ -179,7 +179,7 @@ func (h *Hub) shardOf(user int64) *shard {
 }
 
 // Drain refuses new sessions and closes all others with CodeDrain, each with
-// another random time within spread after which the client shall reconnect. It
+// its own random delay, at most spread, after which the client shall reconnect. It
 // returns when all sessions are detached, or with the context's error.
 func (h *Hub) Drain(ctx context.Context, spread time.Duration) error {
 	h.mu.Lock()

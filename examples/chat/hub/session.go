@@ -40,7 +40,7 @@ type subscription struct {
 	topic   *topic
 	session *Session
 	index   int   // in topic.subscriptions
-	last    int64 // change that the client has received or reads
+	last    int64 // last change that the client has received or is reading
 	// numbered: made by Subscribe, after the application has authorized it.
 	numbered bool
 	stale    bool // to be renewed, because an event may have been lost

@@ -189,7 +189,7 @@ func (st *state) detach(s *Session) {
 	}
 }
 
-// close detaches a session and closes its connection with a hint when to return.
+// close detaches a session and closes its connection, and tells the client when to reconnect.
 // A slow session does not receive what is queued.
 func (st *state) close(s *Session, code int, reason string, reconnectAfter time.Duration) {
 	if !s.attached {

@@ -60,7 +60,7 @@ type CatchUp struct {
 	Messages json.RawMessage `json:"messages,omitempty"`
 }
 
-// Error is what a client is answered.
+// Error is an error that the client receives.
 type Error struct {
 	Code       string `json:"code"`
 	Message    string `json:"message"`
@@ -93,7 +93,7 @@ type Options struct {
 	MaxGroups int
 	// WriteTimeout limits one write to a client. Default: 10 seconds.
 	WriteTimeout time.Duration
-	// Lease is how long other servers take a user for online after the last
+	// Lease is how long other servers consider a user online after the last
 	// renewal. Default: 30 seconds.
 	Lease time.Duration
 	// Log receives errors of the application. Default: none.
@@ -173,7 +173,7 @@ func (s *Server) deliver(e bus.Event) {
 }
 
 // Drain closes all sessions with 1012 and waits until they have ended, or for ctx.
-// Each client is told another time within spread after which to reconnect.
+// Each client receives its own random delay, at most spread, before it reconnects.
 func (s *Server) Drain(ctx context.Context, spread time.Duration) error {
 	return s.hub.Drain(ctx, spread)
 }

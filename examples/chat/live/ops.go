@@ -82,7 +82,7 @@ func (s *Server) authenticate(ctx context.Context, c Credentials) (Identity, *Er
 	return caller, nil
 }
 
-// errorOf returns what the client is told. Other errors than *Error are logged.
+// errorOf returns the error that the client receives. Errors other than *Error are logged.
 func (s *Server) errorOf(op string, err error) *Error {
 	var known *Error
 	if errors.As(err, &known) {
@@ -203,7 +203,8 @@ func (c *conn) typing(ctx context.Context, group string) error {
 	return c.server.volatile(typing(ctx, c.server.bus, group, c.caller.User))
 }
 
-// presence follows the given users instead of the ones before, as far as the caller may.
+// presence replaces the users that the session follows by the given users, if the caller may
+// follow them.
 func (c *conn) presence(ctx context.Context, users []int64) (any, error) {
 	if len(users) > maxWatched {
 		return nil, &Error{Code: "too_many_users", Message: fmt.Sprintf("a session follows at most %d users", maxWatched)}

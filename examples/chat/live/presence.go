@@ -38,7 +38,7 @@ type leases struct {
 }
 
 // onlineStatus is the presence of a user, as clients receive it. The time is
-// missing while the user is online, and if this server does not know it.
+// missing while the user is online, and if this server does not know the time.
 type onlineStatus struct {
 	Push     string     `json:"push,omitempty"`
 	User     int64      `json:"user"`

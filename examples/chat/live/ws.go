@@ -57,10 +57,10 @@ func (c *conn) serve() {
 	c.goesOn = c.handle(data)
 }
 
-// next starts a goroutine for the next frame: its stack is small while it waits for
-// the client, and the one of a goroutine that has handled a frame, or a request, is
-// not. If the connection does not go on, next ends it. A session whose handling has
-// panicked ends, and others go on.
+// next starts a goroutine for the next frame: a new goroutine has a small
+// stack while it waits for the client. A goroutine that has handled a frame or a
+// request keeps a large one. If the connection does not go on, next ends it. A
+// session whose handling has panicked ends, and others go on.
 func (c *conn) next() {
 	if reason := recover(); reason != nil {
 		c.server.options.Log.Error("a session panicked", slog.Any("panic", reason))

@@ -2,8 +2,8 @@ package load
 
 import "fmt"
 
-// view is what a client knows of a group. It applies changes in order, ignores those that
-// it has, and reports a gap.
+// view is what a client knows of a group. It applies changes in order, ignores changes
+// that it has, and reports a gap.
 type view struct {
 	known    int64            // the last change that was applied
 	messages map[int64]string // texts by number

@@ -27,7 +27,7 @@ func (s *app) boostGroup() (http.Handler, error) {
 	}, s.keyed())
 }
 
-// decodeBoost also rejects callers that are not members, and every call on a
+// decodeBoost also rejects callers that are not members, and every call to a
 // server without a payment service.
 func (s *app) decodeBoost(r *http.Request) (boostRequest, error) {
 	if s.payments == nil {

@@ -94,14 +94,14 @@ func (c *config) flags(usage io.Writer) *flag.FlagSet {
 	flags.StringVar(&c.addr, "addr", "127.0.0.1:8080", "`host:port` to serve on")
 	flags.StringVar(&c.db, "db", "sqlite:chat.db", "the chat's `database`: sqlite:file, postgres://user@host/name or mysql://user@host:port/name")
 	flags.StringVar(&c.mode, "mode", modeInline, "inline: one transaction; leased: the claim is committed first")
-	flags.DurationVar(&c.lease, "lease", 2*time.Second, "how long a leader may be silent before others may take over; inline, PostgreSQL and MariaDB see to it, and SQLite does not")
-	flags.DurationVar(&c.wait, "wait", 0, "how long a repeat waits for the answer before it is told to come back")
-	flags.Func("payments", "`URL` of a payment service, with the name of a merchant; without it nobody can boost a group", c.setPayments)
+	flags.DurationVar(&c.lease, "lease", 2*time.Second, "how long a leader may be silent before others may take over; in mode inline, PostgreSQL and MariaDB enforce this limit, and SQLite does not")
+	flags.DurationVar(&c.wait, "wait", 0, "how long a retry waits for the outcome of a running request before it gets 409")
+	flags.Func("payments", "`URL` of a payment service, with the name of a merchant; without it groups cannot be boosted", c.setPayments)
 	flags.StringVar(&c.amqp, "amqp", "", "`URL` of a RabbitMQ to import messages from: amqp://user:password@host/vhost")
 	flags.StringVar(&c.amqpQueue, "amqp-queue", "chat.import", "`name` of the queue to import from")
 	flags.StringVar(&c.bus, "bus", busAuto, "how changes reach the clients of other servers: amqp://… (RabbitMQ), postgres://… (NOTIFY; not through PgBouncer), local (one server only), or auto: NOTIFY of -db if it is PostgreSQL, else local")
-	flags.DurationVar(&c.retention, "retention", retention, "how long a finished record is kept, and its key answered from it")
-	flags.DurationVar(&c.sweep, "sweep", time.Minute, "how often to purge old records and to free what dead servers left; tasks are freed once a lease at least")
+	flags.DurationVar(&c.retention, "retention", retention, "how long a finished record is kept, and retries of its key receive its outcome")
+	flags.DurationVar(&c.sweep, "sweep", time.Minute, "how often to purge old records and to release the records of dead servers; tasks are released at least once per lease")
 	flags.BoolVar(&c.serveOnly, "serve-only", false, "answer requests only, and leave publishing changes, tasks, the import and sweeping to other servers")
 	flags.BoolVar(&c.mayLose, "may-lose", false, "accept a database that may lose records when its server is killed or the power fails; an operation whose record is lost may run again")
 	c.argon2 = accounts.DefaultCost()
@@ -137,10 +137,10 @@ func envName(flag string) string {
 // usage prints the flags and commands.
 func usage(w io.Writer) {
 	_, _ = fmt.Fprintln(w, "usage: chat [flags]                     serve"+
-		"\n       chat [flags] doubts              list what nobody knows the end of"+
+		"\n       chat [flags] doubts              list the records in doubt, whose outcome is unknown"+
 		"\n       chat [flags] resolve ID pending|failed|succeeded REASON"+
 		"\n       chat [flags] failed              list the tasks and imported messages that were given up"+
-		"\n       chat [flags] redrive ID REASON   let one of them be tried again"+
+		"\n       chat [flags] redrive ID REASON   retry one of them"+
 		"\n\nEach flag can also be set by its variable: -addr by CHAT_ADDR and so on.")
 	new(config).flags(w).PrintDefaults()
 }

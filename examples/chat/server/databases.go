@@ -57,8 +57,8 @@ func shown(named string) string {
 // locks on their tables.
 const startBound = 30 * time.Second
 
-// makeTables creates missing tables. Several servers may do so at the same time: at
-// different nodes of a Galera cluster, one of them is rolled back and begins again.
+// makeTables creates missing tables. Several servers may do so at the same time: on
+// different nodes of a Galera cluster, one of the transactions is rolled back and retried.
 func makeTables(ctx context.Context, db chatdb.DB) error {
 	ctx, cancel := context.WithTimeout(ctx, startBound)
 	defer cancel()

@@ -19,7 +19,7 @@ func message(d amqp091.Delivery) (inbox.Message[imported], *semelhttp.Problem) {
 		m.Producer, _ = d.Headers[headerProducer].(string)
 	}
 	if m.Producer == "" {
-		return m, problem(codeInvalid, headerProducer, "The message has no app_id and no header %q: who has sent it?", headerProducer)
+		return m, problem(codeInvalid, headerProducer, "The message has no app_id and no header %q: the producer is unknown.", headerProducer)
 	}
 	if m.ID == "" {
 		return m, problem(codeInvalid, "message_id", "The message has no message_id: is it a duplicate?")

@@ -11,7 +11,7 @@ import (
 	"github.com/semelgo/semel/semelhttp"
 )
 
-// hashWait is how long a request waits for others whose passwords are being hashed.
+// hashWait is how long a request waits while the passwords of other requests are hashed.
 const hashWait = 5 * time.Second
 
 func newUserService(s *app) userService {
@@ -23,8 +23,8 @@ func newUserService(s *app) userService {
 	}
 }
 
-// namesPerAddress is how many users behind one address may log in as often as they are
-// allowed to.
+// namesPerAddress is how many users behind one address can reach their own limit of
+// log-ins.
 const namesPerAddress = 10
 
 // limit returns a problem if there were too many requests of key.
@@ -38,8 +38,8 @@ func (userService) limit(l *accounts.Limiter, key string) *semelhttp.Problem {
 	return p
 }
 
-// addressOf returns the client's address: of IPv6 the network, of which a client often has
-// all addresses.
+// addressOf returns the client's address: for IPv6 the network, because a client often has
+// all of its addresses.
 func addressOf(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

@@ -53,8 +53,8 @@ func (s sessions) CatchUp(ctx context.Context, caller live.Identity, group strin
 	return missed, err
 }
 
-// Send implements [live.Backend]. It is the operation of the HTTP endpoint, so a client may
-// retry with the same key there.
+// Send implements [live.Backend]. It runs the operation of the HTTP endpoint, so a client may
+// retry over HTTP with the same key.
 func (s sessions) Send(ctx context.Context, caller live.Identity, group, key, text string) (json.RawMessage, error) {
 	session, err := s.current(ctx, caller)
 	if err != nil {

@@ -38,29 +38,29 @@ const (
 func about(code string) (status int, title string) {
 	switch code {
 	case codeInvalid:
-		return http.StatusBadRequest, "The request is not what this server takes"
+		return http.StatusBadRequest, "The request is invalid"
 	case codeTooLarge:
-		return http.StatusRequestEntityTooLarge, "The body is larger than this server takes"
+		return http.StatusRequestEntityTooLarge, "The body is too large"
 	case codeNoToken:
-		return http.StatusUnauthorized, "The request does not say who is asking"
+		return http.StatusUnauthorized, "The request has no valid credentials"
 	case codeNotMember:
 		return http.StatusForbidden, "Only members of the group may do this"
 	case codeNotOwner:
 		return http.StatusForbidden, "Only the owner of the group may do this"
 	case codeNotFound:
-		return http.StatusNotFound, "There is nothing here"
+		return http.StatusNotFound, "The resource does not exist"
 	case codeNotAllowed:
-		return http.StatusMethodNotAllowed, "This cannot be done here"
+		return http.StatusMethodNotAllowed, "The resource does not allow this method"
 	case codeUnknownMember:
 		return http.StatusUnprocessableEntity, "A member does not exist"
 	case codeUnavailable:
-		return http.StatusServiceUnavailable, "It cannot be done now"
+		return http.StatusServiceUnavailable, "The service is temporarily unavailable"
 	case codeNoPayments:
-		return http.StatusNotImplemented, "This server takes no payments"
+		return http.StatusNotImplemented, "This server does not accept payments"
 	case codeDeclined:
 		return http.StatusPaymentRequired, "The payment was declined"
 	case codeUnknown:
-		return http.StatusServiceUnavailable, "It is not known whether it was done"
+		return http.StatusServiceUnavailable, "The outcome of the request is unknown"
 	case codeNameTaken:
 		return http.StatusConflict, "The name is taken"
 	case codeCredentials:
@@ -108,9 +108,9 @@ func problemOf(err error) *semelhttp.Problem {
 		return problem(codeNotFound, "id", "There is no such group or message.")
 	}
 	if errors.Is(err, errCommit) {
-		return problem(codeUnknown, "", "The database did not say whether it was done. Look before you ask again.")
+		return problem(codeUnknown, "", "The database did not report whether the change was made. Check the current state before you retry.")
 	}
-	p := problem(codeUnavailable, "", "Nothing was done. Ask again.")
+	p := problem(codeUnavailable, "", "Nothing was done. Retry the request.")
 	p.RetryAfter = time.Second
 	return p
 }

@@ -53,12 +53,12 @@ func newRelay(s *app) (*outbox.Relay, error) {
 	return outbox.NewRelay(s.queue, outbox.PublisherFunc(s.relayed), outbox.Options{Lease: s.config.lease})
 }
 
-// wakeRelays wakes the relays of all servers: the event may be in a lane of another one.
+// wakeRelays wakes the relays of all servers: the lane of the event may belong to another server.
 func (s *app) wakeRelays() {
 	outbox.Kick(s.queue)
 	select {
 	case s.woken <- struct{}{}:
-	default: // the last one is not sent yet
+	default: // the previous wake-up is not sent yet
 	}
 }
 
@@ -70,8 +70,8 @@ func (s *app) waking(transact transactFunc) transactFunc {
 	}
 }
 
-// wakeUps sends the wake-ups of this server to the others until ctx ends. Those of a short time
-// are one. Lost ones only delay an event until the next poll.
+// wakeUps sends the wake-ups of this server to the others until ctx ends. It combines the
+// wake-ups of a short time. A lost wake-up only delays an event until the next poll.
 func (s *app) wakeUps(ctx context.Context) {
 	const together = 5 * time.Millisecond
 	for {

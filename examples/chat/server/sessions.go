@@ -68,7 +68,7 @@ func wrongCredentials() error {
 	return problem(codeCredentials, "", "There is no user with this name and this password.")
 }
 
-// anyText is a text that need not be valid: the database does not have the wrong ones.
+// anyText is a text that is not validated: an invalid name or password is simply not found.
 func anyText(name string, into *string) field {
 	return field{name: name, set: func(value json.RawMessage) string {
 		if value[0] != '"' || json.Unmarshal(value, into) != nil {

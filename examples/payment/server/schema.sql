@@ -1,5 +1,5 @@
 -- What was charged, a row for each time. It has no unique constraint on purpose:
--- were somebody charged twice, it would show here.
+-- a customer who was charged twice would have two rows here.
 
 create table if not exists charges (
   id         text    not null,
