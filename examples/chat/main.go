@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/semelgo/semel/examples/chat/load"
 	"github.com/semelgo/semel/examples/chat/server"
 )
 
@@ -19,5 +20,8 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// A second signal ends the program at once.
 	context.AfterFunc(ctx, stop)
+	if args := os.Args[1:]; len(args) > 0 && args[0] == "load" {
+		os.Exit(load.Main(ctx, args[1:], os.Stdout, os.Stderr))
+	}
 	os.Exit(server.Main(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
 }

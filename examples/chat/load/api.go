@@ -65,7 +65,8 @@ func (a *api) createGroup(ctx context.Context, owner *account, name string, memb
 		in.Members = append(in.Members, m.id)
 	}
 	var out struct{ ID string }
-	return out.ID, a.call(ctx, owner.token, http.MethodPost, "/v1/groups", in, &out)
+	err := a.call(ctx, owner.token, http.MethodPost, "/v1/groups", in, &out)
+	return out.ID, err
 }
 
 // message is a message of a group.
@@ -91,7 +92,15 @@ const pageSize = 200
 func (a *api) changes(ctx context.Context, as *account, group string, after int64) (page, error) {
 	var out page
 	path := fmt.Sprintf("/v1/groups/%s/messages?changed_after=%d&limit=%d", group, after, pageSize)
-	return out, a.call(ctx, as.token, http.MethodGet, path, nil, &out)
+	err := a.call(ctx, as.token, http.MethodGet, path, nil, &out)
+	return out, err
+}
+
+// lastChange returns the number of a group's last change.
+func (a *api) lastChange(ctx context.Context, as *account, group string) (int64, error) {
+	var out page
+	err := a.call(ctx, as.token, http.MethodGet, fmt.Sprintf("/v1/groups/%s/messages?limit=1", group), nil, &out)
+	return out.Change, err
 }
 
 // history returns all messages of a group, in order.
@@ -116,17 +125,19 @@ func (a *api) history(ctx context.Context, as *account, group string) ([]message
 
 // call sends one request, and retries it until it is answered.
 func (a *api) call(ctx context.Context, token, method, path string, in, out any) error {
-	body, err := json.Marshal(in)
+	var body io.Reader
+	if in != nil {
+		text, err := json.Marshal(in)
+		if err != nil {
+			return err
+		}
+		body = bytes.NewReader(text)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, a.server()+path, body)
 	if err != nil {
 		return err
 	}
-	r, err := http.NewRequestWithContext(ctx, method, a.server()+path, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	if in == nil {
-		r.Body, r.ContentLength = nil, 0
-	} else {
+	if in != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	if token != "" {

@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/coder/websocket"
 )
@@ -17,17 +19,28 @@ const (
 	// maxFrame limits what a server sends at once. A subscription may answer with many
 	// messages.
 	maxFrame = 16 << 20
+	// answerTimeout is how long a server may take for an answer before the client drops the
+	// connection.
+	answerTimeout = 30 * time.Second
 )
 
 // connection is one WebSocket.
 type connection struct {
-	socket *websocket.Conn
-	push   func(push)
+	socket    *websocket.Conn
+	push      func(push)
+	heartbeat time.Duration // how often the server wants a frame
+	ended     chan struct{} // closed when nothing is read any more
 
 	mu      sync.Mutex
 	last    int
-	waiting map[int]chan answer
+	waiting map[int]*asked
 	closed  error
+}
+
+// asked is a frame that waits for its answer.
+type asked struct {
+	accepted func(ok json.RawMessage) error
+	result   chan error
 }
 
 // push is a frame that the server sends by itself.
@@ -36,6 +49,8 @@ type push struct {
 	Group   string  `json:"group"`
 	Change  int64   `json:"change"`
 	Message message `json:"message"`
+	Within  int64   `json:"within_ms"`          // of "resync"
+	After   int64   `json:"reconnect_after_ms"` // of "bye"
 }
 
 // answer is the server's answer to a frame.
@@ -66,21 +81,33 @@ func dial(ctx context.Context, server, token string, pushed func(push)) (*connec
 		return nil, err
 	}
 	socket.SetReadLimit(maxFrame)
-	c := &connection{socket: socket, push: pushed, waiting: map[int]chan answer{}}
+	c := &connection{socket: socket, push: pushed, ended: make(chan struct{}), waiting: map[int]*asked{}}
 	go c.read(context.WithoutCancel(ctx))
-	if err := c.request(ctx, "hello", map[string]any{"token": token}, nil); err != nil {
+	err = c.request(ctx, "hello", map[string]any{"token": token}, func(ok json.RawMessage) error {
+		var hello struct {
+			Heartbeat int64 `json:"heartbeat_ms"`
+		}
+		err := json.Unmarshal(ok, &hello)
+		c.heartbeat = time.Duration(max(1, hello.Heartbeat)) * time.Millisecond
+		return err
+	})
+	if err != nil {
 		c.drop()
 		return nil, err
 	}
 	return c, nil
 }
 
-// drop closes the socket without a closing handshake.
-func (c *connection) drop() { _ = c.socket.CloseNow() }
+// drop closes the socket without a closing handshake. Nothing is pushed afterwards.
+func (c *connection) drop() {
+	_ = c.socket.CloseNow()
+	<-c.ended
+}
 
 var errLost = errors.New("the connection was lost")
 
 func (c *connection) read(ctx context.Context) {
+	defer close(c.ended)
 	var err error
 	for err == nil {
 		var text []byte
@@ -88,12 +115,12 @@ func (c *connection) read(ctx context.Context) {
 			err = c.frames(text)
 		}
 	}
-	c.drop()
+	_ = c.socket.CloseNow()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = fmt.Errorf("%w: %w", errLost, err)
-	for _, asked := range c.waiting {
-		close(asked)
+	for _, a := range c.waiting {
+		a.result <- c.closed
 	}
 	c.waiting = nil
 }
@@ -113,19 +140,26 @@ func (c *connection) frames(text []byte) error {
 			continue
 		}
 		c.mu.Lock()
-		asked := c.waiting[frame.ID]
+		a := c.waiting[frame.ID]
 		delete(c.waiting, frame.ID)
 		c.mu.Unlock()
-		if asked != nil {
-			asked <- frame.answer
+		switch {
+		case a == nil:
+		case frame.Err != nil:
+			a.result <- frame.Err
+		default:
+			a.result <- a.accepted(frame.OK)
 		}
 	}
 	return nil
 }
 
-// request sends a frame and waits for its answer.
-func (c *connection) request(ctx context.Context, op string, fields map[string]any, out any) error {
-	asked := make(chan answer, 1)
+// request sends a frame and waits for its answer. The goroutine that reads calls accepted
+// with the answer before it handles later frames.
+func (c *connection) request(ctx context.Context, op string, fields map[string]any, accepted func(ok json.RawMessage) error) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	a := &asked{accepted, make(chan error, 1)}
 	c.mu.Lock()
 	if c.closed != nil {
 		defer c.mu.Unlock()
@@ -133,12 +167,10 @@ func (c *connection) request(ctx context.Context, op string, fields map[string]a
 	}
 	c.last++
 	id := c.last
-	c.waiting[id] = asked
+	c.waiting[id] = a
 	c.mu.Unlock()
 	frame := map[string]any{"id": id, "op": op}
-	for k, v := range fields {
-		frame[k] = v
-	}
+	maps.Copy(frame, fields)
 	text, err := json.Marshal(frame)
 	if err != nil {
 		return err
@@ -148,17 +180,11 @@ func (c *connection) request(ctx context.Context, op string, fields map[string]a
 	}
 	select {
 	case <-ctx.Done():
-		return ctx.Err()
-	case a, ok := <-asked:
-		switch {
-		case !ok:
-			return errLost
-		case a.Err != nil:
-			return a.Err
-		case out == nil:
-			return nil
-		default:
-			return json.Unmarshal(a.OK, out)
-		}
+		return fmt.Errorf("no answer to %s: %w", op, ctx.Err())
+	case err := <-a.result:
+		return err
 	}
 }
+
+// ignored accepts an answer whose content does not matter.
+func ignored(json.RawMessage) error { return nil }

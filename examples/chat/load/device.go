@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -20,14 +21,18 @@ type device struct {
 	mu         sync.Mutex
 	unsent     []*sending // in order, without an acknowledgement
 	views      map[string]*view
-	resync     map[string]bool // groups with a gap
+	fetch      map[string]bool // groups with a gap, to be read
+	renew      map[string]bool // groups to subscribe to again
 	latencies  []time.Duration
 	reconnects int
+	reconnect  time.Duration // the server wants the client to wait so long
 	last       error
-	finishing  bool // no more messages: bring every view up to date, then close finished
+	closing    bool             // no further message is submitted: close sent
+	target     map[string]int64 // the change that each view must reach; nil: not known yet
 
 	wake     chan struct{}
-	finished chan struct{}
+	sent     chan struct{} // closed when nothing is unsent, after sending has ended
+	finished chan struct{} // closed when each view has reached its target
 }
 
 // sending is a message on its way.
@@ -35,8 +40,8 @@ type sending struct{ group, key, text string }
 
 func newDevice(r *run, a *account) *device {
 	c := &device{
-		on: r, account: a, views: map[string]*view{}, resync: map[string]bool{},
-		wake: make(chan struct{}, 1), finished: make(chan struct{}),
+		on: r, account: a, views: map[string]*view{}, fetch: map[string]bool{}, renew: map[string]bool{},
+		wake: make(chan struct{}, 1), sent: make(chan struct{}), finished: make(chan struct{}),
 	}
 	for _, group := range a.groups {
 		c.views[group] = &view{messages: map[int64]string{}}
@@ -60,24 +65,40 @@ func (c *device) signal() {
 	}
 }
 
-// finish waits until all messages are acknowledged and all views are up to date.
-func (c *device) finish(ctx context.Context) error {
+// allSent waits until all messages are acknowledged. No further one may be submitted.
+func (c *device) allSent(ctx context.Context) error {
 	c.mu.Lock()
-	c.finishing = true
+	c.closing = true
 	c.mu.Unlock()
 	c.signal()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-c.finished:
-		return nil
-	}
+	return c.wait(ctx, c.sent)
 }
 
-func (c *device) lastError() error {
+// finish waits until each view has reached its target, without reading it: by pushes, and by
+// what the server's protocol says after a lost connection, a gap or a resync.
+func (c *device) finish(ctx context.Context, target map[string]int64) error {
+	c.mu.Lock()
+	c.target = target
+	c.mu.Unlock()
+	c.signal()
+	return c.wait(ctx, c.finished)
+}
+
+func (c *device) wait(ctx context.Context, event <-chan struct{}) error {
+	select {
+	case <-event:
+		return nil
+	case <-ctx.Done():
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.last
+	behind := ""
+	for group, v := range c.views {
+		if v.known < c.target[group] {
+			behind += fmt.Sprintf("; the view of group %s is at change %d of %d", group, v.known, c.target[group])
+		}
+	}
+	return fmt.Errorf("%w: a client has %d messages without an acknowledgement%s; its last error: %w", ctx.Err(), len(c.unsent), behind, c.last)
 }
 
 // run connects again and again until ctx ends or the client is finished.
@@ -88,16 +109,18 @@ func (c *device) run(ctx context.Context) {
 			close(c.finished)
 			return
 		}
+		if failures++; err == nil {
+			failures = 0
+		}
 		c.mu.Lock()
 		c.reconnects++
 		if err != nil {
 			c.last = err
 		}
+		after := c.reconnect
+		c.reconnect = 0
 		c.mu.Unlock()
-		if failures++; err == nil {
-			failures = 0
-		}
-		pause(ctx, time.Duration(float64(50*time.Millisecond)*rand.Float64()*float64(int(1)<<min(failures, 6))))
+		pause(ctx, after+time.Duration(float64(50*time.Millisecond)*rand.Float64()*float64(int(1)<<min(failures, 6))))
 	}
 }
 
@@ -123,11 +146,9 @@ func (c *device) connected(ctx context.Context) (bool, error) {
 		return false, ignoreDrop(ctx, err)
 	}
 	defer conn.drop()
-	for group := range c.views {
-		if err := c.subscribe(ctx, conn, group); err != nil {
-			return false, ignoreDrop(ctx, err)
-		}
-	}
+	c.renewAll()
+	ping := time.NewTicker(conn.heartbeat)
+	defer ping.Stop()
 	for {
 		done, err := c.work(ctx, conn)
 		if done || err != nil {
@@ -136,6 +157,12 @@ func (c *device) connected(ctx context.Context) (bool, error) {
 		select {
 		case <-ctx.Done():
 			return false, nil
+		case <-conn.ended:
+			return false, errLost
+		case <-ping.C:
+			if err := conn.request(ctx, "ping", nil, ignored); err != nil {
+				return false, ignoreDrop(ctx, err)
+			}
 		case <-c.wake:
 		}
 	}
@@ -149,51 +176,73 @@ func ignoreDrop(ctx context.Context, err error) error {
 	return err
 }
 
-// work fills gaps and sends what is not acknowledged. It reports true when the client
-// is finished.
+// work subscribes, fills gaps and sends what is not acknowledged, until nothing is left to
+// do. It reports true when the client is finished.
 func (c *device) work(ctx context.Context, conn *connection) (bool, error) {
 	for {
-		c.mu.Lock()
-		var next *sending
-		var gap string
-		finishing := c.finishing
-		for group := range c.resync {
-			gap = group
-		}
-		delete(c.resync, gap)
-		if len(c.unsent) > 0 {
-			next = c.unsent[0]
-		}
-		c.mu.Unlock()
+		group, next, finished := c.next()
+		var err error
 		switch {
-		case gap != "":
-			if err := c.catchUp(ctx, gap); err != nil {
-				c.missing(gap)
-				return false, err
+		case finished:
+			return true, nil
+		case group.renew != "":
+			if err = c.subscribe(ctx, conn, group.renew); err != nil {
+				c.missing(c.renew, group.renew)
+			}
+		case group.fetch != "":
+			if err = c.catchUp(ctx, group.fetch); err != nil {
+				c.missing(c.fetch, group.fetch)
 			}
 		case next != nil:
-			if err := c.sendOne(ctx, conn, next); err != nil {
-				return false, err
-			}
-		case finishing:
-			// A push may have been lost without a later one that shows the gap.
-			for group := range c.views {
-				if err := c.catchUp(ctx, group); err != nil {
-					return false, err
-				}
-			}
-			return true, nil
+			err = c.sendOne(ctx, conn, next)
 		default:
 			return false, nil
 		}
+		if err != nil {
+			return false, err
+		}
 	}
+}
+
+// next takes the next thing to do: a group to subscribe to, a group to fetch, or a message to
+// send. finished says that there will be no more.
+func (c *device) next() (group struct{ renew, fetch string }, unsent *sending, finished bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.unsent) > 0 {
+		unsent = c.unsent[0]
+	} else if c.closing {
+		c.closing = false
+		close(c.sent)
+	}
+	finished = c.target != nil
+	for id, v := range c.views {
+		finished = finished && v.known >= c.target[id]
+	}
+	if finished {
+		return group, nil, true
+	}
+	for id := range c.renew {
+		delete(c.renew, id)
+		group.renew = id
+		return group, unsent, false
+	}
+	for id := range c.fetch {
+		delete(c.fetch, id)
+		group.fetch = id
+		break
+	}
+	return group, unsent, false
 }
 
 // sendOne sends the first message of the queue. After an error it stays there, and is sent
 // again with the same key.
 func (c *device) sendOne(ctx context.Context, conn *connection, s *sending) error {
-	err := conn.request(ctx, "send", map[string]any{"group": s.group, "key": s.key, "text": s.text}, nil)
+	err := conn.request(ctx, "send", map[string]any{"group": s.group, "key": s.key, "text": s.text}, ignored)
 	if refused := (*refusal)(nil); errors.As(err, &refused) && refused.Temporary {
+		c.mu.Lock()
+		c.last = err
+		c.mu.Unlock()
 		pause(ctx, 100*time.Millisecond)
 		return nil
 	}
@@ -207,19 +256,23 @@ func (c *device) sendOne(ctx context.Context, conn *connection, s *sending) erro
 	return nil
 }
 
+// subscribe takes over what the view of a group lacks before later changes are pushed.
 func (c *device) subscribe(ctx context.Context, conn *connection, group string) error {
-	var out struct {
-		Recovered bool `json:"recovered"`
-		page
-	}
-	if err := conn.request(ctx, "subscribe", map[string]any{"group": group, "after": c.known(group)}, &out); err != nil {
-		return err
-	}
-	if !out.Recovered {
-		return c.catchUp(ctx, group)
-	}
-	c.merge(group, out.page)
-	return nil
+	return conn.request(ctx, "subscribe", map[string]any{"group": group, "after": c.known(group)}, func(ok json.RawMessage) error {
+		var out struct {
+			Recovered bool `json:"recovered"`
+			page
+		}
+		if err := json.Unmarshal(ok, &out); err != nil {
+			return err
+		}
+		if out.Recovered {
+			c.merge(group, out.page)
+		} else {
+			c.missing(c.fetch, group) // too many
+		}
+		return nil
+	})
 }
 
 func (c *device) known(group string) int64 {
@@ -235,13 +288,13 @@ func (c *device) catchUp(ctx context.Context, group string) error {
 		if err != nil {
 			return err
 		}
-		if more := len(p.Messages) == pageSize; more {
+		more := len(p.Messages) == pageSize
+		if more {
 			p.Change = p.Messages[len(p.Messages)-1].Change
-			c.merge(group, p)
-			continue
 		}
-		c.merge(group, p)
-		return nil
+		if c.merge(group, p); !more {
+			return nil
+		}
 	}
 }
 
@@ -256,34 +309,56 @@ func (c *device) merge(group string, p page) {
 	v.known = max(v.known, p.Change)
 }
 
-// missing notes that the view of a group has a gap.
-func (c *device) missing(group string) {
+// missing notes that a group is to be fetched, or to be subscribed to again.
+func (c *device) missing(what map[string]bool, group string) {
 	c.mu.Lock()
-	c.resync[group] = true
+	what[group] = true
 	c.mu.Unlock()
 	c.signal()
 }
 
-// pushed applies a frame that the server pushed.
-func (c *device) pushed(p push) {
-	if p.Push != "message" && p.Push != "group" {
-		return
+// renewAll notes that all groups are to be subscribed to again.
+func (c *device) renewAll() {
+	for group := range c.views {
+		c.missing(c.renew, group)
 	}
+}
+
+// pushed handles a frame that the server pushed.
+func (c *device) pushed(p push) {
+	switch p.Push {
+	case "message", "group", "gap":
+		if c.views[p.Group] != nil {
+			c.apply(p)
+		}
+	case "resync":
+		// All clients of the server are told so, and must not come back at once.
+		time.AfterFunc(time.Duration(rand.Int64N(p.Within+1))*time.Millisecond, c.renewAll)
+	case "bye":
+		c.mu.Lock()
+		c.reconnect = time.Duration(p.After) * time.Millisecond
+		c.mu.Unlock()
+	}
+}
+
+// apply applies a change to a view.
+func (c *device) apply(p push) {
 	now := time.Now()
 	c.mu.Lock()
 	v := c.views[p.Group]
-	complete, fresh := true, false
-	if v != nil {
-		fresh = p.Change > v.known
-		complete = v.apply(p)
-	}
+	fresh := p.Change > v.known
+	complete := v.apply(p)
 	if at, ok := submitted(p.Message.Text); ok && fresh {
 		c.latencies = append(c.latencies, now.Sub(at))
 		c.on.delivered.Add(1)
 	}
+	finishing := c.target != nil
 	c.mu.Unlock()
-	if !complete {
-		c.missing(p.Group)
+	switch {
+	case !complete:
+		c.missing(c.fetch, p.Group)
+	case finishing:
+		c.signal()
 	}
 }
 

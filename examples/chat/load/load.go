@@ -83,6 +83,7 @@ type run struct {
 	accounts []*account
 	groups   []string
 	clients  []*device
+	target   map[string]int64 // the last change of each group after sending
 
 	acknowledged atomic.Int64
 	delivered    atomic.Int64
@@ -175,11 +176,29 @@ func (r *run) send(ctx context.Context) error {
 		c := r.clients[rand.IntN(len(r.clients))]
 		c.submit(c.account.groups[rand.IntN(len(c.account.groups))], i)
 	}
-	limit, cancel := context.WithTimeout(ctx, r.Patience)
+	return r.settle(ctx)
+}
+
+// settle waits until all messages are acknowledged, and until each client's views have
+// everything that the groups have by then.
+func (r *run) settle(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, r.Patience)
 	defer cancel()
 	for _, c := range r.clients {
-		if err := c.finish(limit); err != nil {
-			return fmt.Errorf("wait for a client: %w; its last error: %w", err, c.lastError())
+		if err := c.allSent(ctx); err != nil {
+			return err
+		}
+	}
+	r.target = map[string]int64{}
+	for i, group := range r.groups {
+		var err error
+		if r.target[group], err = r.api.lastChange(ctx, r.membersOf(i)[0], group); err != nil {
+			return err
+		}
+	}
+	for _, c := range r.clients {
+		if err := c.finish(ctx, r.target); err != nil {
+			return err
 		}
 	}
 	return nil

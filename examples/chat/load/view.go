@@ -18,7 +18,7 @@ func (v *view) apply(p push) bool {
 	case p.Change <= v.known:
 		v.ignored++
 		return true
-	case p.Change > v.known+1:
+	case p.Change > v.known+1 || p.Push == "gap":
 		v.gaps++
 		return false
 	}

@@ -141,6 +141,7 @@ func usage(w io.Writer) {
 		"\n       chat [flags] resolve ID pending|failed|succeeded REASON"+
 		"\n       chat [flags] failed              list the tasks and imported messages that were given up"+
 		"\n       chat [flags] redrive ID REASON   retry one of them"+
+		"\n       chat load -servers URL,URL       send messages to servers, and verify the result; see chat load -h"+
 		"\n\nEach flag can also be set by its variable: -addr by CHAT_ADDR and so on.")
 	new(config).flags(w).PrintDefaults()
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/examples/chat/chatdb"
+	"github.com/semelgo/semel/outbox"
 	"github.com/semelgo/semel/store"
 )
 
@@ -20,6 +21,8 @@ type hooks struct {
 	Welcome func(welcomeFunc) welcomeFunc
 	// Import wraps the function that writes an imported message in a transaction.
 	Import func(importFunc) importFunc
+	// Publish wraps the relay's publisher of changes.
+	Publish func(outbox.Publisher) outbox.Publisher
 	// Domain wraps transactions of the chat's own database.
 	Domain func(transactFunc) transactFunc
 	// Create wraps the function that creates a group in a transaction.

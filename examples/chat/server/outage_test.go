@@ -30,7 +30,7 @@ func TestDatabaseIsLostUnderLoad(t *testing.T) {
 			t.Parallel()
 			db := realtest.OwnPostgres(t, "synchronous_commit=on")
 			f := files{mode: mode, postgres: db.Database(t)}
-			l := &load{}
+			l := &creators{}
 			s := serveLocal(t, server.Hooks{Create: l.caughtIn}, f.args(shortOutageLease)...)
 			l.client, l.owner = s.client, s.signIn(t, "owner")
 			stop := l.start(t)
@@ -57,8 +57,8 @@ func TestDatabaseIsLostUnderLoad(t *testing.T) {
 // key.
 const shortOutageLease = time.Second
 
-// load is many clients that create groups.
-type load struct {
+// creators are many clients that create groups.
+type creators struct {
 	*client
 
 	owner  user
@@ -71,7 +71,7 @@ type load struct {
 
 // caughtIn counts the creations that an outage interrupts. It delays each creation
 // a little, so that some are running whenever an outage begins.
-func (l *load) caughtIn(next server.CreateFunc) server.CreateFunc {
+func (l *creators) caughtIn(next server.CreateFunc) server.CreateFunc {
 	return func(ctx context.Context, tx chatdb.Tx, n chatdb.NewGroup) (chatdb.Group, error) {
 		g, err := next(ctx, tx, n)
 		if err == nil {
@@ -86,7 +86,7 @@ func (l *load) caughtIn(next server.CreateFunc) server.CreateFunc {
 
 // start runs the clients until stop is called. stop returns when each client has a
 // final answer or has given up.
-func (l *load) start(t *testing.T) (stop func()) {
+func (l *creators) start(t *testing.T) (stop func()) {
 	t.Helper()
 	l.told = make(map[string][]answer)
 	l.seen = map[int]*atomic.Int64{http.StatusCreated: {}, http.StatusServiceUnavailable: {}}
@@ -119,7 +119,7 @@ const (
 
 func kinds() []string { return []string{patient, twice, once} }
 
-func (l *load) ask(t *testing.T, key string) {
+func (l *creators) ask(t *testing.T, key string) {
 	kind, _, _ := strings.Cut(key, "-")
 	switch kind {
 	case once:
@@ -136,7 +136,7 @@ func (l *load) ask(t *testing.T, key string) {
 }
 
 // settle requests one creation until the answer is final.
-func (l *load) settle(t *testing.T, key string) {
+func (l *creators) settle(t *testing.T, key string) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var a answer
@@ -150,7 +150,7 @@ func (l *load) settle(t *testing.T, key string) {
 }
 
 // try requests one creation once, and stores the answer.
-func (l *load) try(t *testing.T, key string) answer {
+func (l *creators) try(t *testing.T, key string) answer {
 	a, err := l.client.try(context.WithoutCancel(t.Context()), creation(l.owner, key, "crew"))
 	if err != nil {
 		t.Errorf("%s: %v", key, err) // the server itself never stops
@@ -166,14 +166,14 @@ func (l *load) try(t *testing.T, key string) answer {
 }
 
 // untilAnswered waits until the server has sent some more responses of the status.
-func (l *load) untilAnswered(t *testing.T, status int) {
+func (l *creators) untilAnswered(t *testing.T, status int) {
 	t.Helper()
 	want := l.seen[status].Load() + 16
 	realtest.Poll(t, fmt.Sprintf("more responses with status %d", status), func() bool { return l.seen[status].Load() >= want })
 }
 
 // wantTruth compares the answers with the chat's tables.
-func (l *load) wantTruth(t *testing.T, domain chatdb.Querier) {
+func (l *creators) wantTruth(t *testing.T, domain chatdb.Querier) {
 	t.Helper()
 	seen := make(map[string]int)
 	for key, told := range l.told {
@@ -207,7 +207,7 @@ func (l *load) wantTruth(t *testing.T, domain chatdb.Querier) {
 
 // wantSame checks that all successful answers to a key are equal, and that there is
 // one group.
-func (l *load) wantSame(t *testing.T, key string, n int, told []answer) {
+func (l *creators) wantSame(t *testing.T, key string, n int, told []answer) {
 	t.Helper()
 	done := slices.DeleteFunc(slices.Clone(told), func(a answer) bool { return a.Status != http.StatusCreated })
 	for _, a := range done {

@@ -17,6 +17,7 @@ import (
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/examples/chat/server"
+	"github.com/semelgo/semel/outbox"
 	"github.com/semelgo/semel/store"
 )
 
@@ -28,6 +29,13 @@ const (
 	beforeCommit = "before the commit"
 	afterCommit  = "after the commit"
 	beforeAnswer = "before the answer"
+)
+
+// The points of the relay at which a process may be killed: at the second one the broker
+// has the event, and the outbox has it too.
+const (
+	beforePublish = "before the publication"
+	afterPublish  = "after the publication"
 )
 
 // points is a set of hooks in a server. At the point that the test has chosen, it
@@ -81,6 +89,7 @@ func (p *points) hooks() server.Hooks {
 		Records: func(s store.TxStore[chatdb.Tx]) store.TxStore[chatdb.Tx] { return pointStore{s, p} },
 		Domain:  p.domain,
 		Create:  p.create,
+		Publish: p.publish,
 		Queue: func(s store.TxStore[chatdb.Tx]) store.TxStore[chatdb.Tx] {
 			return queuePoints{outboxed{s}, s.(store.Dequeuer), p}
 		},
@@ -172,6 +181,18 @@ func (p *points) create(next server.CreateFunc) server.CreateFunc {
 		p.pass(inHandler)
 		return g, err
 	}
+}
+
+// publish has the points of the relay.
+func (p *points) publish(next outbox.Publisher) outbox.Publisher {
+	return outbox.PublisherFunc(func(ctx context.Context, m outbox.Message) error {
+		p.pass(beforePublish)
+		err := next.Publish(ctx, m)
+		if err == nil {
+			p.pass(afterPublish)
+		}
+		return err
+	})
 }
 
 // edge is the point before the response to a creation is sent.

@@ -49,8 +49,9 @@ func (s *app) relayed(ctx context.Context, m outbox.Message) error {
 }
 
 // newRelay returns the relay of this server. All servers share the lanes of the outbox.
-func newRelay(s *app) (*outbox.Relay, error) {
-	return outbox.NewRelay(s.queue, outbox.PublisherFunc(s.relayed), outbox.Options{Lease: s.config.lease})
+func newRelay(s *app, to hooks) (*outbox.Relay, error) {
+	publisher := wrapped[outbox.Publisher](to.Publish, outbox.PublisherFunc(s.relayed))
+	return outbox.NewRelay(s.queue, publisher, outbox.Options{Lease: s.config.lease})
 }
 
 // wakeRelays wakes the relays of all servers: the lane of the event may belong to another server.

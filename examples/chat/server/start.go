@@ -51,7 +51,7 @@ func (s *app) assemble(to hooks) (err error) {
 	if s.bus, err = openBus(s.config.bus, s.config.db); err != nil {
 		return fmt.Errorf("open the bus: %w", err)
 	}
-	if s.relay, err = newRelay(s); err != nil {
+	if s.relay, err = newRelay(s, to); err != nil {
 		return fmt.Errorf("start the relay: %w", err)
 	}
 	s.live = live.New(sessions{s}, streamBus{s.bus, func() { outbox.Kick(s.queue) }}, live.Options{Log: s.log})
