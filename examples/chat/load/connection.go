@@ -33,12 +33,12 @@ type connection struct {
 
 	mu      sync.Mutex
 	last    int
-	waiting map[int]*asked
+	waiting map[int]*pendingRequest
 	closed  error
 }
 
-// asked is a frame that waits for its answer.
-type asked struct {
+// pendingRequest is a frame that waits for its answer.
+type pendingRequest struct {
 	accepted func(ok json.RawMessage) error
 	result   chan error
 }
@@ -81,7 +81,7 @@ func dial(ctx context.Context, server, token string, pushed func(push)) (*connec
 		return nil, err
 	}
 	socket.SetReadLimit(maxFrame)
-	c := &connection{socket: socket, push: pushed, ended: make(chan struct{}), waiting: map[int]*asked{}}
+	c := &connection{socket: socket, push: pushed, ended: make(chan struct{}), waiting: map[int]*pendingRequest{}}
 	go c.read(context.WithoutCancel(ctx))
 	err = c.request(ctx, "hello", map[string]any{"token": token}, func(ok json.RawMessage) error {
 		var hello struct {
@@ -159,7 +159,7 @@ func (c *connection) frames(text []byte) error {
 func (c *connection) request(ctx context.Context, op string, fields map[string]any, accepted func(ok json.RawMessage) error) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	a := &asked{accepted, make(chan error, 1)}
+	a := &pendingRequest{accepted, make(chan error, 1)}
 	c.mu.Lock()
 	if c.closed != nil {
 		defer c.mu.Unlock()

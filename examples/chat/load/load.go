@@ -49,8 +49,12 @@ func (o Options) withDefaults() (Options, error) {
 		name  string
 		value float64
 	}{
-		{"Clients", float64(o.Clients)}, {"Accounts", float64(o.Accounts)}, {"Groups", float64(o.Groups)},
-		{"Messages", float64(o.Messages)}, {"Rate", o.Rate}, {"Patience", float64(o.Patience)},
+		{"Clients", float64(o.Clients)},
+		{"Accounts", float64(o.Accounts)},
+		{"Groups", float64(o.Groups)},
+		{"Messages", float64(o.Messages)},
+		{"Rate", o.Rate},
+		{"Patience", float64(o.Patience)},
 	} {
 		if field.value < 0 {
 			return o, fmt.Errorf("load: %s is negative", field.name)
@@ -91,7 +95,7 @@ type run struct {
 
 // Run creates accounts and groups, sends the messages, and verifies the result. The
 // error joins everything that is wrong; the report is complete if err is nil or a
-// [*Violation].
+// [*ViolationError].
 func Run(ctx context.Context, o Options) (Report, error) {
 	o, err := o.withDefaults()
 	if err != nil {

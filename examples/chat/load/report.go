@@ -38,22 +38,22 @@ connections   %d lost or dropped; %d gaps filled, %d repeated pushes ignored
 		r.Reconnects, r.Gaps, r.Ignored)
 }
 
-// Violation is a promise of the chat that a run found broken.
-type Violation struct{ What string }
+// ViolationError is a promise of the chat that a run found broken.
+type ViolationError struct{ What string }
 
 // Error returns the text.
-func (v *Violation) Error() string { return "load: " + v.What }
+func (v *ViolationError) Error() string { return "load: " + v.What }
 
-// maxViolations limits how many violations are listed.
-const maxViolations = 20
+// maxViolationErrors limits how many violations are listed.
+const maxViolationErrors = 20
 
 // verify compares the groups in the database with what was sent and with the view of each
 // client: each message is stored once, numbers have no gaps, and each view is complete.
 func (r *run) verify(ctx context.Context, report *Report) error {
 	var found []error
 	broken := func(format string, args ...any) {
-		if len(found) < maxViolations {
-			found = append(found, &Violation{fmt.Sprintf(format, args...)})
+		if len(found) < maxViolationErrors {
+			found = append(found, &ViolationError{fmt.Sprintf(format, args...)})
 		}
 	}
 	stored := map[string]int{}
