@@ -124,3 +124,26 @@ func TestDurableRedisWaitsForTheDisk(t *testing.T) {
 		t.Error("the server answers after Close")
 	}
 }
+
+// TestDurableEtcdHasALeader, and its members do not run without syncing to the disk.
+func TestDurableEtcdHasALeader(t *testing.T) {
+	t.Parallel()
+	realtest.Etcd(t) // skips where there is none
+	members, err := realtest.StartDurableEtcd(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { members[0].Close() })
+	line, err := os.ReadFile("/proc/" + strconv.Itoa(members[0].PID()) + "/cmdline")
+	if err == nil && strings.Contains(string(line), "unsafe-no-fsync") {
+		t.Errorf("the member was started by %q", line)
+	}
+	client, err := realtest.NewEtcdClient(members[0].URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	if _, err := client.Put(t.Context(), "key", "value"); err != nil {
+		t.Error(err)
+	}
+}
