@@ -142,7 +142,7 @@ func (app) Send(context.Context, live.Identity, string, string, string) (json.Ra
 
 func (app) MayFollow(context.Context, live.Identity, []int64) ([]int64, error) { return nil, nil }
 
-func (app) MarkRead(context.Context, live.Identity, string, int64) error { return nil }
+func (app) MarkRead(context.Context, live.Identity, string, int64) (int64, error) { return 0, nil }
 
 func newHub(ctx context.Context) *server {
 	a := app{make(chan int64, 1)}

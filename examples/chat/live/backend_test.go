@@ -112,9 +112,9 @@ func (*backend) MayFollow(_ context.Context, _ live.Identity, users []int64) ([]
 	return slices.DeleteFunc(slices.Clone(users), func(user int64) bool { return user > 9 }), nil
 }
 
-func (b *backend) MarkRead(_ context.Context, caller live.Identity, group string, seq int64) error {
+func (b *backend) MarkRead(_ context.Context, caller live.Identity, group string, seq int64) (int64, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.read[group] = max(seq, b.read[group])
-	return b.member(caller, group)
+	return b.read[group], b.member(caller, group)
 }

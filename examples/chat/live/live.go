@@ -37,8 +37,8 @@ type Backend interface {
 	Send(ctx context.Context, caller Identity, group, key, text string) (json.RawMessage, error)
 	// MayFollow returns those of the users whose presence the caller may follow.
 	MayFollow(ctx context.Context, caller Identity, users []int64) ([]int64, error)
-	// MarkRead moves the read marker forward.
-	MarkRead(ctx context.Context, caller Identity, group string, seq int64) error
+	// MarkRead moves the read marker forward, and returns the stored one.
+	MarkRead(ctx context.Context, caller Identity, group string, seq int64) (int64, error)
 }
 
 // Credentials are what a client has sent.

@@ -145,10 +145,11 @@ func (c *conn) call(ctx context.Context, r request) (any, error) {
 		message, err := c.server.backend.Send(ctx, c.caller, r.Group, r.Key, r.Text)
 		return map[string]json.RawMessage{"message": message}, err
 	case "read":
-		if err := c.server.backend.MarkRead(ctx, c.caller, r.Group, r.Seq); err != nil {
+		seq, err := c.server.backend.MarkRead(ctx, c.caller, r.Group, r.Seq)
+		if err != nil {
 			return nil, err
 		}
-		return struct{}{}, c.server.volatile(Read(ctx, c.server.bus, r.Group, c.caller.User, r.Seq))
+		return struct{}{}, c.server.volatile(Read(ctx, c.server.bus, r.Group, c.caller.User, seq))
 	case "typing":
 		return struct{}{}, c.typing(ctx, r.Group)
 	case "presence":

@@ -174,6 +174,10 @@ func TestVolatilePushes(t *testing.T) {
 	if p := two.pushed("read"); p.User != 1 || p.Seq != 7 || s.backend.read["g"] != 7 {
 		t.Errorf("read: %+v", p)
 	}
+	one.call(`"op":"read","group":"g","seq":3`)
+	if p := two.pushed("read"); p.Seq != 7 {
+		t.Errorf("read an older message: %+v, want the marker 7", p)
+	}
 	two.call(`"op":"unsubscribe","group":"g"`)
 	one.call(`"op":"typing","group":"g"`)
 	if err := two.refused(`"op":"typing","group":"g"`); err.Code != "not_subscribed" {

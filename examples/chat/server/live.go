@@ -50,8 +50,15 @@ func (s sessions) CatchUp(ctx context.Context, caller live.Identity, group strin
 	if missed.Recovered {
 		missed.Messages, err = json.Marshal(page.Messages)
 	}
+	if len(missed.Messages) > maxCatchUp {
+		missed.Recovered, missed.Messages = false, nil
+	}
 	return missed, err
 }
+
+// maxCatchUp limits the messages of one answer, in bytes. A stream closes a client for whom
+// more than 256 KiB wait, so the client of a larger answer would reconnect again and again.
+const maxCatchUp = 64 << 10
 
 // Send implements [live.Backend]. It runs the operation of the HTTP endpoint, so a client may
 // retry over HTTP with the same key.
@@ -69,6 +76,9 @@ func (s sessions) Send(ctx context.Context, caller live.Identity, group, key, te
 
 // MayFollow implements [live.Backend]: users may follow the members of their groups.
 func (s sessions) MayFollow(ctx context.Context, caller live.Identity, users []int64) ([]int64, error) {
+	if _, err := s.current(ctx, caller); err != nil {
+		return nil, err
+	}
 	known, err := chatdb.CoMembers(ctx, s.domain, caller.User)
 	if err != nil {
 		return nil, streamError(err)
@@ -77,9 +87,12 @@ func (s sessions) MayFollow(ctx context.Context, caller live.Identity, users []i
 }
 
 // MarkRead implements [live.Backend].
-func (s sessions) MarkRead(ctx context.Context, caller live.Identity, group string, seq int64) error {
-	_, err := groupService(s).markRead(ctx, group, caller.User, seq)
-	return streamError(err)
+func (s sessions) MarkRead(ctx context.Context, caller live.Identity, group string, seq int64) (int64, error) {
+	if _, err := s.current(ctx, caller); err != nil {
+		return 0, err
+	}
+	read, err := groupService(s).markRead(ctx, group, caller.User, seq)
+	return read, streamError(err)
 }
 
 // current returns the caller's session, unless it was revoked.
