@@ -18,7 +18,7 @@ type Options struct {
 	// failure counts if the broker has confirmed another event of this process since the
 	// failure before. The count begins anew when another process takes the lane. Zero: 10.
 	MaxFailures int
-	// Lease is how long a relay keeps its lanes after it has crashed. Zero: the
+	// Lease is how long a relay keeps its lanes after its last renewal. Zero: the
 	// engine's.
 	Lease time.Duration
 }

@@ -33,7 +33,8 @@ func TestTransportGeneratesAKeyForEachCall(t *testing.T) {
 	}
 }
 
-// TestTransportKeepsTheCallersKey byte for byte, in every form, as one header line.
+// TestTransportKeepsTheCallersKey byte for byte, and rejects an
+// empty key and several keys.
 func TestTransportKeepsTheCallersKey(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{`"k1"`, `k1`, `"k1";v=2`, strings.Repeat("k", 300), `"a\"b"`} {

@@ -81,7 +81,7 @@ type swapper struct {
 	in      runner // conn, with the names of the store's tables
 	changes []store.Change
 	results []store.SwapResult
-	seen    []*store.Record // records in the results that other calls have written
+	seen    []*store.Record // records in the results that this call has not written
 }
 
 // swap makes some changes.

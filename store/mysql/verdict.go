@@ -10,8 +10,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// instead returns the error of a transaction that failed for another reason than the
-// handler. This error replaces the one that the handler returned.
+// instead returns the error of a transaction in which a statement failed with met, which
+// is not the handler's answer. The handler returned failed, which may be nil.
 func instead(met, failed error) error {
 	switch {
 	case met == nil, failed != nil && (isConflict(failed) || isInterrupted(failed)):

@@ -15,8 +15,8 @@ import (
 // behind a client for one server.
 //
 // What the records survive depends on appendonly, appendfsync, no-appendfsync-on-rewrite and
-// on the replicas: those that are connected, and those that Sentinel may add. The settings of the replicas
-// are not read. Where the server forbids CONFIG GET, appendfsync counts as everysec.
+// on the replicas that are connected. Under Sentinel the store assumes that there are some.
+// The settings of the replicas are not read. Where the server forbids CONFIG GET, appendfsync counts as everysec.
 //
 // Outcomes have at most 1 MiB, and batches at most 250 changes with 4 MiB.
 func (s *Store) Capabilities(ctx context.Context) (store.Capabilities, error) {

@@ -58,7 +58,8 @@ func MessagesChangedAfter(ctx context.Context, q Querier, group string, after in
 		return Page{}, err
 	}
 	// Changes later than the counter are left out. Otherwise Change could be the number
-	// of such a change although the page lacks an earlier one.
+	// of such a change, and the caller would miss an earlier change that is not about a
+	// message.
 	p, err := readPage(ctx, q, group, `m.changed > $2 and m.changed <= $4 order by m.changed limit $3`, after, limit, last)
 	if p.Change = last; len(p.Messages) == limit {
 		p.Change = p.Messages[limit-1].Change
