@@ -3,6 +3,14 @@
 
 select pg_advisory_xact_lock(7165065861825654388);
 
+-- One transaction creates all tables, the table welcomes last. If it is there, nothing is done: even an
+-- index that exists would be locked against writers, and a server that starts would deadlock
+-- with transactions of servers that run.
+do $schema$ begin
+if to_regclass('welcomes') is not null then
+  return;
+end if;
+
 create table if not exists users (
   id            bigint primary key generated always as identity, -- never used twice; a rollback leaves a gap
   name          text    not null,               -- as it is shown
@@ -94,3 +102,5 @@ create table if not exists welcomes (
   user_id  bigint not null,
   attempt  bigint not null
 );
+
+end $schema$;
