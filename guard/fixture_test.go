@@ -237,7 +237,7 @@ func inMemory(t *testing.T, o semel.Options) *semel.Engine[*memory.Tx] {
 }
 
 // shortLease is for tests with real processes, whose leases must expire.
-var shortLease = semel.Options{Lease: 200 * time.Millisecond, Wait: time.Minute}
+var shortLease = semel.Options{Lease: 400 * time.Millisecond, Wait: time.Minute}
 
 // rounds returns n, or few of them with -short.
 func rounds(n int) int {

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/guard"
@@ -295,6 +296,23 @@ func TestSealAgainstAStoppedProcess(t *testing.T) {
 	})
 }
 
+// stopBetweenWrites stops a process while it does not hold the write lock of its records. A renewal
+// of its lease holds the only write lock of SQLite, and a process that is stopped there lets no
+// other one write.
+func stopBetweenWrites(t *testing.T, child *realtest.Process, e semel.Runner, key string) {
+	t.Helper()
+	op := semel.Define("write", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Wait: time.Second})
+	for try := range 20 {
+		child.Signal(t, syscall.SIGSTOP)
+		_, _, err := semel.Do(t.Context(), e, op.Call(me, key+strconv.Itoa(try), ""), func(context.Context) (int, error) { return 0, nil })
+		if err == nil {
+			return
+		}
+		child.Signal(t, syscall.SIGCONT)
+	}
+	t.Fatal("no other process can write while this one is stopped")
+}
+
 func stopCommits(t *testing.T, records servers.Place, driver, name string, open func(name string) *domain[*sql.Tx]) {
 	t.Helper()
 	d, c := open(name), newCommitter(driver, name)
@@ -306,7 +324,7 @@ func stopCommits(t *testing.T, records servers.Place, driver, name string, open 
 		key := map[bool]string{true: "healed", false: "fenced"}[heals] + strconv.Itoa(round)
 		child.Command(t, key)
 		child.Await(t, "open")
-		child.Signal(t, syscall.SIGSTOP)
+		stopBetweenWrites(t, child, e, key)
 		v, err := c.do(e, key, func() {})
 		wantEnd, wantEffects := "ended "+key+" <nil>", 1
 		if heals {

@@ -63,6 +63,10 @@ func TestSurvivesFollowsTheMembers(t *testing.T) {
 			break
 		}
 	}
+	realtest.Poll(t, "each member to know of the removal", func() bool { // a member answers with the list that it has applied
+		caps, err := s.Capabilities(t.Context())
+		return err == nil && caps.Survives != store.Failover
+	})
 	wantSurvives(t, s, store.PowerLoss, "the number of voting members of the cluster is 2")
 	realtest.Poll(t, "a learner", func() bool { // the cluster refuses it for a moment
 		_, err := client.MemberAddAsLearner(t.Context(), []string{"http://127.0.0.1:1"})

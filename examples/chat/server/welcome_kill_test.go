@@ -40,15 +40,17 @@ func (s queuePoints) Dequeue(ctx context.Context, d store.Dequeue) ([]store.Reco
 func (s queuePoints) Atomic(ctx context.Context, id store.ID, hold bool,
 	run func(context.Context, chatdb.Tx, store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
+	byRelay := false // a transaction of the outbox, which has no points
 	verdict, err := s.TxStore.Atomic(ctx, id, hold,
 		func(ctx context.Context, tx chatdb.Tx, stands store.SwapResult) (*store.Change, error) {
+			byRelay = stands.Record != nil && stands.Record.Operation == "semel_outbox"
 			change, err := run(ctx, tx, stands)
-			if err == nil {
+			if err == nil && !byRelay {
 				s.p.pass(welcomeToCommit)
 			}
 			return change, err
 		})
-	if verdict == store.Committed {
+	if verdict == store.Committed && !byRelay {
 		s.p.pass(welcomeCommitted)
 		s.p.pass(importCommitted)
 	}
@@ -101,6 +103,10 @@ func killedWelcoming(t *testing.T, f files, point string) {
 		group := s.settled(t, asked).want(t, http.StatusCreated, "").value(t)["id"].(string)
 		s.wantWelcomes(t, domain, owner, group, owner.ID, other.ID)
 		groups = append(groups, group)
+		// A welcome is visible a moment before its process has passed the last point. The next kill
+		// must not hit that process there, while it creates the next group.
+		s.stop(t)
+		s = start(t, f.args(shortLease)...)
 	}
 	s.untilQueue(t, owner, "welcome_member", queueCount{Done: int64(2 * n)})
 	for _, group := range groups { // no task is left that could still run
