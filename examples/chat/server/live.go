@@ -56,9 +56,8 @@ func (s sessions) CatchUp(ctx context.Context, caller live.Identity, group strin
 	return missed, err
 }
 
-// maxCatchUp limits the messages of one answer, in bytes. A stream closes a client for which
-// more than 1 MiB waits, and a client subscribes to many groups at once: with larger answers it
-// could be closed each time that it reconnects.
+// maxCatchUp limits the messages of one answer, in bytes. A socket closes a client for which more
+// than 256 KiB waits, so a larger answer could close the client each time that it subscribes.
 const maxCatchUp = 64 << 10
 
 // Send implements [live.Backend]. It runs the operation of the HTTP endpoint, so a client may
