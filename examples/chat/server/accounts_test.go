@@ -162,7 +162,7 @@ func TestSignUpsAndLogInsAreLimited(t *testing.T) {
 func TestSecretsAreNotKept(t *testing.T) {
 	t.Parallel()
 	f := newFiles(t, inline)
-	s := serveLocal(t, server.Hooks{}, f.args(time.Second)...)
+	s := serveLocal(t, server.Hooks{}, f.args(time.Minute)...)
 	ann := s.signIn(t, "ann")
 	ticket := s.send(t, request{method: "POST", path: "/v1/tickets", as: ann}).want(t, http.StatusCreated, "").value(t)["ticket"].(string)
 	s.stop()

@@ -24,7 +24,7 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	w := &fixture{fakePayments: newFakePayments(t)}
-	w.localServer = serveLocal(t, server.Hooks{}, append(newFiles(t, inline).args(time.Second), "-payments", w.fakePayments.url)...)
+	w.localServer = serveLocal(t, server.Hooks{}, append(newFiles(t, inline).args(time.Minute), "-payments", w.fakePayments.url)...)
 	w.ann, w.bob = w.signIn(t, "ann"), w.signIn(t, "bob")
 	w.group = w.send(t, creation(w.ann, "fixture", "crew")).want(t, http.StatusCreated, "").value(t)["id"].(string)
 	return w

@@ -140,7 +140,7 @@ func TestABoostIsForMembers(t *testing.T) {
 		t.Error("the key was used up")
 	}
 
-	s := serveLocal(t, server.Hooks{}, newFiles(t, inline).args(time.Second)...)
+	s := serveLocal(t, server.Hooks{}, newFiles(t, inline).args(time.Minute)...)
 	u := s.signIn(t, "ann")
 	group := s.send(t, creation(u, "k", "crew")).want(t, http.StatusCreated, "").value(t)["id"].(string)
 	s.send(t, boost(u, "b", group)).want(t, http.StatusNotImplemented, "no_payments")
