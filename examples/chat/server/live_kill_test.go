@@ -26,7 +26,7 @@ import (
 // once, in the order of its group.
 func TestLiveDeliveryWhileServersAreKilled(t *testing.T) {
 	t.Parallel()
-	options := load.Options{Clients: 200, Messages: 5000, Rate: 150, Drop: 3 * time.Second}
+	options := load.Options{Clients: 200, Messages: 5000, Rate: 100, Drop: 10 * time.Second}
 	acts := []string{"kill", "stop"}
 	points := []string{beforePublish, afterPublish, beforeCommit, afterCommit}
 	if testing.Short() {
@@ -100,7 +100,7 @@ func (k *liveKill) load(t *testing.T) <-chan struct{} {
 }
 
 // round kills or stops a server when it reaches a point. A stopped one goes on when its
-// leases have expired.
+// leases have expired, and reports that it has lost some.
 func (k *liveKill) round(t *testing.T, m *member, act, point string) {
 	t.Helper()
 	p := &process{Process: m.Process}
@@ -123,10 +123,13 @@ func (k *liveKill) round(t *testing.T, m *member, act, point string) {
 		m.Start(t)
 		return
 	}
+	lost := func() int { return strings.Count(p.Stderr(), "event=lease_lost operation=semel_outbox") }
+	before := lost()
 	if err := pause(t.Context(), 4*shortLease); err != nil {
 		t.Fatal(err)
 	}
 	p.Signal(t, syscall.SIGCONT)
+	realtest.Poll(t, "the stopped server to report a lost lease", func() bool { return lost() > before })
 }
 
 // published waits until the last change of each group was published, and checks the order.

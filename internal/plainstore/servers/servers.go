@@ -11,6 +11,8 @@ import (
 
 	driver "github.com/redis/go-redis/v9"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/protoadapt"
 
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
@@ -50,7 +52,8 @@ func EtcdWrites(request []byte) bool {
 	body, isTxn := bytes.CutPrefix(request, []byte("/etcdserverpb.KV/Txn "))
 	var txn etcdserverpb.TxnRequest
 	const head = 5 // of a message of gRPC
-	if !isTxn || len(body) < head || txn.Unmarshal(body[head:]) != nil {
+	// The client's versions differ in how a message is decoded, except in this way.
+	if !isTxn || len(body) < head || proto.Unmarshal(body[head:], protoadapt.MessageV2Of(&txn)) != nil {
 		return false
 	}
 	return slices.ContainsFunc(txn.Success, func(op *etcdserverpb.RequestOp) bool { return op.GetRequestTxn() != nil })
