@@ -2,7 +2,6 @@ package adapter
 
 import (
 	"context"
-	"time"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/internal/engine"
@@ -58,15 +57,9 @@ func CompleteMany(ctx context.Context, e semel.Runner, ends []*Completion) (rest
 }
 
 // Times are the durations of an operation's attempts.
-type Times struct {
-	Lease     time.Duration // until other callers may take over, without a renewal
-	Heartbeat time.Duration // interval of renewals
-	MaxRun    time.Duration // upper bound of an attempt; zero: none
-	Retention time.Duration // how long a finished record is kept
-	Wait      time.Duration // how long a follower waits
-}
+type Times = engine.Times
 
 // TimesOf returns the durations of op: its own, and otherwise the engine's.
 func TimesOf(e semel.Runner, op semel.Declared) Times {
-	return Times(engine.TimesOf(engine.CoreOf(e), op))
+	return engine.TimesOf(engine.CoreOf(e), op)
 }

@@ -55,7 +55,7 @@ func EncodeResult(v any) (e Encoded, err error) {
 	if !value.IsValid() { // a nil interface is null
 		return e, nil
 	}
-	if value.Kind() == reflect.Pointer && !value.IsNil() { // the result itself, or a reference to it
+	if value.Kind() == reflect.Pointer && !value.IsNil() { // the result itself, or a pointer to it
 		value = value.Elem()
 	}
 	if e.Lossless, s.Bytes, err = canonical.Check(value, text, s.Bytes); err != nil {
@@ -64,37 +64,27 @@ func EncodeResult(v any) (e Encoded, err error) {
 	return e, nil
 }
 
-// ValueRef is an input or a result that is passed by reference. The pointer gives
-// the value's static type, and methods with pointer receivers.
-type ValueRef[T any] struct{ Ptr *T }
-
-func (p ValueRef[T]) pointer() any { return p.Ptr }
-
-// pointerHolder is any valueRef.
-type pointerHolder interface{ pointer() any }
-
-// ResultOf returns the result, or the pointer to it if v is a reference. Results
-// that are not encoded as JSON are returned as values.
+// ResultOf returns the result v, which may be a pointer to it. The pointer gives the
+// static type, and methods with pointer receivers. Results that are not encoded as JSON
+// are returned as values.
 func ResultOf(v any) any {
-	p, ok := v.(pointerHolder)
-	if !ok {
+	switch v := v.(type) {
+	case *Raw:
+		return v
+	case *Tombstone:
+		return *v
+	}
+	value := reflect.ValueOf(v)
+	if value.Kind() != reflect.Pointer || value.IsNil() {
 		return v
 	}
-	at := p.pointer()
-	switch at := at.(type) {
-	case *Raw:
-		return at
-	case *Tombstone:
-		return *at
-	}
-	value := reflect.ValueOf(at).Elem()
-	if kind := value.Kind(); kind == reflect.Pointer || kind == reflect.Interface {
-		switch inner := value.Interface().(type) {
+	if kind := value.Elem().Kind(); kind == reflect.Pointer || kind == reflect.Interface {
+		switch inner := value.Elem().Interface().(type) {
 		case Raw, Tombstone:
 			return inner
 		}
 	}
-	return at
+	return v
 }
 
 // tagged returns a copy of text after the byte of its kind.

@@ -31,29 +31,34 @@ func (q *claimer) abandonClaim(ctx context.Context, claim store.Change, before s
 // has answered.
 func (q *claimer) releaseClaim(ctx context.Context, claim store.Change, before store.Record) bool {
 	claimed := recordAfter(claim, before)
-	now, e, d := claimed, q.releaseEvent(claim, before), protocol.Decision{}
+	now, e, d := claimed, q.c.releaseEvent(q.call.op, q.attempt.policy, claimed, callerr.ErrUnavailable), protocol.Decision{}
 	ctx, cancel := q.c.bounded(ctx)
 	defer cancel()
 	return q.c.writer.complete(ctx, func() store.Record { return claimed }, &now, &e, &d) == nil
 }
 
-// releaseEvent is the end of a claim whose operation was not run.
-func (q *claimer) releaseEvent(claim store.Change, before store.Record) protocol.Event {
-	return protocol.Event{
-		Step: protocol.StepRelease, Token: claim.To.Token, Policy: q.attempt.policy, Proven: true, Expire: q.attempt.times.retention,
-		Outcome: q.c.interruption(q.call.op, before, claim.To.Attempt, callerr.ErrUnavailable),
-	}
+// voidClaim gives back a claim of the call whose reply was lost.
+func (q *claimer) voidClaim(ctx context.Context, claim store.Change, before store.Record) {
+	q.c.voidClaim(ctx, q.call.op, claim, before, protocol.Event{
+		Policy: q.attempt.policy, Request: q.call, Identity: q.call.identity(), Issued: q.call.isIssued(),
+	})
 }
 
 // voidClaim gives back a claim that may have been applied, or may still be applied,
 // although its reply was lost. The operation was not run, so there is proof of no effect.
-func (q *claimer) voidClaim(ctx context.Context, claim store.Change, before store.Record) {
-	release := q.releaseEvent(claim, before)
-	void := protocol.Event{
-		Step: protocol.StepVoid, To: store.Pending, Owner: newOwner(), Policy: q.attempt.policy, Request: q.call,
-		Identity: q.call.identity(), Expire: q.attempt.times.retention, Outcome: release.Outcome, Issued: q.call.isIssued(),
+// void says for which request.
+func (c *Core) voidClaim(ctx context.Context, op *operation, claim store.Change, before store.Record, void protocol.Event) {
+	claimed := recordAfter(claim, before)
+	release := c.releaseEvent(op, void.Policy, claimed, callerr.ErrUnavailable)
+	void.Step, void.To, void.Owner, void.Expire, void.Outcome = protocol.StepVoid, store.Pending, newOwner(), release.Expire, release.Outcome
+	c.unrecorded.keep(ctx, pendingEnd{record: claimed, silent: true, event: release, void: void, from: claim.If}, callerr.ErrUnavailable)
+}
+
+// releaseEvent is the end of a claim whose operation was not run. It does not count
+// as a crash.
+func (c *Core) releaseEvent(op *operation, policy protocol.Policy, claimed store.Record, why error) protocol.Event {
+	return protocol.Event{
+		Step: protocol.StepRelease, Token: claimed.Token, Policy: policy, Proven: true, Expire: c.options.timesOf(op, claimed.ID).Retention,
+		Outcome: c.interruption(op, claimed, claimed.Attempt, why),
 	}
-	q.c.unrecorded.keep(ctx, pendingEnd{
-		record: recordAfter(claim, before), silent: true, event: release, void: void, from: claim.If,
-	}, callerr.ErrUnavailable)
 }

@@ -21,7 +21,7 @@ func Get(ctx context.Context, c *Core, operation string, scope Scope, key string
 	for _, id := range idsOf(c, operation, scope, key) {
 		r, err := c.reader.get(ctx, id)
 		if err != nil {
-			return r, false, callerr.Seal(fmt.Errorf("%w: get the record: %w", callerr.ErrUnavailable, err))
+			return r, false, callerr.Seal(err)
 		}
 		if r.Operation == operation && r.Scope == scope.text && r.Key == key {
 			r, _ = publicRecord(r, nil)
@@ -57,20 +57,12 @@ func Resolve(ctx context.Context, c *Core, r Resolution) (store.Record, error) {
 }
 
 func resolveDoubt(ctx context.Context, c *Core, r Resolution) (store.Record, error) {
-	switch {
-	case r.Actor == "":
-		return store.Record{}, callerr.Invalid("Actor", "is required")
-	case r.Reason == "":
-		return store.Record{}, callerr.Invalid("Reason", "is required")
-	case !protocol.CanResolve(r.To):
+	if !protocol.CanResolve(r.To) {
 		return store.Record{}, callerr.Invalid("To", "must be Succeeded, Failed or Pending")
 	}
-	if err := c.notWithinTx(ctx, false); err != nil {
-		return store.Record{}, err
-	}
-	current, err := c.reader.get(ctx, r.ID)
+	current, err := c.readForOperator(ctx, r.ID, r.Actor, r.Reason)
 	if err != nil {
-		return current, fmt.Errorf("%w: read the record: %w", callerr.ErrUnavailable, err)
+		return current, err
 	}
 	d := protocol.Next(current, protocol.Event{
 		Step: protocol.StepResolve, To: r.To, Owner: newOwner(), Outcome: resolvedOutcome(c, r, current), Expire: c.retention(current),
@@ -83,18 +75,42 @@ func resolveDoubt(ctx context.Context, c *Core, r Resolution) (store.Record, err
 			return current, err
 		}
 	}
-	answer, err := c.writer.swapNoted(ctx, d.Change, store.Note{ID: r.ID, From: d.Change.If, To: d.Change.To.Token, Actor: r.Actor, Reason: r.Reason})
+	now, err := c.writeForOperator(ctx, current, d, r.Actor, r.Reason, callerr.ErrNotInDoubt)
+	if err == nil {
+		c.emit(ctx, event.Resolved, now, nil)
+	}
+	return now, err
+}
+
+// readForOperator returns the current record, for a change that an operator makes for a
+// reason.
+func (c *Core) readForOperator(ctx context.Context, id store.ID, actor, reason string) (store.Record, error) {
+	switch {
+	case actor == "":
+		return store.Record{}, callerr.Invalid("Actor", "is required")
+	case reason == "":
+		return store.Record{}, callerr.Invalid("Reason", "is required")
+	}
+	if err := c.notWithinTx(ctx, false); err != nil {
+		return store.Record{}, err
+	}
+	return c.reader.get(ctx, id)
+}
+
+// writeForOperator applies an operator's change, with a note of it. The error is refused
+// if the record has changed.
+func (c *Core) writeForOperator(ctx context.Context, current store.Record, d protocol.Decision, actor, reason string, refused error) (store.Record, error) {
+	change := d.Change
+	answer, err := c.writer.swapNoted(ctx, change, store.Note{ID: current.ID, From: change.If, To: change.To.Token, Actor: actor, Reason: reason})
 	switch {
 	case err != nil:
-		return current, fmt.Errorf("%w: resolve: %w", callerr.ErrUnavailable, err)
+		return current, fmt.Errorf("%w: %s: %w", callerr.ErrUnavailable, d.Step, err)
 	case answer.Busy:
 		return current, callerr.ErrInProgress
-	case !answer.Applied(d.Change):
-		return recordOf(answer), callerr.ErrNotInDoubt
+	case !answer.Applied(change):
+		return recordOf(answer), refused
 	}
-	now := recordAfter(d.Change, current)
-	c.emit(ctx, event.Resolved, now, nil)
-	return now, nil
+	return recordAfter(change, current), nil
 }
 
 // resolvedOutcome returns the outcome that the operator gives, or nil for none.
@@ -164,7 +180,7 @@ func idsOf(c *Core, operation string, scope Scope, key string) []store.ID {
 			return ids[:]
 		}
 		if op.keyTime != nil {
-			made, ok := op.timeIn(key)
+			made, ok := op.keyTime(key)
 			switch {
 			case !ok:
 				return nil

@@ -18,7 +18,7 @@ import (
 type Attempt struct {
 	c        *Core
 	call     Call
-	times    times
+	times    Times
 	right    right
 	token    store.Token   // the fencing token; a single transaction writes its number and owner
 	found    *store.Record // the record that the attempt changes; nil: its claim, of a new record
@@ -147,24 +147,14 @@ func (a *Attempt) Token() store.Token { return a.token }
 func (a *Attempt) Call() Call { return a.call }
 
 // Record returns the claimed record. Its bytes must not be changed.
-func (a *Attempt) Record() (r store.Record) {
-	a.loadClaimed(&r)
+func (a *Attempt) Record() store.Record {
+	if a.found != nil {
+		return *a.found
+	}
+	r := a.call.identity() // for a new record the attempt keeps nothing beyond its call
+	r.Token, r.Due = a.token, a.times.firstLease()
 	return r
 }
-
-// loadClaimed sets r, which is empty, to the claimed record. For a new record the
-// attempt stores nothing beyond its call, which keeps most attempts small.
-func (a *Attempt) loadClaimed(r *store.Record) {
-	if a.found != nil {
-		*r = *a.found
-		return
-	}
-	a.call.identify(r)
-	r.Token, r.Due = a.token, a.times.firstLease()
-}
-
-// tainted reports whether an earlier attempt may have had an effect.
-func (a *Attempt) tainted() bool { return a.found != nil && a.found.Tainted }
 
 // Adapter lets an edge, such as HTTP, decide what [InTx] stores.
 type Adapter interface {
@@ -187,6 +177,15 @@ type Adapter interface {
 func (a *Attempt) AdaptWith(with Adapter) { a.adapter = with }
 
 func (a *Attempt) markEnded() bool { return a.ended.CompareAndSwap(false, true) }
+
+// close frees what the attempt has used, after its end. current is the record then.
+func (a *Attempt) close(current *store.Record) {
+	a.cancel(nil)
+	if a.inflight != nil {
+		a.c.inflight.finish(a.call.id, a.inflight, current, nil)
+	}
+	a.c.leave()
+}
 
 // txEnd is what is known after the transaction of an attempt has ended in a way
 // that must be settled.

@@ -10,7 +10,6 @@ import (
 	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/internal/groupcommit"
-	"github.com/semelgo/semel/internal/lazyctx"
 	"github.com/semelgo/semel/store"
 )
 
@@ -34,7 +33,7 @@ func (l *batching) open(s store.Store, caps store.Capabilities, o *Options) {
 	swaps := groupcommit.Config[store.ID, store.Change, store.SwapResult]{
 		Flush: l.swapAll, Key: func(c *store.Change) store.ID { return c.To.ID },
 		Flushers: caps.ConcurrentSwaps, ParallelAt: crowd, MaxBatch: caps.MaxBatch, MaxWaiting: o.MaxQueued, Timeout: o.RecordTimeout,
-		WithDeadline: batchDeadline, Scheduler: l.steps,
+		Scheduler: l.steps,
 	}
 	if g, ok := s.(store.BatchJoiner); ok && g.Self() == s && caps.MaxBytes == 0 {
 		swaps.FlushJoinable = g.SwapJoinable
@@ -43,15 +42,8 @@ func (l *batching) open(s store.Store, caps store.Capabilities, o *Options) {
 	l.gets = groupcommit.New(groupcommit.Config[store.ID, store.ID, store.SwapResult]{
 		Flush: s.Get, Key: func(id *store.ID) store.ID { return *id }, Shared: true,
 		Flushers: caps.ConcurrentSwaps, ParallelAt: crowd, MaxBatch: maxReads, MaxWaiting: o.MaxQueued, Timeout: o.RecordTimeout,
-		WithDeadline: batchDeadline, Scheduler: l.steps,
+		Scheduler: l.steps,
 	})
-}
-
-// batchDeadline returns a context for a batch, which ends at a deadline.
-func batchDeadline(ctx context.Context, end time.Time) (context.Context, func()) {
-	b := new(lazyctx.Timed)
-	b.Until(ctx, end)
-	return b, b.End
 }
 
 // crowd is the number of waiting callers from which a second concurrent batch is

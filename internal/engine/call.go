@@ -29,7 +29,7 @@ type Call struct {
 
 // callExtras holds what few calls have.
 type callExtras struct {
-	keyTime time.Time // time in the key; zero: none
+	keyTime time.Time // time in the key, with which the ID begins; zero: none
 	stored  []byte    // fingerprint of a call made from a record, if it has an unusual size
 	issued  *issued   // not nil: Issue must have made the record
 	err     error
@@ -52,16 +52,16 @@ func (o *Operation[In]) Call(scope Scope, key string, in In) (c Call) {
 // the call or its attempt is in use. It is for adapters that store the input
 // anyway.
 func (o *Operation[In]) CallAt(scope Scope, key string, in *In) (c Call) {
-	if err := o.fill(&c, scope, key, codec.ValueRef[In]{Ptr: in}); err != nil {
+	if err := o.fill(&c, scope, key, in); err != nil {
 		c.extras = &callExtras{err: err}
 	}
 	return c
 }
 
-// value returns the input of a call, which may be a valueRef.
+// value returns the input of a call, which may be a pointer to it.
 func (o *Operation[In]) value(input any) (in In, ok bool) {
-	if there, is := input.(codec.ValueRef[In]); is {
-		return *there.Ptr, true
+	if there, is := input.(*In); is {
+		return *there, true
 	}
 	in, ok = input.(In)
 	return in, ok
@@ -81,10 +81,16 @@ func (o *Operation[In]) fill(c *Call, scope Scope, key string, input any) (err e
 	}
 	c.input = input
 	c.id = store.NewID(o.def.name, scope.text, key)
-	if err = c.readTime(); err != nil {
-		return err
+	if o.def.keyTime != nil {
+		made, ok := o.def.keyTime(key)
+		switch {
+		case !ok:
+			return callerr.Invalid("Key", "carries no time, which this operation requires")
+		case !made.IsZero():
+			c.extras, c.id = &callExtras{keyTime: made}, store.NewTimedID(o.def.name, scope.text, key, made)
+		}
 	}
-	if c.digest, err = o.digest(o.version(), input); err != nil {
+	if c.digest, err = o.digest(len(o.fingerprints), input); err != nil {
 		return err
 	}
 	if retry := c.op.retry; retry != nil && !retry.Redelivered {
@@ -92,26 +98,6 @@ func (o *Operation[In]) fill(c *Call, scope Scope, key string, input any) (err e
 		return err
 	}
 	return o.checkInput(input)
-}
-
-// readTime reads the time in the key. The ID then begins with it.
-func (c *Call) readTime() error {
-	made, ok := c.op.timeIn(c.key)
-	switch {
-	case !ok:
-		return callerr.Invalid("Key", "carries no time, which this operation requires")
-	case !made.IsZero():
-		c.extras, c.id = &callExtras{keyTime: made}, store.NewTimedID(c.op.name, c.scope.text, c.key, made)
-	}
-	return nil
-}
-
-// keyTime returns the time in the key; zero: none.
-func (c *Call) keyTime() time.Time {
-	if c.extras == nil {
-		return time.Time{}
-	}
-	return c.extras.keyTime
 }
 
 // Scope returns the scope within which the key is unique.
@@ -170,15 +156,10 @@ func (c *Call) fingerprint() []byte {
 
 // identity returns the identity of a new record of the call.
 func (c *Call) identity() (r store.Record) {
-	c.identify(&r)
-	return r
-}
-
-// identify sets r, which is empty, to the call's identity.
-func (c *Call) identify(r *store.Record) {
 	r.ID, r.Operation, r.Scope, r.Key = c.id, c.op.name, c.scope.text, c.key
 	r.Fingerprint = c.fingerprint()
 	r.Input = c.storedInput
+	return r
 }
 
 // Compare reports whether the record under the call's ID belongs to this request:
@@ -243,4 +224,47 @@ func (s Scope) valid() error {
 		return callerr.Invalid("Scope", "is longer than "+strconv.Itoa(store.MaxScope)+" bytes")
 	}
 	return nil
+}
+
+// issued is what a call knows about the record that Issue made for it.
+type issued struct {
+	maxAge  time.Duration
+	payload []byte
+}
+
+// Issued returns the call of a record that [Issue] must have made. The call never
+// creates the record: without one it is callerr.ErrTokenUnknown, and callerr.ErrTokenExpired if
+// the time of the record is over and no attempt can have used it. Use the
+// result for one call only. It is for one-time tokens.
+func (c Call) Issued() Call {
+	extras := callExtras{}
+	if c.extras != nil {
+		extras = *c.extras
+	}
+	extras.issued = new(issued)
+	c.extras = &extras
+	return c
+}
+
+func (c *Call) isIssued() bool { return c.extras != nil && c.extras.issued != nil }
+
+// readIssue notes what Issue stored in the current record. A record without it, in
+// which a token cannot be used any more, has the age zero as its limit.
+func (c *Call) readIssue(current *store.Record) {
+	if !c.isIssued() {
+		return
+	}
+	*c.extras.issued = issued{}
+	if p, ok := codec.ProgressOf(*current); ok && p.Issued != nil {
+		*c.extras.issued = issued{p.Issued.MaxAge, p.Issued.Payload}
+	}
+}
+
+// maxAge returns whether the record must exist, and the age from which it starts no
+// first attempt.
+func (c *Call) maxAge() (mustExist bool, age time.Duration) {
+	if !c.isIssued() {
+		return false, 0
+	}
+	return true, c.extras.issued.maxAge
 }

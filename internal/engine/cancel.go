@@ -29,7 +29,7 @@ func cancelKey(ctx context.Context, c *Core, id store.ID, reason string) (store.
 		begun := c.clock.Now()
 		current, err := c.reader.get(ctx, id)
 		if err != nil {
-			return current, fmt.Errorf("%w: read the record: %w", callerr.ErrUnavailable, err)
+			return current, err
 		}
 		d := protocol.Next(current, protocol.Event{Step: protocol.StepCancel, Owner: newOwner(), Expire: c.retention(current)})
 		switch d.Answer {

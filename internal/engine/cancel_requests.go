@@ -47,7 +47,7 @@ func checkCancelRequests(ctx context.Context, c *Core, attempts []*Attempt) {
 // retention; half of the retention is more than clocks may differ by.
 func isCancelRequest(a *Attempt, asked store.Record) bool {
 	age := a.Record().Age + a.c.clock.Since(a.begun)
-	return asked.Since <= age+a.times.retention/2
+	return asked.Since <= age+a.times.Retention/2
 }
 
 // withdrawCancel withdraws a request of [Cancel] for attempts that have ended.

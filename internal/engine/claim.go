@@ -27,11 +27,14 @@ type claimer struct {
 func (c *Core) newClaimer(call *Call, policy protocol.Policy) *claimer {
 	q := &claimer{c: c}
 	a := &q.attempt
-	a.c, a.call, a.policy = c, call.own(), policy
-	a.times.of(&c.options, call.op, call.id)
+	a.c, a.call, a.policy = c, *call, policy
+	if call.isIssued() {
+		a.call = call.Issued() // a copy that shares nothing that readIssue changes
+	}
+	a.times = c.options.timesOf(call.op, call.id)
 	q.call = &a.call
 	q.restartClock()
-	q.deadline = a.begun.Add(a.times.wait)
+	q.deadline = a.begun.Add(a.times.Wait)
 	return q
 }
 
@@ -51,10 +54,7 @@ func (c *Core) admit(ctx context.Context, call *Call, policy protocol.Policy) er
 	if err := c.notWithinTx(ctx, policy.Transactional()); err != nil {
 		return err
 	}
-	if err := c.checkDefinition(call.op); err != nil {
-		return err
-	}
-	if err := c.options.outlived(call.op); err != nil {
+	if err := c.checkOperation(call.op); err != nil {
 		return err
 	}
 	if err := callerGone(ctx); err != nil {
@@ -223,7 +223,7 @@ func (c *Core) fromCache(ctx context.Context, call *Call) (out *Outcome, known b
 
 func (q *claimer) claimEvent(e *protocol.Event) {
 	e.Step, e.Owner, e.Policy, e.Request = protocol.StepClaim, protocol.MarkOwner(newOwner(), q.attempt.policy), q.attempt.policy, q.call
-	q.call.identify(&e.Identity)
+	e.Identity = q.call.identity()
 	e.Lease = q.attempt.times.firstLease()
 	e.Issued, e.MaxAge = q.call.maxAge()
 }
@@ -258,7 +258,7 @@ func (q *claimer) readFirst(ctx context.Context, current *store.Record) (err err
 	q.restartClock()
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: read the record: %w", callerr.ErrUnavailable, err)
+		return err
 	case expired && protocol.AnswerTo(current, protocol.SameRequest) == protocol.Lost:
 		return callerr.ErrKeyExpired
 	case q.call.isIssued() && protocol.AnswerTo(current, protocol.SameRequest) == protocol.Lost:
@@ -271,12 +271,11 @@ func (q *claimer) readFirst(ctx context.Context, current *store.Record) (err err
 // keyExpired reports whether the time in the key is older than the retention, or in
 // the future.
 func (c *Core) keyExpired(call *Call) bool {
-	made := call.keyTime()
-	if made.IsZero() {
+	if call.extras == nil || call.extras.keyTime.IsZero() {
 		return false
 	}
-	age := c.options.Clock().Sub(made)
-	return age > c.options.times(call.op).retention || age < -call.op.skew
+	age := c.options.Clock().Sub(call.extras.keyTime)
+	return age > c.options.times(call.op).Retention || age < -call.op.skew
 }
 
 // noPartitionError returns the error for a key whose time has no partition. A key

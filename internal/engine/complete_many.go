@@ -92,16 +92,11 @@ func completionOf(ctx context.Context, a *Attempt, e *Completion) (d protocol.De
 func (e *Completion) applied(ctx context.Context, change *store.Change) {
 	a := e.Attempt
 	now := &e.own.Record
-	*now = a.Record() // without the outcome of an earlier attempt
-	applyTo(change, now)
+	*now = recordAfter(*change, a.Record())
 	a.renewer.stop()
 	defer func() { // even if an Observer panics
 		e.Outcome = &e.own
-		a.cancel(nil)
-		if a.inflight != nil {
-			a.c.inflight.finish(a.call.id, a.inflight, now, nil)
-		}
-		a.c.leave()
+		a.close(now)
 	}()
 	a.emitEnd(ctx, e.step, now, nil)
 }

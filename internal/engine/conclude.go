@@ -17,9 +17,6 @@ import (
 type attemptEnd struct {
 	protocol.Ending
 
-	op *operation
-	id store.ID
-
 	progress codec.Progress // after the attempt
 	failure  error          // of a failure or a dead letter
 	delay    time.Duration  // of the next attempt
@@ -31,23 +28,33 @@ type attemptEnd struct {
 // false if nothing is to be written.
 func (a *Attempt) endEvent(ctx context.Context, e *protocol.Event, result []byte, err error) bool {
 	*e = a.right.event()
-	if err == nil {
-		end := attemptEnd{Ending: a.right.ending(), result: result}
-		end.Cause = protocol.ByResult
-		return a.c.conclude(&end, e)
+	end := attemptEnd{Ending: a.right.ending(), result: result}
+	if err != nil {
+		end = endingOf(a, err)
 	}
-	end := endingOf(a, err)
 	if end.NeedsProbe() {
 		end.result = a.evidence(ctx)
 		end.Evidence = end.result != nil
 	}
-	return a.c.conclude(&end, e)
+	c := protocol.Conclude(end.Ending)
+	e.Step, e.To, e.Proven, e.Delay = c.Step, c.To, c.Proven, end.delay
+	switch limit := a.c.caps.MaxOutcome; c.Payload {
+	case protocol.Result:
+		e.Outcome = end.result
+	case protocol.Failure:
+		e.Outcome = codec.EncodeFailure(end.failure, limit)
+	case protocol.DeadLetter:
+		e.Outcome, e.Expire = codec.EncodeDeadLetter(end.failure, limit), a.call.op.retry.DeadLetterRetention
+	case protocol.Progress:
+		e.Outcome = a.c.progress(end.progress, a.call.op, a.call.id)
+	case protocol.NoPayload:
+	}
+	return c.Step != ""
 }
 
 // endingOf describes the end of the attempt with err.
 func endingOf(a *Attempt, err error) (e attemptEnd) {
 	op, before := a.call.op, a.Record()
-	e.op, e.id = op, a.call.id
 	e.Ending = a.right.ending()
 	e.ResultsOnly = op.generation > 0
 	e.Cause, e.failure = protocol.ByError, err
@@ -89,26 +96,6 @@ func (e *attemptEnd) cancel(before *store.Record, n uint32, why *callerr.Cancell
 	p, _ := codec.ProgressOf(*before)
 	e.Cause, e.progress = protocol.ByCancellation, p.With(n, codec.TryInterrupted, why)
 	e.failure = e.progress.Failure(codec.CodeCancelled, why.Reason)
-}
-
-// conclude sets the step and the outcome of to, as the protocol concludes from e. It
-// returns false if nothing is to be written.
-func (c *Core) conclude(e *attemptEnd, to *protocol.Event) bool {
-	end := protocol.Conclude(e.Ending)
-	to.Step, to.To, to.Proven = end.Step, end.To, end.Proven
-	to.Delay = e.delay
-	switch end.Payload {
-	case protocol.Result:
-		to.Outcome = e.result
-	case protocol.Failure:
-		to.Outcome = codec.EncodeFailure(e.failure, c.caps.MaxOutcome)
-	case protocol.DeadLetter:
-		to.Outcome, to.Expire = codec.EncodeDeadLetter(e.failure, c.caps.MaxOutcome), e.op.retry.DeadLetterRetention
-	case protocol.Progress:
-		to.Outcome = c.progress(e.progress, e.op, e.id)
-	case protocol.NoPayload:
-	}
-	return end.Step != ""
 }
 
 // result encodes v, unless the function returned err. If v cannot be stored, the

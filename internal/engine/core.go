@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -10,7 +11,6 @@ import (
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/codec"
-	"github.com/semelgo/semel/internal/lazyctx"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/internal/timers"
 	"github.com/semelgo/semel/store"
@@ -102,8 +102,7 @@ func (a *attempts) close() {
 
 // bounded returns a context for writes that must not end with the caller's context.
 func (c *Core) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, span := lazyctx.WithDetachedTimeout(ctx, c.options.RecordTimeout)
-	return ctx, span.End
+	return context.WithTimeout(context.WithoutCancel(ctx), c.options.RecordTimeout)
 }
 
 // operationNamed returns the operation of a name that the engine was given, or nil.
@@ -117,14 +116,14 @@ func (c *Core) ownsKey(r store.Record) bool {
 	return op != nil && op.retry != nil
 }
 
-// checkDefinition returns an error if the engine was given another operation of the
-// same name. Records refer to operations by name, so one operation would answer for
-// the other.
-func (c *Core) checkDefinition(op *operation) error {
+// checkOperation returns an error if the options of the engine exclude the operation, or
+// if the engine was given another one of the same name. Records refer to operations by
+// name, so one operation would answer for the other.
+func (c *Core) checkOperation(op *operation) error {
 	if given := c.operations[op.name]; given != nil && given != op {
 		return callerr.Invalid("Operations", "of the engine have another definition of "+op.name+": define an operation once and use that definition")
 	}
-	return nil
+	return c.options.outlived(op)
 }
 
 // checkTransactional rejects the policy Atomic for an engine without transactions.
@@ -139,10 +138,10 @@ func (c *Core) checkTransactional(policy protocol.Policy) error {
 // engine was given it, else as the record says.
 func (c *Core) retention(r store.Record) time.Duration {
 	if op := c.operationNamed(r.Operation); op != nil {
-		return c.options.timesOf(op, r.ID).retention
+		return c.options.timesOf(op, r.ID).Retention
 	}
 	p, _ := codec.ProgressOf(r)
-	return either(p.Retention, c.options.Retention)
+	return cmp.Or(p.Retention, c.options.Retention)
 }
 
 // CoreOf returns the engine of a runner.

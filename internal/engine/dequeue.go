@@ -47,7 +47,7 @@ func dequeueCalls(ctx context.Context, c *Core, d *operation, limit int) ([]*Att
 type dequeueCall struct {
 	c      *Core
 	op     *operation
-	times  times
+	times  Times
 	policy protocol.Policy
 	sent   clock.Instant // start of the leases
 }
@@ -76,7 +76,7 @@ func (q *dequeueCall) attempts(ctx context.Context, claimed []store.Record) ([]*
 	}
 	if len(again) > 0 {
 		// Nothing renews the leases yet, so this must be quick.
-		looking, done := context.WithTimeout(bounded, q.times.beat)
+		looking, done := context.WithTimeout(bounded, q.times.Heartbeat)
 		defer done()
 		checkCancelRequests(looking, q.c, again)
 	}
@@ -145,7 +145,9 @@ func (q *dequeueCall) scan(ctx context.Context, limit int) ([]store.Record, erro
 		answers, err = q.c.store.Swap(ctx, changes)
 	}
 	if err != nil {
-		q.releaseUnanswered(ctx, waiting, changes)
+		for i, r := range waiting {
+			q.c.voidClaim(ctx, q.op, changes[i], r, protocol.Event{Policy: q.policy, Identity: r})
+		}
 		return nil, err
 	}
 	var claimed []store.Record
@@ -171,16 +173,7 @@ func (q *dequeueCall) attempt(ctx context.Context, r *store.Record) *Attempt {
 // release releases a claimed record that will not run. A caller that releases many
 // limits ctx for all of them.
 func (q *dequeueCall) release(ctx context.Context, r store.Record, why error) {
-	_, _, _ = q.c.writer.completeAlone(ctx, r, q.releaseEvent(r, why)) // after a lost reply the lease decides
-}
-
-// releaseEvent is the end of a claim whose operation was not run. It does not count
-// as a crash.
-func (q *dequeueCall) releaseEvent(r store.Record, why error) protocol.Event {
-	return protocol.Event{
-		Step: protocol.StepRelease, Token: r.Token, Policy: q.policy, Proven: true, Expire: q.c.options.timesOf(q.op, r.ID).retention,
-		Outcome: q.c.interruption(q.op, r, r.Attempt, why),
-	}
+	_, _, _ = q.c.writer.completeAlone(ctx, r, q.c.releaseEvent(q.op, q.policy, r, why)) // after a lost reply the lease decides
 }
 
 // callOf returns the call of a record, as far as the record describes it.
@@ -216,8 +209,8 @@ func (o *Operation[In]) Input(a *Attempt) (In, error) {
 // applied, and the claims that are known and run.
 func (q *dequeueCall) rememberOrphaned(owner uint64, known []store.Record) {
 	lost := orphanedClaim{
-		operation: q.op.name, owner: owner, until: clock.Now().Add(q.times.lease + q.c.options.RecordTimeout),
-		run: make(map[store.ID]uint32, len(known)), pause: q.times.lease / 32,
+		operation: q.op.name, owner: owner, until: clock.Now().Add(q.times.Lease + q.c.options.RecordTimeout),
+		run: make(map[store.ID]uint32, len(known)), pause: q.times.Lease / 32,
 	}
 	for _, r := range known {
 		lost.run[r.ID] = r.Attempt
@@ -242,20 +235,5 @@ func (q *dequeueCall) releaseOrphaned(ctx context.Context, dequeuer store.Dequeu
 				q.release(ctx, r, callerr.ErrUnavailable)
 			}
 		}
-	}
-}
-
-// releaseUnanswered releases the claims of a Swap without a reply in the
-// background.
-func (q *dequeueCall) releaseUnanswered(ctx context.Context, waiting []store.Record, changes []store.Change) {
-	for i, r := range waiting {
-		claimed := recordAfter(changes[i], r)
-		void := protocol.Event{
-			Step: protocol.StepVoid, To: store.Pending, Owner: newOwner(), Policy: q.policy, Identity: r,
-			Expire: q.c.options.timesOf(q.op, r.ID).retention, Outcome: q.c.interruption(q.op, r, claimed.Attempt, callerr.ErrUnavailable),
-		}
-		q.c.unrecorded.keep(ctx, pendingEnd{
-			record: claimed, silent: true, event: q.releaseEvent(claimed, callerr.ErrUnavailable), void: void, from: changes[i].If,
-		}, callerr.ErrUnavailable)
 	}
 }

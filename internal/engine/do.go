@@ -18,10 +18,10 @@ func Do[T any](ctx context.Context, e Runner, c Call, fn func(ctx context.Contex
 	if out != nil {
 		return replayedResult[T](out)
 	}
-	defer a.Abandon()                                             //nolint:contextcheck // an attempt has its own context
-	own, fnErr := fn(a.ctx)                                       //nolint:contextcheck // see above
-	stored := a.txOutcome.Load() != nil || fnErr != nil           // the outcome comes from InTx or a probe, and not from fn's value
-	out, err = a.end(codec.ValueRef[T]{Ptr: &own}, fnErr, stored) //nolint:contextcheck // see above
+	defer a.Abandon()                                   //nolint:contextcheck // an attempt has its own context
+	own, fnErr := fn(a.ctx)                             //nolint:contextcheck // see above
+	stored := a.txOutcome.Load() != nil || fnErr != nil // the outcome comes from InTx or a probe, and not from fn's value
+	out, err = a.end(&own, fnErr, stored)               //nolint:contextcheck // see above
 	switch {
 	case err != nil:
 		var none T
@@ -55,12 +55,12 @@ func DoTx[T, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(ctx con
 	run := func(ctx context.Context, tx any) (any, error) {
 		var err error
 		v, err = fn(ctx, tx.(Tx))
-		return codec.ValueRef[T]{Ptr: &v}, err
+		return &v, err
 	}
 	var out *Outcome
 	switch {
 	case c.op.inline():
-		out, err = e.runInline(ctx, c, run)
+		out, err = e.runInline(ctx, c, inline{fn: run})
 	case c.op.policy.kind.Transactional():
 		out, err = e.runLeased(ctx, c, run)
 	default:

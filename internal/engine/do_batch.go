@@ -10,7 +10,6 @@ import (
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/canonical"
 	"github.com/semelgo/semel/internal/codec"
-	"github.com/semelgo/semel/internal/lazyctx"
 	"github.com/semelgo/semel/store"
 )
 
@@ -35,19 +34,19 @@ func DoBatch[T, B, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(c
 		var batch B
 		var err error
 		v, batch, err = fn(ctx)
-		return codec.ValueRef[T]{Ptr: &v}, func(ctx context.Context, change store.Change, hold bool) (store.SwapResult, store.Verdict, error) {
-			ctx, wait := lazyctx.WithTimeout(ctx, e.options.RecordTimeout) // limits the wait for a connection
-			defer wait.End()
+		return &v, func(ctx context.Context, change store.Change, hold bool) (store.SwapResult, store.Verdict, error) {
+			ctx, cancel := context.WithTimeout(ctx, e.options.RecordTimeout) // limits the wait for a connection
+			defer cancel()
 			return batcher.AtomicBatch(ctx, change, hold, batch)
 		}, err
 	}
-	out, err := e.runBatch(ctx, c, run)
+	out, err := e.runInline(ctx, c, inline{batch: run})
 	if err != nil {
 		var none T
 		return none, false, callerr.Seal(err)
 	}
 	if !out.Replayed {
-		e.afterBatch(ctx, out, codec.ValueRef[T]{Ptr: &v})
+		e.afterBatch(ctx, out, &v)
 	}
 	return firstResult(out, v)
 }

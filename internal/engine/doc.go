@@ -5,12 +5,12 @@
 // Its files are in levels. A file uses only files of its own level and of the levels
 // above it in this list; a test compares the list with the code:
 //
-//   - definitions: durations, policy, retry, operation, call, fingerprint, key_time,
-//     issued, wait_context, record
+//   - definitions: policy, retry, operation, call, fingerprint, key_time, wait_context,
+//     record
 //   - options: options, emit
 //   - records: portions, batching, reader, swap, writer
-//   - core: core, unrecorded, operation_context, after_tx, begin_timeout, conflict,
-//     singleflight, orphaned_claims
+//   - core: core, unrecorded, tx_context, conflict, singleflight,
+//     orphaned_claims
 //   - attempt: attempt, right, lease, report, child_key
 //   - ends: retry_decision, conclude, answer, tx_end, complete, end, prepare
 //   - claims: claim, follow, heal, abandoned_claim

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"github.com/semelgo/semel/internal/callerr"
-	"github.com/semelgo/semel/store"
 )
 
 // End records how the operation ended. It returns the current outcome, or the error
@@ -33,18 +32,13 @@ func (a *Attempt) end(v any, err error, own bool) (out *Outcome, told error) {
 	if !a.markEnded() {
 		return nil, callerr.Invalid("Attempt", "has ended already")
 	}
-	var current store.Record
-	a.loadClaimed(&current)
+	current := a.Record()
 	finished := false
 	defer func() { // also when a function of the operation panics
 		if !finished {
 			a.renewer.stop() // the attempt is over: the lease decides
 		}
-		a.cancel(nil)
-		if a.inflight != nil {
-			a.c.inflight.finish(a.call.id, a.inflight, &current, nil)
-		}
-		a.c.leave()
+		a.close(&current)
 	}()
 	out, told = a.finish(v, err, &current)
 	finished = true

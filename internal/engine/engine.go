@@ -2,8 +2,11 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/cache"
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/clock"
@@ -85,20 +88,32 @@ func newCore(s store.Store, o Options, setTx func(c *Core)) (*Core, error) {
 	return c, nil
 }
 
-// useTransactions sets the functions of c that use the transactions of s.
+// errTooLate ends the wait for a transaction that did not begin in time.
+var errTooLate = errors.New("semel: the transaction did not begin in time")
+
+// useTransactions sets the functions of c that use the transactions of s. The store
+// begins a transaction, including the wait for a connection, within RecordTimeout, which
+// does not limit the transaction itself.
 func useTransactions[Tx any](c *Core, s store.TxStore[Tx]) {
 	c.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
 		c.readHint.transactions.Add(1)
 		defer c.readHint.transactions.Add(-1)
-		waiting, b := c.beginTimeout(ctx)
-		defer b.end()
-		verdict, err := s.Atomic(waiting, id, hold, func(ctx context.Context, tx Tx, st store.SwapResult) (*store.Change, error) {
-			if !b.begin() {
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		late := time.AfterFunc(c.options.RecordTimeout, func() { cancel(errTooLate) })
+		defer late.Stop()
+		begun := false
+		verdict, err := s.Atomic(ctx, id, hold, func(ctx context.Context, tx Tx, st store.SwapResult) (*store.Change, error) {
+			if begun = late.Stop(); !begun {
+				cancel(errTooLate) // the timer's goroutine may not have run yet
 				return nil, errTooLate
 			}
 			return run(ctx, tx, st)
 		})
-		err = b.explain(waiting, id, err)
+		if err != nil && !begun && errors.Is(context.Cause(ctx), errTooLate) {
+			err = fmt.Errorf("%w, within the RecordTimeout of %v: %w", errTooLate, c.options.RecordTimeout, err)
+			c.emit(ctx, event.StoreError, store.Record{ID: id}, err)
+		}
 		if verdict == store.Committed {
 			c.readHint.observeWrite()
 		}

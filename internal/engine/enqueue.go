@@ -82,10 +82,7 @@ func (c *Core) prepareEnqueue(ctx context.Context, q *enqueueCall, call *Call, o
 	if err := call.valid(); err != nil {
 		return err
 	}
-	if err := c.checkDefinition(call.op); err != nil {
-		return err
-	}
-	if err := c.options.outlived(call.op); err != nil {
+	if err := c.checkOperation(call.op); err != nil {
 		return err
 	}
 	switch retry := call.op.retry; {
@@ -102,7 +99,7 @@ func (c *Core) prepareEnqueue(ctx context.Context, q *enqueueCall, call *Call, o
 	q.event = protocol.Event{Step: protocol.StepCreate, Owner: newOwner(), Request: call, Identity: call.identity(), Delay: delay}
 	identity := &q.event.Identity
 	identity.Priority = int8(o.Priority)
-	if c.options.timesOf(call.op, call.id).retention != defaultRetention {
+	if c.options.timesOf(call.op, call.id).Retention != defaultRetention {
 		identity.Outcome = c.progress(codec.Progress{}, call.op, call.id)
 	}
 	if err := c.checkKeyAge(ctx, call); err != nil {

@@ -34,7 +34,7 @@ func fencedTx(ctx context.Context, a *Attempt, fn func(ctx context.Context, tx a
 	if left <= 0 || a.ended.Load() {
 		return callerr.ErrLeaseLost
 	}
-	beat := protocol.Event{Step: protocol.StepHeartbeat, Token: a.token, Lease: min(a.times.lease, left)}
+	beat := protocol.Event{Step: protocol.StepHeartbeat, Token: a.token, Lease: min(a.times.Lease, left)}
 	change := protocol.Next(a.Record(), beat).Change
 	var fnErr error
 	_, err := a.c.atomic(ctx, a.call.id, false, func(ctx context.Context, tx any, _ store.SwapResult) (*store.Change, error) {

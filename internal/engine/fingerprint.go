@@ -35,14 +35,10 @@ type Fingerprinter interface {
 	AppendFingerprint(b []byte) ([]byte, error)
 }
 
-// version returns the version of the operation's choice of fields: 0 for the whole
-// input, else the number of Fingerprints.
-func (o *Operation[In]) version() int { return len(o.fingerprints) }
-
-// digest computes the fingerprint of an input with a version of the operation's
-// choice.
+// digest computes the fingerprint of an input with a version of the operation's choice
+// of fields: 0 for the whole input, else the number of Fingerprints.
 func (o *Operation[In]) digest(version int, input any) (f fingerprint, err error) {
-	there, inPlace := input.(codec.ValueRef[In])
+	there, inPlace := input.(*In)
 	switch {
 	case version > len(o.fingerprints):
 		return f, fmt.Errorf("fingerprint version %d is newer than this program", version)
@@ -50,34 +46,29 @@ func (o *Operation[In]) digest(version int, input any) (f fingerprint, err error
 		in, _ := o.value(input) // a nil interface is the zero In
 		input = o.fingerprints[version-1](in)
 	case inPlace && o.speaks:
-		input = there.Ptr // the pointer has the methods of the value
+		input = there // the pointer has the methods of the value
 	case inPlace:
-		input = *there.Ptr
+		input = *there
 	}
 	s := buffers.Get()
 	defer s.Release()
-	text, algorithm, err := fields(s, input)
+	f[0], f[1] = fingerprintJSON, byte(version)
+	text, raw := input.(codec.Raw)
+	if !raw {
+		if own, ok := input.(Fingerprinter); ok {
+			f[0] = fingerprintOwn
+			s.Bytes, err = own.AppendFingerprint(s.Bytes[:0])
+		} else {
+			s.Bytes, err = canonical.Append(s.Bytes[:0], input)
+		}
+		text = s.Bytes
+	}
 	if err != nil {
-		return f, lostInputError(err)
+		return fingerprint{}, lostInputError(err)
 	}
 	sum := sha256.Sum256(text)
-	f[0], f[1] = algorithm, byte(version)
 	copy(f[2:inputSize], sum[:])
 	return f, nil
-}
-
-// fields returns the bytes to digest, which may be in s, and the algorithm.
-func fields(s *buffers.Buffer, v any) (text []byte, algorithm byte, err error) {
-	switch v := v.(type) {
-	case codec.Raw:
-		return v, fingerprintJSON, nil
-	case Fingerprinter:
-		s.Bytes, err = v.AppendFingerprint(s.Bytes[:0])
-		return s.Bytes, fingerprintOwn, err
-	default:
-		s.Bytes, err = canonical.Append(s.Bytes[:0], v)
-		return s.Bytes, fingerprintJSON, err
-	}
 }
 
 // compareFingerprint compares the call with a stored fingerprint, whose algorithm
@@ -121,18 +112,18 @@ func lostInputError(err error) error {
 
 // encodeInput returns the JSON of an input, or an error if JSON loses a part of it.
 func (o *Operation[In]) encodeInput(input any) ([]byte, error) {
-	at, inPlace := input.(codec.ValueRef[In])
+	at, inPlace := input.(*In)
 	if !inPlace {
 		in, _ := o.value(input) // a nil interface is the zero In
-		at.Ptr = &in
+		at = &in
 	}
-	text, err := json.Marshal(at.Ptr)
+	text, err := json.Marshal(at)
 	if err != nil {
 		return nil, lostInputError(err)
 	}
 	s := buffers.Get()
 	defer s.Release()
-	if _, s.Bytes, err = canonical.Check(reflect.ValueOf(at.Ptr).Elem(), text, s.Bytes); err != nil {
+	if _, s.Bytes, err = canonical.Check(reflect.ValueOf(at).Elem(), text, s.Bytes); err != nil {
 		return nil, lostInputError(err)
 	}
 	return text, nil

@@ -3,10 +3,10 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/semelgo/semel/internal/callerr"
+	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -53,7 +53,7 @@ func (q *claimer) follow(ctx context.Context, f *inflightCall) (*Outcome, error)
 func (q *claimer) recorded(ctx context.Context) (*Outcome, error) {
 	current, err := q.read(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("%w: read the record: %w", callerr.ErrUnavailable, err)
+		return nil, err
 	}
 	return q.answerFrom(ctx, current)
 }
@@ -111,24 +111,20 @@ func (q *claimer) wait(ctx context.Context, current store.Record) (store.Record,
 	if q.attempt.inflight != nil {
 		q.c.inflight.wait(q.attempt.inflight, current)
 	}
-	waited := q.attempt.times.wait - left
+	waited := q.attempt.times.Wait - left
 	poll := min(max(current.Since/4, waited/4, 20*time.Millisecond), time.Second)
 	waiting, done := waitContext(ctx)
 	defer done()
 	if err := pause(waiting, min(jitter(poll), left)); err != nil {
 		return current, err
 	}
-	now, err := q.read(ctx)
-	if err != nil {
-		return current, fmt.Errorf("%w: read the record: %w", callerr.ErrUnavailable, err)
-	}
-	return now, nil
+	return q.read(ctx)
 }
 
 // acquireWaiter makes the caller a waiter, if its operation has a Wait and there
 // are fewer than MaxWaiters.
 func (q *claimer) acquireWaiter() bool {
-	if q.attempt.times.wait > 0 && !q.attempt.waits {
+	if q.attempt.times.Wait > 0 && !q.attempt.waits {
 		q.attempt.waits = q.c.inflight.tryWait(q.c.options.MaxWaiters)
 	}
 	return q.attempt.waits
@@ -157,7 +153,7 @@ func (q *claimer) read(ctx context.Context) (store.Record, error) {
 		return q.c.reader.get(ctx, q.call.id)
 	}
 	n, ids := op.generationAt(q.c.options.Clock(), q.call.scope.text, q.call.key)
-	both, err := q.c.reader.getAll(ctx, ids[:])
+	both, err := q.c.reader.getAll(ctx, clock.Now(), ids[:]...)
 	if err != nil {
 		return store.Record{}, err
 	}

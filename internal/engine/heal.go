@@ -23,7 +23,7 @@ func (q *claimer) look(ctx context.Context, current store.Record, e *protocol.Ev
 		e.Probed = true
 		return current, nil
 	}
-	healed, now, err := q.c.heal(ctx, current, found, q.attempt.times.retention)
+	healed, now, err := q.c.heal(ctx, current, found, q.attempt.times.Retention)
 	if err != nil {
 		return now, fmt.Errorf("%w: heal: %w", callerr.ErrUnavailable, err)
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
-	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -40,7 +39,7 @@ func InTx[T, Tx any](ctx context.Context, e *Engine[Tx], fn func(ctx context.Con
 		if a.adapter != nil { // the adapter encodes the value
 			return v, err
 		}
-		return codec.ValueRef[T]{Ptr: &v}, err
+		return &v, err
 	})
 	return v, err
 }
@@ -74,7 +73,7 @@ func runOneTx(ctx context.Context, a *Attempt, fn func(context.Context, any) (an
 	var after *callbacks // nil: fn was not called
 	verdict, err := a.c.atomic(ctx, a.call.id, false, func(ctx context.Context, tx any, _ store.SwapResult) (*store.Change, error) {
 		a.tx.markOpen()
-		within, calls := withTx(ctx, a.c, tx)
+		within, calls := withTx(ctx, Call{}, a.c, tx)
 		after = calls
 		v, err := fn(within, tx)
 		if err == nil && a.adapter != nil {

@@ -46,13 +46,8 @@ func (i *inline) setBase(current store.Record) {
 	i.attempt.token.Attempt = current.Attempt + 1
 }
 
-// runInline runs fn once as one transaction, or answers from the record.
-func (c *Core) runInline(ctx context.Context, call Call, fn func(context.Context, any) (any, error)) (*Outcome, error) {
-	return c.runOnce(ctx, call, inline{fn: fn})
-}
-
-// runOnce runs the function of like, or answers from the record.
-func (c *Core) runOnce(ctx context.Context, call Call, like inline) (*Outcome, error) {
+// runInline runs the function of like once as one transaction, or answers from the record.
+func (c *Core) runInline(ctx context.Context, call Call, like inline) (*Outcome, error) {
 	if err := c.admit(ctx, &call, protocol.Atomic); err != nil {
 		return nil, err
 	}
@@ -112,18 +107,17 @@ func (q *claimer) nextTry(ctx context.Context, i *inline) (store.Record, error) 
 	if i.busy || i.answer == protocol.Wait {
 		return q.wait(ctx, i.current)
 	}
-	now, err := q.read(ctx)
-	if err != nil {
-		return now, fmt.Errorf("%w: read the record: %w", callerr.ErrUnavailable, err)
-	}
-	return now, nil
+	return q.read(ctx)
 }
 
 // run runs one transaction. again means that nothing was run, or that it was rolled
 // back because of another write.
 func (i *inline) run(ctx context.Context) (now store.Record, out *Outcome, again bool, err error) {
-	ctx, cancel := i.limit(ctx)
-	defer cancel()
+	if limit := i.attempt.times.MaxRun; limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: max run is over", callerr.ErrLeaseLost))
+		defer cancel()
+	}
 	i.attempt.ctx = ctx
 	verdict, err := i.transact(ctx)
 	if i.after != nil {
@@ -197,14 +191,6 @@ func (i *inline) transact(ctx context.Context) (store.Verdict, error) {
 	})
 }
 
-// limit ends the function's context at max run.
-func (i *inline) limit(ctx context.Context) (context.Context, context.CancelFunc) {
-	if i.attempt.times.maxRun == 0 {
-		return ctx, func() {}
-	}
-	return context.WithTimeoutCause(ctx, i.attempt.times.maxRun, fmt.Errorf("%w: max run is over", callerr.ErrLeaseLost))
-}
-
 // body runs inside the transaction.
 func (i *inline) body(ctx context.Context, tx any, current store.SwapResult) (*store.Change, error) {
 	i.setBase(recordOf(current))
@@ -215,18 +201,20 @@ func (i *inline) body(ctx context.Context, tx any, current store.SwapResult) (*s
 	if !i.mayRun(ctx) {
 		return nil, callerr.ErrNotRun
 	}
-	if err := i.call.op.exhausted(i.current, i.current.Attempt+1); err != nil {
+	if err := i.call.op.exhausted(&i.current, i.current.Attempt+1); err != nil {
 		return i.functionFailed(ctx, err)
 	}
-	within, after := withOperation(ctx, *i.call, i.c, tx)
+	within, after := withTx(ctx, *i.call, i.c, tx)
 	i.after = after
 	v, err := i.fn(within, tx)
 	if err != nil {
 		return i.functionFailed(ctx, err)
 	}
 	i.succeed(ctx, v)
-	if err := i.writeSuccessor(ctx, tx); err != nil {
-		return nil, err
+	if i.call.op.generation > 0 {
+		if err := i.writeSuccessor(ctx, tx); err != nil {
+			return nil, err
+		}
 	}
 	return &i.change, nil
 }
@@ -247,8 +235,8 @@ func (i *inline) mayRun(ctx context.Context) bool {
 	if i.answer = d.Answer; d.Step == protocol.StepDoubt {
 		i.change, i.answer = d.Change, protocol.InDoubt
 	}
-	if i.answer == protocol.Apply {
-		i.answer = i.mayWriteSuccessor(ctx)
+	if i.answer == protocol.Apply && i.call.op.generation > 0 { // the outcome is written in the next one, too
+		i.answer = protocol.Next(i.successor.current, i.successorEvent(ctx, nil)).Answer
 	}
 	if i.ran = i.answer == protocol.Apply; i.ran {
 		i.c.inflight.markRunning(i.attempt.inflight, i.batch == nil && !i.call.op.optimistic)

@@ -144,15 +144,6 @@ func (i *inline) overtaken(ctx context.Context) (store.Record, bool) {
 	return now, err == nil && now.Token != i.current.Token && protocol.AnswerTo(&now, i.call.Compare(now)) == protocol.Replay
 }
 
-// mayWriteSuccessor decides whether the outcome may be written in the next generation,
-// as next does for the record itself.
-func (i *inline) mayWriteSuccessor(ctx context.Context) protocol.Answer {
-	if i.call.op.generation == 0 {
-		return protocol.Apply
-	}
-	return protocol.Next(i.successor.current, i.successorEvent(ctx, nil)).Answer
-}
-
 // successorEvent returns the event that writes the outcome in the next generation.
 func (i *inline) successorEvent(ctx context.Context, outcome []byte) (e protocol.Event) {
 	i.attempt.endEvent(ctx, &e, outcome, nil)
@@ -165,9 +156,6 @@ func (i *inline) successorEvent(ctx context.Context, outcome []byte) (e protocol
 // caller was first in one of the two generations, and the transaction is rolled
 // back.
 func (i *inline) writeSuccessor(ctx context.Context, tx any) error {
-	if i.call.op.generation == 0 {
-		return nil
-	}
 	if n, _ := i.call.op.generationAt(i.c.options.Clock(), i.call.scope.text, i.call.key); n != i.successor.generation {
 		return fmt.Errorf("the generation is over: %w", store.ErrConflict)
 	}

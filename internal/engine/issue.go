@@ -41,7 +41,7 @@ func issue(ctx context.Context, c *Core, call *Call, o IssueOptions) error {
 	case o.MaxOpen < 0, o.MaxOpen > maxOpenLimit:
 		return callerr.Invalid("MaxOpen", "must be 0 to "+strconv.Itoa(maxOpenLimit))
 	}
-	if err := c.checkDefinition(call.op); err != nil {
+	if err := c.checkOperation(call.op); err != nil {
 		return err
 	}
 	if err := c.enter(); err != nil {
@@ -53,7 +53,7 @@ func issue(ctx context.Context, c *Core, call *Call, o IssueOptions) error {
 	}
 	// The record stays longer than the token is valid, so that a late use gets the
 	// error "expired" and not "unknown".
-	retention := c.options.timesOf(call.op, call.id).retention
+	retention := c.options.timesOf(call.op, call.id).Retention
 	e := protocol.Event{
 		Step: protocol.StepCreate, Owner: newOwner(), Request: call, Identity: call.identity(),
 		Expire: o.TTL + min(retention, math.MaxInt64-o.TTL),

@@ -49,15 +49,6 @@ func ULIDTime(key string) (time.Time, bool) {
 	return time.UnixMilli(ms), true
 }
 
-// timeIn returns the time in a key, and the zero time if the operation has no
-// KeyTime.
-func (o *operation) timeIn(key string) (time.Time, bool) {
-	if o.keyTime == nil {
-		return time.Time{}, true
-	}
-	return o.keyTime(key)
-}
-
 // A key without a time can be stored by generations, which are spans of time. Its
 // outcome is written twice in one transaction: under the ID of the current
 // generation and, as its successor, under the ID of the next. Two concurrent callers

@@ -35,7 +35,7 @@ type leaseRenewer struct {
 func (h *leaseRenewer) start(sent clock.Instant, alone bool) {
 	h.expiry = sent.Add(h.a.times.firstLease())
 	if alone {
-		h.nextBeat = sent.Add(h.a.times.beat)
+		h.nextBeat = sent.Add(h.a.times.Heartbeat)
 	}
 	h.sleep()
 }
@@ -80,7 +80,7 @@ func (h *leaseRenewer) renewAlone() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.stopped && h.nextBeat == 0 {
-		h.nextBeat = h.a.c.clock.Now().Add(h.a.times.beat)
+		h.nextBeat = h.a.c.clock.Now().Add(h.a.times.Heartbeat)
 		h.sleep()
 	}
 }
@@ -132,10 +132,10 @@ func (h *leaseRenewer) expired() {
 
 // maxRunLeft is the remaining time of max run.
 func (h *leaseRenewer) maxRunLeft() time.Duration {
-	if h.a.times.maxRun == 0 {
-		return h.a.times.lease
+	if h.a.times.MaxRun == 0 {
+		return h.a.times.Lease
 	}
-	return h.a.times.maxRun - h.a.c.clock.Since(h.a.begun)
+	return h.a.times.MaxRun - h.a.c.clock.Since(h.a.begun)
 }
 
 // confirm restarts the lease, from the time when the renewal was sent.
@@ -145,7 +145,7 @@ func (h *leaseRenewer) confirm(sent clock.Instant) {
 	if h.stopped {
 		return
 	}
-	h.expiry = sent.Add(min(h.a.times.lease, h.maxRunLeft()))
+	h.expiry = sent.Add(min(h.a.times.Lease, h.maxRunLeft()))
 	h.sleep()
 }
 
@@ -174,7 +174,7 @@ func (h *leaseRenewer) renew(ctx context.Context) {
 		return
 	}
 	// A renewal without a reply must not delay the next one.
-	ctx, cancel := context.WithTimeout(ctx, min(times.beat, h.a.c.options.RecordTimeout))
+	ctx, cancel := context.WithTimeout(ctx, min(times.Heartbeat, h.a.c.options.RecordTimeout))
 	defer cancel()
 	answers, err := h.a.c.store.Swap(ctx, []store.Change{change})
 	if err != nil {
@@ -193,10 +193,10 @@ func (h *leaseRenewer) renewal(sent clock.Instant) (store.Change, bool) {
 		// The attempt's own transaction holds the only write lock, so a renewal
 		// would wait for it.
 		h.confirm(sent)
-		h.schedule(h.a.times.beat)
+		h.schedule(h.a.times.Heartbeat)
 		return store.Change{}, false
 	}
-	beat := protocol.Event{Step: protocol.StepHeartbeat, Token: h.a.token, Lease: min(h.a.times.lease, left)}
+	beat := protocol.Event{Step: protocol.StepHeartbeat, Token: h.a.token, Lease: min(h.a.times.Lease, left)}
 	return protocol.Next(h.a.Record(), beat).Change, true
 }
 
@@ -204,10 +204,10 @@ func (h *leaseRenewer) renewal(sent clock.Instant) (store.Change, bool) {
 func (h *leaseRenewer) settle(sent clock.Instant, change store.Change, answer store.SwapResult) {
 	switch {
 	case answer.Busy || answer.Err != nil:
-		h.schedule(max(h.a.times.beat/4, time.Millisecond))
+		h.schedule(max(h.a.times.Heartbeat/4, time.Millisecond))
 	case answer.Applied(change):
 		h.confirm(sent)
-		h.schedule(h.a.times.beat)
+		h.schedule(h.a.times.Heartbeat)
 	case h.a.isOwnEnd(answer.Token):
 		h.stop()
 	default:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel/internal/callerr"
+	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -40,7 +41,7 @@ func (c *Core) reserveToken(ctx context.Context, call *Call, o IssueOptions) err
 	id := store.NewID(call.op.name, call.scope.text, openTokensKey)
 	current, err := c.reader.get(ctx, id)
 	if err != nil {
-		return fmt.Errorf("%w: read the open tokens: %w", callerr.ErrUnavailable, err)
+		return err
 	}
 	for range maxRounds {
 		open := openTokensIn(current)
@@ -112,9 +113,9 @@ func (c *Core) unused(ctx context.Context, open []openToken) ([]openToken, error
 	for i, t := range open {
 		ids[i] = t.id
 	}
-	records, err := c.reader.getAll(ctx, ids)
+	records, err := c.reader.getAll(ctx, clock.Now(), ids...)
 	if err != nil {
-		return nil, fmt.Errorf("%w: read the open tokens: %w", callerr.ErrUnavailable, err)
+		return nil, err
 	}
 	var still []openToken
 	for i, t := range open {

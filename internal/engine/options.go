@@ -104,52 +104,43 @@ func (o *Options) outlived(op *operation) error {
 	return nil
 }
 
-// times are the durations of one call.
-type times struct {
-	lease, beat, maxRun, retention, wait time.Duration
-}
-
-func (t *times) join(o *Options, op *operation) {
-	t.lease = either(op.lease, o.Lease)
-	t.beat = op.beat
-	if op.lease == 0 {
-		t.beat = either(t.beat, o.Heartbeat)
-	}
-	t.beat = either(t.beat, t.lease/3)
-	t.maxRun = either(op.maxRun, o.MaxRun)
-	t.retention = either(op.retention, o.Retention)
-	t.wait = either(op.wait, o.Wait)
+// Times are the durations of an operation's attempts.
+type Times struct {
+	Lease     time.Duration // until other callers may take over, without a renewal
+	Heartbeat time.Duration // interval of renewals
+	MaxRun    time.Duration // upper bound of an attempt; zero: none
+	Retention time.Duration // how long a finished record is kept
+	Wait      time.Duration // how long a follower waits
 }
 
 // times combines the operation's durations with the engine's.
-func (o *Options) times(op *operation) (t times) {
-	t.join(o, op)
+func (o *Options) times(op *operation) Times {
+	t := Times{
+		Lease: cmp.Or(op.lease, o.Lease), Heartbeat: op.beat, MaxRun: cmp.Or(op.maxRun, o.MaxRun),
+		Retention: cmp.Or(op.retention, o.Retention), Wait: cmp.Or(op.wait, o.Wait),
+	}
+	if op.lease == 0 {
+		t.Heartbeat = cmp.Or(t.Heartbeat, o.Heartbeat)
+	}
+	t.Heartbeat = cmp.Or(t.Heartbeat, t.Lease/3)
 	return t
 }
 
 // timesOf returns the durations for the record of id. A key with a time from a
 // clock that is ahead looks younger by the skew, so its record is kept for the skew
 // longer.
-func (o *Options) timesOf(op *operation, id store.ID) (t times) {
-	t.of(o, op, id)
+func (o *Options) timesOf(op *operation, id store.ID) Times {
+	t := o.times(op)
+	if _, timed := id.Time(); timed && op.keyTime != nil {
+		t.Retention += op.skew
+	}
 	return t
 }
 
-// of sets t to the result of timesOf.
-func (t *times) of(o *Options, op *operation, id store.ID) {
-	t.join(o, op)
-	if op.keyTime == nil {
-		return
-	}
-	if _, timed := id.Time(); timed {
-		t.retention += op.skew
-	}
-}
-
 // firstLease is the lease of a claim: at most max run.
-func (t times) firstLease() time.Duration {
-	if t.maxRun > 0 {
-		return min(t.lease, t.maxRun)
+func (t Times) firstLease() time.Duration {
+	if t.MaxRun > 0 {
+		return min(t.Lease, t.MaxRun)
 	}
-	return t.lease
+	return t.Lease
 }

@@ -7,7 +7,7 @@ import "github.com/semelgo/semel/internal/callerr"
 // and under [Fenced] raises the fence and looks the effect up. If it returns an
 // outcome or an error, the attempt has ended and its function must not run.
 func (a *Attempt) Prepare() (*Outcome, error) {
-	if err := a.exhausted(); err != nil {
+	if err := a.call.op.exhausted(a.found, a.token.Attempt); err != nil {
 		return a.End(nil, err)
 	}
 	if why := a.cancelled(); why != nil {
@@ -18,7 +18,7 @@ func (a *Attempt) Prepare() (*Outcome, error) {
 
 // precheck is Prepare for a new attempt, whose key cannot have been cancelled.
 func (a *Attempt) precheck() (*Outcome, error) {
-	if err := a.exhausted(); err != nil {
+	if err := a.call.op.exhausted(a.found, a.token.Attempt); err != nil {
 		return a.End(nil, err)
 	}
 	return a.fence()
@@ -28,7 +28,7 @@ func (a *Attempt) precheck() (*Outcome, error) {
 // effect: it raises the fence, then looks the effect up. It returns nothing if the
 // attempt may run.
 func (a *Attempt) fence() (*Outcome, error) {
-	if !a.policy.Raises() || !a.tainted() {
+	if !a.policy.Raises() || a.found == nil || !a.found.Tainted {
 		return nil, nil
 	}
 	acts := false
@@ -54,12 +54,4 @@ func (a *Attempt) fence() (*Outcome, error) {
 		out.Replayed = true
 	}
 	return out, err
-}
-
-// exhausted checks the claimed record.
-func (a *Attempt) exhausted() error {
-	if a.call.op.retry == nil { // avoids loading the record
-		return nil
-	}
-	return a.call.op.exhausted(a.Record(), a.token.Attempt)
 }

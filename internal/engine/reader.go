@@ -2,11 +2,12 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 
+	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/clock"
-	"github.com/semelgo/semel/internal/lazyctx"
 	"github.com/semelgo/semel/store"
 )
 
@@ -18,39 +19,38 @@ type reader struct {
 	timeout   time.Duration
 }
 
-// get reads the current record. It reads in a batch first, and alone after an
-// error, with as many tries as swap.
+// get reads the current record. It reads in a batch first, and alone after an error.
 func (r *reader) get(ctx context.Context, id store.ID) (store.Record, error) {
 	if r.inProcess != nil {
 		if answer, err := r.inProcess.GetOne(ctx, id); err == nil || ctx.Err() != nil {
-			return recordOf(answer), err
+			return recordOf(answer), unread(err)
 		}
 	}
 	begun := clock.Now()
 	if r.batching.gets != nil {
 		answer, err := r.batching.gets.Do(ctx, id, false)
 		if err == nil || isNotSent(err) || ctx.Err() != nil {
-			return recordOf(answer), err
+			return recordOf(answer), unread(err)
 		}
 	}
-	ctx, span := lazyctx.WithDeadline(ctx, begun.Add(r.timeout))
-	defer span.End()
-	var last error
-	for range swapTries {
-		answers, err := r.store.Get(ctx, []store.ID{id})
-		if err == nil {
-			return recordOf(answers[0]), nil
-		}
-		if last = err; ctx.Err() != nil {
-			break
-		}
+	records, err := r.getAll(ctx, begun, id)
+	if err != nil {
+		return store.Record{}, err
 	}
-	return store.Record{}, last
+	return records[0], nil
 }
 
-// getAll reads several records, with as many tries as get.
-func (r *reader) getAll(ctx context.Context, ids []store.ID) ([]store.Record, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+// unread returns the error of a read that failed with err, or nil.
+func unread(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: read the record: %w", callerr.ErrUnavailable, err)
+}
+
+// getAll reads records alone, with as many tries as swap, in a time that began at begun.
+func (r *reader) getAll(ctx context.Context, begun time.Time, ids ...store.ID) ([]store.Record, error) {
+	ctx, cancel := context.WithDeadline(ctx, begun.Add(r.timeout))
 	defer cancel()
 	var last error
 	for range swapTries {
@@ -66,7 +66,7 @@ func (r *reader) getAll(ctx context.Context, ids []store.ID) ([]store.Record, er
 			break
 		}
 	}
-	return nil, last
+	return nil, unread(last)
 }
 
 // readHint decides from recent calls whether to read a record before claiming it.

@@ -19,24 +19,18 @@ func recordOf(s store.SwapResult) store.Record {
 
 // recordAfter returns the record after change is applied.
 func recordAfter(change store.Change, before store.Record) store.Record {
-	applyTo(&change, &before)
-	return before
-}
-
-// applyTo applies change to r.
-func applyTo(change *store.Change, r *store.Record) {
-	priority, input, outcome := r.Priority, r.Input, r.Outcome
-	*r = change.To
+	r := change.To
 	r.Since = 0
 	if change.If != (store.Token{}) {
-		r.Priority = priority // written by the create, and never changed
+		r.Priority = before.Priority // written by the create, and never changed
 	}
 	if r.Input == nil {
-		r.Input = input
+		r.Input = before.Input
 	}
 	if r.Outcome == nil {
-		r.Outcome = outcome
+		r.Outcome = before.Outcome
 	}
+	return r
 }
 
 // publicRecord copies a record's bytes, which may be shared with the store, so that

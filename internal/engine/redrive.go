@@ -28,20 +28,12 @@ func Redrive(ctx context.Context, c *Core, r RedriveRequest) (store.Record, erro
 }
 
 func redriveRecord(ctx context.Context, c *Core, r RedriveRequest) (store.Record, error) {
-	switch {
-	case r.Actor == "":
-		return store.Record{}, callerr.Invalid("Actor", "is required")
-	case r.Reason == "":
-		return store.Record{}, callerr.Invalid("Reason", "is required")
-	case r.Delay < 0:
+	if r.Delay < 0 {
 		return store.Record{}, callerr.Invalid("Delay", "is negative: "+r.Delay.String())
 	}
-	if err := c.notWithinTx(ctx, false); err != nil {
-		return store.Record{}, err
-	}
-	current, err := c.reader.get(ctx, r.ID)
+	current, err := c.readForOperator(ctx, r.ID, r.Actor, r.Reason)
 	if err != nil {
-		return current, fmt.Errorf("%w: read the record: %w", callerr.ErrUnavailable, err)
+		return current, err
 	}
 	d := protocol.Next(current, protocol.Event{
 		Step: protocol.StepRedrive, Owner: newOwner(), Owned: c.ownsKey(current) || codec.IsDeadLetter(current), Policy: redrivePolicy(c, current), Delay: r.Delay,
@@ -54,18 +46,11 @@ func redriveRecord(ctx context.Context, c *Core, r RedriveRequest) (store.Record
 		return current, err
 	}
 	defer c.cache.Drop(r.ID)
-	answer, err := c.writer.swapNoted(ctx, d.Change, store.Note{ID: r.ID, From: d.Change.If, To: d.Change.To.Token, Actor: r.Actor, Reason: r.Reason})
-	switch {
-	case err != nil:
-		return current, fmt.Errorf("%w: redrive: %w", callerr.ErrUnavailable, err)
-	case answer.Busy:
-		return current, callerr.ErrInProgress
-	case !answer.Applied(d.Change):
-		return recordOf(answer), callerr.ErrNotFailed
+	now, err := c.writeForOperator(ctx, current, d, r.Actor, r.Reason, callerr.ErrNotFailed)
+	if err == nil {
+		c.emit(ctx, event.Redriven, now, nil)
 	}
-	now := recordAfter(d.Change, current)
-	c.emit(ctx, event.Redriven, now, nil)
-	return now, nil
+	return now, err
 }
 
 // redrivePolicy returns the policy of the record's operation. If the engine was not
@@ -115,7 +100,7 @@ func rescheduleRecord(ctx context.Context, c *Core, id store.ID, delay time.Dura
 	}
 	current, err := c.reader.get(ctx, id)
 	if err != nil {
-		return current, fmt.Errorf("%w: read the record: %w", callerr.ErrUnavailable, err)
+		return current, err
 	}
 	d, now, err := c.writer.settle(ctx, current, protocol.Event{
 		Step: protocol.StepReschedule, Owner: newOwner(), Delay: delay, Expire: c.retention(current),

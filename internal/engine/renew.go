@@ -3,26 +3,13 @@ package engine
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 )
 
-// Times are the durations of an operation's attempts.
-type Times struct {
-	Lease     time.Duration
-	Heartbeat time.Duration
-	MaxRun    time.Duration
-	Retention time.Duration
-	Wait      time.Duration
-}
-
 // TimesOf returns the durations of op: its own, and otherwise the engine's.
-func TimesOf(c *Core, op Declared) Times {
-	t := c.options.times(op.declared())
-	return Times{Lease: t.lease, Heartbeat: t.beat, MaxRun: t.maxRun, Retention: t.retention, Wait: t.wait}
-}
+func TimesOf(c *Core, op Declared) Times { return c.options.times(op.declared()) }
 
 // RenewLeases renews the leases of attempts of [Dequeue] in one round trip.
 func RenewLeases(ctx context.Context, c *Core, attempts []*Attempt) {
@@ -40,7 +27,7 @@ func renewBatch(ctx context.Context, c *Core, attempts []*Attempt) {
 	for _, a := range lastOfEach(attempts) {
 		if change, ok := a.renewer.renewal(sent); ok {
 			alive, changes = append(alive, a), append(changes, change)
-			wait = min(wait, a.times.beat)
+			wait = min(wait, a.times.Heartbeat)
 		}
 	}
 	if len(changes) == 0 {

@@ -63,17 +63,17 @@ func (c *Core) interruption(op *operation, current store.Record, attempt uint32,
 // progress encodes p for a record that is not final, with the operation's
 // retention.
 func (c *Core) progress(p codec.Progress, op *operation, id store.ID) []byte {
-	p.Retention = c.options.timesOf(op, id).retention
+	p.Retention = c.options.timesOf(op, id).Retention
 	return p.Encode(c.caps.MaxOutcome)
 }
 
-// exhausted returns an error if attempt n must not run, because too many attempts
-// before it crashed.
-func (o *operation) exhausted(r store.Record, n uint32) error {
-	if o.retry == nil {
+// exhausted returns an error if attempt n must not run on a record, because too many
+// attempts before it crashed. Without a record there were none.
+func (o *operation) exhausted(found *store.Record, n uint32) error {
+	if o.retry == nil || found == nil {
 		return nil
 	}
-	p, _ := codec.ProgressOf(r)
+	p, _ := codec.ProgressOf(*found)
 	if crashes := p.Crashes(n); crashes >= o.retry.MaxCrashes {
 		return &callerr.ExhaustedError{Crashes: crashes}
 	}

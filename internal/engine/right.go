@@ -27,7 +27,7 @@ type right interface {
 type leased Attempt
 
 func (l *leased) event() protocol.Event {
-	return protocol.Event{Token: l.token, Policy: l.policy, Expire: l.times.retention}
+	return protocol.Event{Token: l.token, Policy: l.policy, Expire: l.times.Retention}
 }
 
 // certificate is a release: while it is applied, the claim's token is current, and
@@ -62,7 +62,7 @@ type exclusive Attempt
 
 func (x *exclusive) event() protocol.Event {
 	e := protocol.Event{
-		Owner: x.token.Owner, Policy: x.policy, Request: &x.call, Identity: x.call.identity(), Expire: x.times.retention,
+		Owner: x.token.Owner, Policy: x.policy, Request: &x.call, Identity: x.call.identity(), Expire: x.times.Retention,
 	}
 	e.Issued, e.MaxAge = x.call.maxAge()
 	return e

@@ -9,12 +9,6 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// runBatch runs the statements that build returns as one transaction, or answers
-// from the record.
-func (c *Core) runBatch(ctx context.Context, call Call, build batchFunc) (*Outcome, error) {
-	return c.runOnce(ctx, call, inline{batch: build})
-}
-
 // send sends the function's statements, based on an assumed current record. If the
 // record is another one, the function is called again. It waits for a connection
 // until waiting ends.
@@ -59,10 +53,10 @@ func (i *inline) sendOnce(ctx, waiting context.Context) (store.SwapResult, store
 
 // build calls the function that builds the statements, if an attempt is left.
 func (i *inline) build(ctx context.Context) (any, sendFunc, error) {
-	if err := i.call.op.exhausted(i.current, i.current.Attempt+1); err != nil {
+	if err := i.call.op.exhausted(&i.current, i.current.Attempt+1); err != nil {
 		return nil, nil, err
 	}
-	within, _ := withOperation(ctx, *i.call, nil, nil)
+	within, _ := withTx(ctx, *i.call, nil, nil)
 	return i.batch(within)
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/clock"
-	"github.com/semelgo/semel/internal/lazyctx"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -35,8 +34,8 @@ func (w *writer) swap(ctx context.Context, change *store.Change, tries int) (sto
 		}
 		try, lost = 2, err
 	}
-	ctx, span := lazyctx.WithTimeout(ctx, w.timeout)
-	defer span.End()
+	ctx, cancel := context.WithTimeout(ctx, w.timeout)
+	defer cancel()
 	return w.retrySwap(ctx, change, tries, try, lost)
 }
 
@@ -103,8 +102,8 @@ func (w *writer) swapBatched(ctx context.Context, change *store.Change, tries in
 	if tries == 1 || ctx.Err() != nil {
 		return answer, err
 	}
-	ctx, span := lazyctx.WithDeadline(ctx, begun.Add(w.timeout))
-	defer span.End()
+	ctx, cancel := context.WithDeadline(ctx, begun.Add(w.timeout))
+	defer cancel()
 	return w.retrySwap(ctx, change, tries, 2, err)
 }
 

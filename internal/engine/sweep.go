@@ -70,7 +70,7 @@ func sweepOperation(ctx context.Context, c *Core, op *operation, limit int, swep
 
 // sweepRecord settles one record, unless it has changed or another transaction holds it.
 func sweepRecord(ctx context.Context, c *Core, op *operation, r store.Record, swept *Swept) (freed bool, err error) {
-	keep := c.options.timesOf(op, r.ID).retention
+	keep := c.options.timesOf(op, r.ID).Retention
 	e := protocol.Event{Step: protocol.StepRequeue, Owner: newOwner(), Policy: op.policy.kind, Expire: keep, Outcome: c.crashed(op, r)}
 	d := protocol.Next(r, e)
 	if d.Answer == protocol.Probe {

@@ -27,10 +27,9 @@ type unrecorded struct {
 
 	retries chan struct{} // limits the connections of repeated tries
 
-	mu       sync.Mutex
-	items    map[*pendingEnd]context.CancelFunc
-	reserved int           // places of items that are about to be added
-	idle     chan struct{} // closed when there are no items
+	mu    sync.Mutex
+	items map[*pendingEnd]context.CancelFunc
+	idle  chan struct{} // closed when there are no items
 }
 
 const (
@@ -71,26 +70,18 @@ func (i pendingEnd) stop() {
 	}
 }
 
-// reserve reserves a place for one more item, if there is one.
-func (l *unrecorded) reserve() bool {
+// add adds an item, if there is a place for it.
+func (l *unrecorded) add(item *pendingEnd, cancel context.CancelFunc) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.items)+l.reserved >= l.limit {
+	if len(l.items) >= l.limit {
 		return false
 	}
-	l.reserved++
-	return true
-}
-
-// add puts an item in its reserved place.
-func (l *unrecorded) add(item *pendingEnd, cancel context.CancelFunc) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.reserved--
 	if len(l.items) == 0 {
 		l.idle = make(chan struct{})
 	}
 	l.items[item] = cancel
+	return true
 }
 
 func (l *unrecorded) remove(item *pendingEnd) {
@@ -139,7 +130,9 @@ func (l *unrecorded) keep(ctx context.Context, item pendingEnd, why error) {
 			why = fmt.Errorf("%w; journal: %w", why, err)
 		}
 	}
-	if !l.reserve() {
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	if !l.add(&item, cancel) {
+		cancel()
 		item.stop()
 		l.emitPending(ctx, event.LateDropped, item, why)
 		return
@@ -148,8 +141,6 @@ func (l *unrecorded) keep(ctx context.Context, item pendingEnd, why error) {
 	if item.renewer != nil {
 		item.renewer.renewAlone()
 	}
-	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	l.add(&item, cancel)
 	l.goRun("record late", func() {
 		defer l.remove(&item)
 		l.recordUntilDone(run, item)

@@ -9,7 +9,6 @@ import (
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/codec"
-	"github.com/semelgo/semel/internal/lazyctx"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -70,7 +69,7 @@ func (w *writer) apply(ctx context.Context, at *store.Record, e *protocol.Event,
 		case err != nil:
 			return err
 		case answer.HasToken(d.Change.To.Token):
-			applyTo(&d.Change, at)
+			*at = recordAfter(d.Change, *at)
 			return nil
 		case answer.Busy:
 			return callerr.ErrBusy
@@ -115,8 +114,8 @@ func (w *writer) complete(ctx context.Context, claimed func() store.Record, at *
 			return nil
 		}
 	}
-	ctx, span := lazyctx.WithDeadline(ctx, deadline)
-	defer span.End()
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
 	var err error
 	*d, *at, err = w.completeAlone(ctx, claimed(), *e)
 	return err

@@ -41,9 +41,6 @@ type Config[K comparable, Req, Res any] struct {
 	// Timeout limits the time from a request to its result, including the wait. The
 	// deadline of a batch is the deadline of its oldest request.
 	Timeout time.Duration
-	// WithDeadline returns ctx with a deadline, and a function that releases it. Nil
-	// means context.WithDeadline.
-	WithDeadline func(ctx context.Context, deadline time.Time) (context.Context, func())
 	// Scheduler, if set, decides when goroutines run.
 	Scheduler Scheduler
 }
@@ -64,14 +61,7 @@ type Batcher[K comparable, Req, Res any] struct {
 
 // New returns a batcher.
 func New[K comparable, Req, Res any](c Config[K, Req, Res]) *Batcher[K, Req, Res] {
-	g := &Batcher[K, Req, Res]{config: c, inflight: make(map[K]struct{})}
-	if g.config.WithDeadline == nil {
-		g.config.WithDeadline = func(ctx context.Context, deadline time.Time) (context.Context, func()) {
-			ctx, cancel := context.WithDeadline(ctx, deadline)
-			return ctx, cancel
-		}
-	}
-	return g
+	return &Batcher[K, Req, Res]{config: c, inflight: make(map[K]struct{})}
 }
 
 // Item is one request and, later, its result.

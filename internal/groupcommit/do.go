@@ -135,8 +135,8 @@ func (g *Batcher[K, Req, Res]) flushBatch(ctx context.Context, b *Batch[Req, Res
 			g.spawn(g.flushAll) // Goexit ends this goroutine, so another one must go on
 		}
 	}()
-	ctx, release := g.config.WithDeadline(ctx, b.deadline)
-	defer release()
+	ctx, cancel := context.WithDeadline(ctx, b.deadline)
+	defer cancel()
 	if b.joinLimit > len(b.items) {
 		results, err = g.config.FlushJoinable(ctx, b.Requests, func() []Req { return g.join(b) })
 	} else {

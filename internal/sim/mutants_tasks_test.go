@@ -64,7 +64,7 @@ func triedMutants() []mutant {
 		},
 		{
 			name: "lost claim counted as a crash", plan: "task-tx/late", watch: "I15",
-			edits: []edit{{"internal/engine/dequeue.go", "		Outcome: q.c.interruption(q.op, r, r.Attempt, why),\n", ""}},
+			edits: []edit{{"internal/engine/abandoned_claim.go", "		Outcome: c.interruption(op, claimed, claimed.Attempt, why),\n", ""}},
 		},
 		{
 			name: "run although it has crashed too often", plan: "task-tx/crashes", watch: "I15",
