@@ -115,6 +115,9 @@ func (l *lane) published(row *store.OutboxEvent, err error) {
 		l.failing[a] = f
 	case f.accepted != accepted:
 		f.counted++
+	case l.relay.probe(l.attempt.Context()): // the broker refuses only some events
+		l.relay.breaker.succeeded()
+		f.counted++
 	}
 	f.tries++
 	f.accepted, f.retry = accepted, time.Now().Add(delayAfter(f.tries)) //nolint:forbidigo // of this process's own delays

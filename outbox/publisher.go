@@ -87,3 +87,13 @@ func (r *Relay) publish(ctx context.Context, row *store.OutboxEvent) (err error)
 	}
 	return r.publisher.Publish(ctx, m)
 }
+
+// probe reports whether the broker is known to take messages.
+func (r *Relay) probe(ctx context.Context) bool {
+	if r.options.Probe == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.options.Timeout)
+	defer cancel()
+	return r.options.Probe(ctx) == nil
+}

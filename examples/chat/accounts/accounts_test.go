@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -178,20 +179,32 @@ func TestLimiter(t *testing.T) {
 	}
 }
 
-// TestLimiterForgets asks for more keys than it remembers.
+// TestLimiterForgets: a flood of keys refuses no other key, and a key is remembered through 50,000
+// others.
 func TestLimiterForgets(t *testing.T) {
 	t.Parallel()
 	l, now := accounts.NewLimiter(1, time.Minute), time.Unix(0, 0)
-	refused := 0
-	for i := range 100_010 {
-		if _, ok := l.Allow(string(rune(i+0x10000)), now); !ok {
-			refused++
+	next := 0
+	flood := func(n int) {
+		for range n {
+			next++
+			if _, ok := l.Allow(strconv.Itoa(next), now); !ok {
+				t.Fatalf("key %d is refused", next)
+			}
 		}
 	}
-	if refused != 10 {
-		t.Errorf("%d keys were refused, want the 10 above the limit", refused)
+	flood(150_000)
+	if _, ok := l.Allow("a", now); !ok {
+		t.Error("a new key is refused")
 	}
-	if _, ok := l.Allow("new", now.Add(2*time.Minute)); !ok {
-		t.Error("a key is refused after the others have been forgotten")
+	for range 5 {
+		flood(49_999)
+		if _, ok := l.Allow("a", now); ok {
+			t.Error("a key is forgotten although it was used")
+		}
+	}
+	flood(100_000)
+	if _, ok := l.Allow("a", now); !ok {
+		t.Error("a key is remembered through 100,000 others")
 	}
 }

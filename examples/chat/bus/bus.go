@@ -76,6 +76,12 @@ func GroupEvent(id, kind, group string, payload []byte) (Event, error) {
 	}, nil
 }
 
+// RevokedEvent returns the event that closes the streams of a session. id is that of the
+// outbox event.
+func RevokedEvent(id string, user int64, session string) Event {
+	return Event{ID: id, Type: Revoked, Users: []int64{user}, Session: session}
+}
+
 // Local is a bus within one process. The zero value is usable. Publish returns
 // after the subscribers have handled the event.
 type Local struct {

@@ -13,13 +13,15 @@ var (
 	ErrNotAuthor = errors.New("chatdb: the user is not the author of the message")
 )
 
-// Writer makes the changes that the members of a group see. Its methods run in the
-// caller's transaction. They lock the group's row first, and check under this lock that
-// the user may make the change.
+// Writer makes the changes that the members of a group see, and opens and ends sessions. Its
+// methods run in the caller's transaction. Those that change a group lock its row first,
+// and check under this lock that the user may make the change.
 type Writer struct {
 	// Publish receives each change in the transaction that makes it. If it returns an
 	// error, the write returns the error. Nil: changes are not published.
 	Publish func(ctx context.Context, tx Tx, c Change) error
+	// Revoked receives each session that ends before its time, as Publish does.
+	Revoked func(ctx context.Context, tx Tx, user int64, session string) error
 }
 
 // Change is a change that the members of a group see. The changes of a group are

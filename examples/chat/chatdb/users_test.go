@@ -3,9 +3,11 @@ package chatdb_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -96,20 +98,25 @@ func TestUsersAreFound(t *testing.T) {
 func TestSessions(t *testing.T) {
 	onEach(t, 2, func(t *testing.T, db chatdb.DB) {
 		ann := chatdb.User{ID: 1, Name: "User 1"}
+		var revoked []string
+		w := chatdb.Writer{Revoked: func(_ context.Context, _ chatdb.Tx, user int64, session string) error {
+			revoked = append(revoked, fmt.Sprint(user, session))
+			return nil
+		}}
 		open := func(u chatdb.User, n byte) chatdb.Session {
 			s, err := do(t, db, func(ctx context.Context, tx chatdb.Tx) (chatdb.Session, error) {
-				return chatdb.OpenSessionTx(ctx, tx, u, "phone", []byte{n})
+				return w.OpenSession(ctx, tx, u, "phone", []byte{n})
 			})
 			must(t, err)
 			return s
 		}
 		revoke := func(user int64, id string) {
-			inTx(t, db, func(ctx context.Context, tx chatdb.Tx) error { return chatdb.RevokeSessionTx(ctx, tx, user, id) })
+			inTx(t, db, func(ctx context.Context, tx chatdb.Tx) error { return w.RevokeSession(ctx, tx, user, id) })
 		}
 		one, two := open(ann, 1), open(chatdb.User{ID: 2, Name: "User 2"}, 2)
 		for _, read := range []func() (chatdb.Session, error){
-			func() (chatdb.Session, error) { return chatdb.SessionByToken(t.Context(), db, []byte{1}) },
-			func() (chatdb.Session, error) { return chatdb.SessionByID(t.Context(), db, one.ID) },
+			func() (chatdb.Session, error) { return chatdb.SessionByToken(t.Context(), db, []byte{1}, time.Time{}) },
+			func() (chatdb.Session, error) { return chatdb.SessionByID(t.Context(), db, one.ID, time.Time{}) },
 		} {
 			got, err := read()
 			if diff := cmp.Diff(one, got); err != nil || diff != "" {
@@ -117,19 +124,38 @@ func TestSessions(t *testing.T) {
 			}
 		}
 		revoke(1, two.ID) // another user's
-		if _, err := chatdb.SessionByToken(t.Context(), db, []byte{2}); err != nil {
+		if _, err := chatdb.SessionByToken(t.Context(), db, []byte{2}, time.Time{}); err != nil {
 			t.Errorf("a user has revoked another one's session: %v", err)
 		}
 		revoke(2, two.ID)
-		if _, err := chatdb.SessionByToken(t.Context(), db, []byte{2}); !errors.Is(err, chatdb.ErrNotFound) {
+		if _, err := chatdb.SessionByToken(t.Context(), db, []byte{2}, time.Time{}); !errors.Is(err, chatdb.ErrNotFound) {
 			t.Errorf("a revoked session: %v", err)
 		}
+		if live, err := chatdb.OpenSessions(t.Context(), db, []string{one.ID, two.ID, "unknown"}, time.Time{}); err != nil || !slices.Equal(live, []string{one.ID}) {
+			t.Errorf("OpenSessions = %v, %v, want the first", live, err)
+		}
+		revoke(2, two.ID) // again
 		for i := range chatdb.MaxSessions {
 			open(ann, byte(100+i))
 		}
-		all, err := chatdb.SessionsOf(t.Context(), db, 1)
+		all, err := chatdb.SessionsOf(t.Context(), db, 1, time.Time{})
 		if err != nil || len(all) != chatdb.MaxSessions || slices.ContainsFunc(all, func(s chatdb.Session) bool { return s.ID == one.ID }) {
 			t.Errorf("%d sessions, %v; want %d, without the oldest", len(all), err, chatdb.MaxSessions)
+		}
+		if want := []string{fmt.Sprint(2, two.ID), fmt.Sprint(1, one.ID)}; !slices.Equal(revoked, want) {
+			t.Errorf("revoked %v, want %v", revoked, want)
+		}
+		// Sessions that are too old are as if they were revoked.
+		last := all[len(all)-1]
+		for after, want := range map[time.Time]int{last.CreatedAt.Add(-time.Microsecond): 1, last.CreatedAt: 0} {
+			_, byID := chatdb.SessionByID(t.Context(), db, last.ID, after)
+			_, byToken := chatdb.SessionByToken(t.Context(), db, []byte{byte(99 + chatdb.MaxSessions)}, after)
+			list, err := chatdb.SessionsOf(t.Context(), db, 1, after)
+			live, failed := chatdb.OpenSessions(t.Context(), db, []string{last.ID}, after)
+			if gone := errors.Is(byID, chatdb.ErrNotFound) && errors.Is(byToken, chatdb.ErrNotFound); gone != (want == 0) ||
+				len(list) != want || len(live) != want || errors.Join(err, failed) != nil {
+				t.Errorf("opened after %v: %v, %v, %v, %v, %v, %v; want %d sessions", after, byID, byToken, list, live, err, failed, want)
+			}
 		}
 	})
 }

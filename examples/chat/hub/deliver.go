@@ -45,7 +45,16 @@ func (st *state) subscribe(s *Session, topic string) {
 
 func (st *state) watch(s *Session, topic string) {
 	if s.attached {
-		st.join(s, topic)
+		st.join(s, topic).stale = false
+	}
+}
+
+// leaveWatched ends those subscriptions made by Watch that keep does not keep.
+func (st *state) leaveWatched(all []*subscription, keep func(*subscription) bool) {
+	for _, sub := range slices.Clone(all) {
+		if !sub.numbered && !keep(sub) {
+			st.leave(sub.session, sub)
+		}
 	}
 }
 

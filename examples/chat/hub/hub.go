@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"log/slog"
+	"maps"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -29,6 +30,7 @@ const (
 	CodeDrain     = 1012 // the server restarts
 	CodeSilent    = 3001 // no frame of the client within two heartbeats
 	CodeInternal  = 3002 // an error of the server
+	CodeTooMany   = 3004 // the user has too many sessions
 	CodeBadToken  = 3501 // the token or ticket is not valid
 	CodeRevoked   = 3502 // the session was revoked
 	CodeSlow      = 4008 // the client does not read what the server sends
@@ -50,6 +52,8 @@ type Options struct {
 	// MaxVolatile limits the frames among them that may be lost, such as typing.
 	// Default: 16. Above it they are dropped and counted.
 	MaxVolatile int
+	// MaxSessions limits the attached sessions of one user. Default: 100.
+	MaxSessions int
 	// Silence is how long a session may be without a frame of its client. Default:
 	// 75 seconds. Transports without client frames are exempt.
 	Silence time.Duration
@@ -68,6 +72,7 @@ func (o *Options) setDefaults() {
 	o.MaxQueue = positive(o.MaxQueue, 256)
 	o.MaxQueueBytes = positive(o.MaxQueueBytes, 1<<20)
 	o.MaxVolatile = positive(o.MaxVolatile, 16)
+	o.MaxSessions = positive(o.MaxSessions, 100)
 	o.Silence = positive(o.Silence, 75*time.Second)
 	o.Debounce = positive(o.Debounce, 5*time.Second)
 	if o.Presence == nil {
@@ -112,12 +117,13 @@ type Hub struct {
 	mu       sync.Mutex
 	draining bool
 	open     sync.WaitGroup // sessions that were attached and are not detached
+	ofUser   map[int64]int  // their numbers
 }
 
 // New starts the shards. The caller ends them with Close.
 func New(options Options) *Hub {
 	options.setDefaults()
-	h := &Hub{options: options, seed: maphash.MakeSeed(), stop: make(chan struct{})}
+	h := &Hub{options: options, seed: maphash.MakeSeed(), stop: make(chan struct{}), ofUser: make(map[int64]int)}
 	for range options.Shards {
 		s := &shard{hub: h, mailbox: make(chan func(*state), options.Mailbox)}
 		h.shards = append(h.shards, s)
@@ -149,8 +155,56 @@ func (h *Hub) Revoke(user int64, id string) {
 	s.post(func(st *state) { st.revoke(user, id) })
 }
 
-// ErrDraining says that the hub takes no more sessions.
-var ErrDraining = errors.New("hub is draining")
+// Sessions returns the IDs of the attached sessions, with their users.
+func (h *Hub) Sessions() map[string]int64 {
+	parts := make(chan map[string]int64, len(h.shards))
+	for _, s := range h.shards {
+		s.post(func(st *state) {
+			part := make(map[string]int64, len(st.sessions))
+			for session := range st.sessions {
+				part[session.id] = session.user
+			}
+			parts <- part
+		})
+	}
+	all := make(map[string]int64)
+	for range h.shards {
+		select {
+		case part := <-parts:
+			maps.Copy(all, part)
+		case <-h.stop:
+		}
+	}
+	return all
+}
+
+// Unwatch ends the watched topics of a user's sessions that may does not allow.
+func (h *Hub) Unwatch(user int64, may func(topic string) bool) {
+	h.shardOf(user).post(func(st *state) {
+		for _, s := range st.sessionsOf(user) {
+			st.leaveWatched(s.topics, func(sub *subscription) bool { return may(sub.topic.name) })
+		}
+	})
+}
+
+// UnwatchTopic ends the watching of a topic by users that may does not allow.
+func (h *Hub) UnwatchTopic(topic string, may func(user int64) bool) {
+	for _, s := range h.shards {
+		s.post(func(st *state) {
+			if t := st.topics[topic]; t != nil {
+				st.leaveWatched(t.subscriptions, func(sub *subscription) bool { return may(sub.session.user) })
+			}
+		})
+	}
+}
+
+// Errors of Attach.
+var (
+	// ErrDraining says that the hub takes no more sessions.
+	ErrDraining = errors.New("hub is draining")
+	// ErrTooMany says that the user has Options.MaxSessions sessions.
+	ErrTooMany = errors.New("the user has too many sessions")
+)
 
 // NewSession returns a session of a user that is not attached yet. The ID is for
 // Revoke.
@@ -163,15 +217,35 @@ func (h *Hub) NewSession(user int64, id string, t Transport) *Session {
 // Attach makes a session receive events. The first frame is sent before all others.
 // Unless it fails, the caller must call [Session.Detach] once.
 func (h *Hub) Attach(s *Session, first *Frame) error {
-	h.mu.Lock()
-	if h.draining {
-		h.mu.Unlock()
-		return ErrDraining
+	if err := h.admit(s.user); err != nil {
+		return err
 	}
-	h.open.Add(1)
-	h.mu.Unlock()
 	s.shard.post(func(st *state) { st.attach(s, first) })
 	return nil
+}
+
+func (h *Hub) admit(user int64) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.draining:
+		return ErrDraining
+	case h.ofUser[user] >= h.options.MaxSessions:
+		return ErrTooMany
+	}
+	h.ofUser[user]++
+	h.open.Add(1)
+	return nil
+}
+
+// forget is the counterpart of admit.
+func (h *Hub) forget(user int64) {
+	h.mu.Lock()
+	if h.ofUser[user]--; h.ofUser[user] == 0 {
+		delete(h.ofUser, user)
+	}
+	h.mu.Unlock()
+	h.open.Done()
 }
 
 func (h *Hub) shardOf(user int64) *shard {

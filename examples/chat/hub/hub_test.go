@@ -289,3 +289,30 @@ func TestOverload(t *testing.T) {
 		}
 	})
 }
+
+// TestUnwatch ends what a user watches, and the watching of a topic, by choice.
+func TestUnwatch(t *testing.T) {
+	start(t, hub.Options{Shards: 2}, func(t *testing.T, h *hub.Hub) {
+		all := []*client{attach(t, h, 1), attach(t, h, 1), attach(t, h, 2), attach(t, h, 3)}
+		for _, c := range all {
+			for user := range 3 {
+				c.session.Watch(fmt.Sprint("presence:", user+1))
+			}
+			subscribe(c, "group:a", 0)
+		}
+		synctest.Wait()
+		if got := h.Sessions(); len(got) != 3 || got["s1"] != 1 || got["s3"] != 3 {
+			t.Errorf("sessions %v, want those of 3 users", got)
+		}
+		h.Unwatch(1, func(topic string) bool { return topic == "presence:1" || topic == "presence:3" })
+		h.UnwatchTopic("presence:1", func(user int64) bool { return user != 2 })
+		for user := range 3 {
+			h.Publish(hub.Event{Topic: fmt.Sprint("presence:", user+1), Frame: hub.NewFrame(fmt.Append(nil, user+1))})
+		}
+		h.Publish(event("group:a", 9))
+		synctest.Wait()
+		for i, want := range [][]string{{"1", "3", "9"}, {"1", "3", "9"}, {"2", "3", "9"}, {"1", "2", "3", "9"}} {
+			wantFrames(t, all[i], append([]string{`"hello"`, `"recovered"`}, want...)...)
+		}
+	})
+}

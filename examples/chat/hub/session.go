@@ -147,7 +147,7 @@ const exempt = 1 << 62
 // Detach removes the session after its connection has ended.
 func (s *Session) Detach() {
 	s.shard.post(func(st *state) { st.detach(s) })
-	s.shard.hub.open.Done()
+	s.shard.hub.forget(s.user)
 }
 
 func (s *Session) subscription(topic string) *subscription {

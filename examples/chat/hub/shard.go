@@ -232,7 +232,7 @@ func (st *state) resyncAll() {
 	f := FrameOf(resync{"resync", resyncWithin.Milliseconds()})
 	for s := range st.sessions {
 		for _, sub := range s.topics {
-			sub.stale = sub.numbered
+			sub.stale = true
 		}
 		st.send(s, f)
 	}

@@ -25,12 +25,19 @@ type backend struct {
 	revoked  map[string]bool
 	lose     map[int64]bool // changes that are stored and not published
 	onCatch  func()         // called between the subscription and the read
+	alone    map[int64]bool // users that were removed from their groups
+	checked  int            // the most sessions of one call of OpenSessions
+	failing  int            // how many of the next calls of OpenSessions and CoMembers fail
+
+	onCatchUp       func(group string)
+	onAuthenticated func(live.Identity) // called after the session was read
 }
 
 func newBackend(b bus.Bus) *backend {
 	return &backend{
 		bus: b, messages: make(map[string][]json.RawMessage), byKey: make(map[string]json.RawMessage),
 		read: make(map[string]int64), revoked: make(map[string]bool), lose: make(map[int64]bool),
+		alone: make(map[int64]bool),
 	}
 }
 
@@ -42,7 +49,45 @@ func (b *backend) Authenticate(_ context.Context, c live.Credentials) (live.Iden
 		}
 		return live.Identity{}, &live.Error{Code: live.Unauthenticated, Message: "unknown token"}
 	}
-	return live.Identity{User: user, Name: fmt.Sprint("user", user), Session: fmt.Sprint("session-", user)}, nil
+	caller := live.Identity{User: user, Name: fmt.Sprint("user", user), Session: fmt.Sprint("session-", user)}
+	if b.onAuthenticated != nil {
+		b.onAuthenticated(caller)
+	}
+	return caller, nil
+}
+
+// revoke revokes sessions without an event.
+func (b *backend) revoke(sessions ...string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, session := range sessions {
+		b.revoked[session] = true
+	}
+}
+
+// mostChecked returns the most sessions that one call has checked.
+func (b *backend) mostChecked() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.checked
+}
+
+// down makes the next n calls of OpenSessions and CoMembers fail.
+func (b *backend) down(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.failing = n
+}
+
+func (b *backend) OpenSessions(_ context.Context, sessions []string) ([]string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.checked = max(b.checked, len(sessions))
+	if b.failing > 0 {
+		b.failing--
+		return nil, errors.New("the database is down")
+	}
+	return slices.DeleteFunc(slices.Clone(sessions), func(id string) bool { return b.revoked[id] }), nil
 }
 
 func (b *backend) member(caller live.Identity, group string) error {
@@ -64,6 +109,9 @@ func (b *backend) CatchUp(_ context.Context, caller live.Identity, group string,
 		catch()
 	}
 	b.mu.Lock()
+	if b.onCatchUp != nil {
+		b.onCatchUp(group)
+	}
 	defer b.mu.Unlock()
 	if err := b.member(caller, group); err != nil {
 		return live.CatchUp{}, err
@@ -108,8 +156,17 @@ func (b *backend) Send(ctx context.Context, caller live.Identity, group, key, te
 	return m, b.bus.Publish(ctx, e)
 }
 
-func (*backend) MayFollow(_ context.Context, _ live.Identity, users []int64) ([]int64, error) {
-	return slices.DeleteFunc(slices.Clone(users), func(user int64) bool { return user > 9 }), nil
+func (b *backend) CoMembers(_ context.Context, user int64) ([]int64, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.failing > 0 {
+		b.failing--
+		return nil, errors.New("the database is down")
+	}
+	if b.alone[user] {
+		return nil, nil
+	}
+	return slices.DeleteFunc([]int64{1, 2, 3, 4, 5, 6, 7, 8, 9}, func(other int64) bool { return b.alone[other] }), nil
 }
 
 func (b *backend) MarkRead(_ context.Context, caller live.Identity, group string, seq int64) (int64, error) {

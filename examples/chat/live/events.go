@@ -1,11 +1,14 @@
 package live
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/semelgo/semel/examples/chat/bus"
@@ -16,6 +19,9 @@ import (
 type stream struct {
 	frames chan []*hub.Frame
 	closed chan []*hub.Frame
+	// answer is that of the present subscription; answered says that it was written.
+	answer   atomic.Pointer[hub.Frame]
+	answered chan struct{}
 }
 
 // Write implements hub.Transport. The hub does not write again before Written.
@@ -37,6 +43,7 @@ func (s *stream) Close(_ int, _ string, last []*hub.Frame) {
 // for each group.
 func (s *Server) Events(w http.ResponseWriter, r *http.Request) {
 	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	before := s.checks.changes.Load()
 	caller, failed := s.authenticate(r.Context(), Credentials{token, r.URL.Query().Get("ticket")})
 	if failed != nil {
 		status := http.StatusUnauthorized
@@ -47,24 +54,31 @@ func (s *Server) Events(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	groups := r.URL.Query()["group"]
-	if len(groups) > s.options.MaxGroups {
-		http.Error(w, "too many groups", http.StatusBadRequest)
+	if len(groups) > s.options.MaxEventGroups {
+		http.Error(w, fmt.Sprintf("a stream has at most %d groups", s.options.MaxEventGroups), http.StatusBadRequest)
 		return
 	}
 	first := s.welcome(caller)
 	first.Push = "hello"
-	t := &stream{make(chan []*hub.Frame, 1), make(chan []*hub.Frame, 1)}
+	t := &stream{frames: make(chan []*hub.Frame, 1), closed: make(chan []*hub.Frame, 1), answered: make(chan struct{}, 1)}
 	session := s.hub.NewSession(caller.User, caller.Session, t)
-	if err := s.hub.Attach(session, hub.FrameOf(first)); err != nil {
+	err := s.hub.Attach(session, hub.FrameOf(first))
+	if errors.Is(err, hub.ErrTooMany) {
+		w.Header().Set("Retry-After", strconv.FormatInt(tooManyStreams.RetryAfter/time.Second.Milliseconds(), 10))
+		http.Error(w, tooManyStreams.Message, http.StatusTooManyRequests)
+		return
+	}
+	if err != nil {
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, "the server restarts", http.StatusServiceUnavailable)
 		return
 	}
 	defer session.Detach()
+	s.checks.attached(caller, before)
 	session.Exempt()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
-	go s.subscribeStream(r, session, caller, groups)
+	go s.subscribeStream(r.Context(), session, t, caller, groups)
 	_ = s.writeStream(w, r, session, t)
 }
 
@@ -76,8 +90,9 @@ type subscribed struct {
 	Error *Error `json:"err,omitempty"`
 }
 
-// subscribeStream subscribes while the handler writes.
-func (s *Server) subscribeStream(r *http.Request, session *hub.Session, caller Identity, groups []string) {
+// subscribeStream subscribes while the handler writes. It reads what the client has missed of a
+// group after the answer for the group before was written, so one answer waits at a time.
+func (s *Server) subscribeStream(ctx context.Context, session *hub.Session, t *stream, caller Identity, groups []string) {
 	for _, value := range groups {
 		i := strings.LastIndexByte(value, ':')
 		group := value[:max(i, 0)]
@@ -85,14 +100,34 @@ func (s *Server) subscribeStream(r *http.Request, session *hub.Session, caller I
 		if err != nil || group == "" {
 			group, after = value, 0
 		}
-		session.Subscribe(bus.GroupTopic(group))
-		missed, err := s.backend.CatchUp(r.Context(), caller, group, after)
-		if err != nil {
-			session.Unsubscribe(bus.GroupTopic(group))
-			session.Send(hub.FrameOf(subscribed{Push: "subscribed", Group: group, Error: s.errorOf("subscribe", err)}))
-			continue
+		topic := bus.GroupTopic(group)
+		session.Subscribe(topic)
+		var missed CatchUp
+		if err = checkGroup(group); err == nil {
+			missed, err = s.backend.CatchUp(ctx, caller, group, after)
 		}
-		session.Recovered(bus.GroupTopic(group), missed.Change, hub.FrameOf(subscribed{Push: "subscribed", Group: group, CatchUp: &missed}))
+		answer := subscribed{Push: "subscribed", Group: group}
+		if err != nil {
+			session.Unsubscribe(topic)
+			if answer.Error = s.errorOf("subscribe", err); answer.Error.Code == Unauthenticated {
+				s.hub.Revoke(caller.User, caller.Session)
+				return
+			}
+		} else {
+			answer.CatchUp = &missed
+		}
+		f := hub.FrameOf(answer)
+		t.answer.Store(f)
+		if err != nil {
+			session.Send(f)
+		} else {
+			session.Recovered(topic, missed.Change, f)
+		}
+		select {
+		case <-t.answered:
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 
@@ -130,6 +165,10 @@ func (s *Server) writeStream(w http.ResponseWriter, r *http.Request, session *hu
 		}
 		if closed {
 			return errClosed
+		}
+		if answer := t.answer.Load(); answer != nil && slices.Contains(frames, answer) {
+			t.answer.Store(nil)
+			t.answered <- struct{}{}
 		}
 		if frames != nil {
 			session.Written()

@@ -35,8 +35,11 @@ type Backend interface {
 	// Send stores a message, with the operation and the key of the HTTP request, and
 	// returns it as JSON.
 	Send(ctx context.Context, caller Identity, group, key, text string) (json.RawMessage, error)
-	// MayFollow returns those of the users whose presence the caller may follow.
-	MayFollow(ctx context.Context, caller Identity, users []int64) ([]int64, error)
+	// OpenSessions returns those of the sessions that have not ended. One call has at most 500.
+	OpenSessions(ctx context.Context, sessions []string) ([]string, error)
+	// CoMembers returns the users that share a group with the user: these may follow the
+	// presence of one another.
+	CoMembers(ctx context.Context, user int64) ([]int64, error)
 	// MarkRead moves the read marker forward, and returns the stored one.
 	MarkRead(ctx context.Context, caller Identity, group string, seq int64) (int64, error)
 }
@@ -89,13 +92,18 @@ type Options struct {
 	// Rate and Burst limit the frames of one session, per second and at once.
 	// Defaults: 20 and 60.
 	Rate, Burst float64
-	// MaxGroups limits the subscriptions of one session. Default: 1000.
+	// MaxGroups limits the subscriptions of one WebSocket. Default: 1000.
 	MaxGroups int
+	// MaxEventGroups limits the groups of one stream of server-sent events. Default: 100.
+	MaxEventGroups int
 	// WriteTimeout limits one write to a client. Default: 10 seconds.
 	WriteTimeout time.Duration
 	// Lease is how long other servers consider a user online after the last
 	// renewal. Default: 30 seconds.
 	Lease time.Duration
+	// Check is how often all open sessions are checked in the database, besides after each
+	// loss of the bus. Default: 1 minute.
+	Check time.Duration
 	// Log receives errors of the application. Default: none.
 	Log *slog.Logger
 }
@@ -113,6 +121,7 @@ type Server struct {
 	bus      bus.Bus
 	hub      *hub.Hub
 	presence *presence
+	checks   pendingChecks
 	epoch    string
 }
 
@@ -123,12 +132,14 @@ func New(backend Backend, b bus.Bus, options Options) *Server {
 	orDefault(&options.Rate, 20)
 	orDefault(&options.Burst, 60)
 	orDefault(&options.MaxGroups, 1000)
+	orDefault(&options.MaxEventGroups, 100)
 	orDefault(&options.WriteTimeout, 10*time.Second)
 	orDefault(&options.Lease, 30*time.Second)
+	orDefault(&options.Check, time.Minute)
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{options: options, backend: backend, bus: b, epoch: rand.Text()}
+	s := &Server{options: options, backend: backend, bus: b, checks: newPendingChecks(), epoch: rand.Text()}
 	s.presence = newPresence(s.epoch, options.Lease, s.pushPresence)
 	options.Hub.Presence = s.presence.setLocal
 	options.Hub.Silence = 3 * options.Heartbeat
@@ -144,19 +155,28 @@ func orDefault[T comparable](value *T, otherwise T) {
 	}
 }
 
-// Run delivers the events of the bus, and tells other servers which users are
-// online, until ctx ends. It returns the context's error.
+// Run delivers the events of the bus, tells other servers which users are online, and
+// checks what lost events may have changed, until ctx ends. It returns the context's error.
 func (s *Server) Run(ctx context.Context) error {
-	renewals := make(chan error, 1)
+	renewals, checked := make(chan error, 1), make(chan struct{})
 	go func() { renewals <- s.presence.run(ctx, s.bus) }()
+	go func() {
+		defer close(checked)
+		s.recheck(ctx)
+	}()
 	err := s.bus.Subscribe(ctx, s.deliver)
+	<-checked
 	return errors.Join(err, <-renewals)
 }
 
 // deliver hands an event of the bus to the hub.
 func (s *Server) deliver(e bus.Event) {
+	if e.Type == bus.Missed || e.Type == bus.Revoked || len(e.Removed) > 0 {
+		s.checks.changes.Add(1) // before the hub ends what it knows
+	}
 	switch e.Type {
 	case bus.Missed:
+		s.checks.allSessions()
 		s.hub.Resync()
 	case bus.Revoked:
 		for _, user := range e.Users {
@@ -169,6 +189,9 @@ func (s *Server) deliver(e bus.Event) {
 			Topic: e.Topic, Frame: hub.NewFrame(e.Payload), Change: e.Change, Volatile: e.ID == "",
 			Users: e.Users, Removed: e.Removed,
 		})
+		if len(e.Removed) > 0 {
+			s.checks.add(func(r *pendingChecks) { r.removed(e.Removed) })
+		}
 	}
 }
 
@@ -201,9 +224,4 @@ func publish(ctx context.Context, p bus.Publisher, group string, push map[string
 		return fmt.Errorf("encode push: %w", err)
 	}
 	return p.Publish(ctx, bus.Event{Topic: bus.GroupTopic(group), Payload: payload})
-}
-
-// Revoke closes a revoked session on all servers.
-func Revoke(ctx context.Context, p bus.Publisher, user int64, session string) error {
-	return p.Publish(ctx, bus.Event{Type: bus.Revoked, Users: []int64{user}, Session: session})
 }

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/coder/websocket"
 
@@ -131,6 +133,9 @@ const maxRefused = 100
 
 // call returns the result, or nil if the answer has been sent.
 func (c *conn) call(ctx context.Context, r request) (any, error) {
+	if err := checkGroup(r.Group); err != nil {
+		return nil, err
+	}
 	switch r.Op {
 	case "ping":
 		return struct{}{}, nil
@@ -157,6 +162,14 @@ func (c *conn) call(ctx context.Context, r request) (any, error) {
 	default:
 		return nil, &Error{Code: "unknown_op", Message: fmt.Sprintf("unknown op %q", r.Op)}
 	}
+}
+
+// checkGroup refuses what a database may not be able to read or store.
+func checkGroup(group string) error {
+	if !utf8.ValidString(group) || strings.ContainsRune(group, 0) {
+		return &Error{Code: "not_found", Message: "no group has this ID"}
+	}
+	return nil
 }
 
 // subscribe holds the group's events, reads what the client has missed, and sends
@@ -210,10 +223,20 @@ func (c *conn) presence(ctx context.Context, users []int64) (any, error) {
 	if len(users) > maxWatched {
 		return nil, &Error{Code: "too_many_users", Message: fmt.Sprintf("a session follows at most %d users", maxWatched)}
 	}
-	users, err := c.server.backend.MayFollow(ctx, c.caller, users)
+	s := c.server
+	before := s.checks.changes.Load()
+	open, err := s.backend.OpenSessions(ctx, []string{c.caller.Session})
 	if err != nil {
 		return nil, err
 	}
+	if len(open) == 0 {
+		return nil, &Error{Code: Unauthenticated, Message: "the session has ended"}
+	}
+	known, err := s.backend.CoMembers(ctx, c.caller.User)
+	if err != nil {
+		return nil, err
+	}
+	users = slices.DeleteFunc(users, func(user int64) bool { return !slices.Contains(known, user) })
 	for _, user := range c.watched {
 		if !slices.Contains(users, user) {
 			c.session.Unsubscribe(presenceTopic(user))
@@ -223,5 +246,8 @@ func (c *conn) presence(ctx context.Context, users []int64) (any, error) {
 	for _, user := range users {
 		c.session.Watch(presenceTopic(user))
 	}
-	return map[string]any{"users": c.server.presence.of(users)}, nil
+	if s.checks.changes.Load() != before {
+		s.checks.add(func(r *pendingChecks) { r.removed([]int64{c.caller.User}) })
+	}
+	return map[string]any{"users": s.presence.of(users)}, nil
 }

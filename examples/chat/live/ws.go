@@ -2,11 +2,13 @@ package live
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/coder/websocket"
 
@@ -93,6 +95,7 @@ func (c *conn) open(ticket string) bool {
 			return false
 		}
 	}
+	before := c.server.checks.changes.Load()
 	caller, failed := c.server.authenticate(context.Background(), Credentials{hello.Token, hello.Ticket})
 	if failed != nil {
 		_, _ = c.socket.Write(refuse(hello.ID, failed).WebSocket())
@@ -107,11 +110,20 @@ func (c *conn) open(ticket string) bool {
 	c.session = c.server.hub.NewSession(caller.User, caller.Session, (*transport)(c))
 	if err := c.server.hub.Attach(c.session, accept(hello.ID, c.server.welcome(caller))); err != nil {
 		c.session = nil
-		c.reject(hub.CodeDrain, "drain")
+		if errors.Is(err, hub.ErrTooMany) {
+			_, _ = c.socket.Write(refuse(hello.ID, tooManyStreams).WebSocket())
+			c.reject(hub.CodeTooMany, tooManyStreams.Code)
+		} else {
+			c.reject(hub.CodeDrain, "drain")
+		}
 		return false
 	}
+	c.server.checks.attached(caller, before)
 	return true
 }
+
+// tooManyStreams is the error of a further stream of a user.
+var tooManyStreams = &Error{"too_many_streams", "the user has too many open streams; close one", true, time.Minute.Milliseconds()}
 
 // codeNoHello closes a connection without a first frame.
 const codeNoHello = 3003
@@ -122,6 +134,10 @@ func (c *conn) read() ([]byte, bool) {
 	kind, data, err := c.ws.Read(context.Background())
 	if err == nil && kind != websocket.MessageText {
 		c.reject(int(websocket.StatusUnsupportedData), "send text")
+		return nil, false
+	}
+	if err == nil && !utf8.Valid(data) { // encoding/json would replace what is invalid
+		c.reject(int(websocket.StatusInvalidFramePayloadData), "not UTF-8")
 		return nil, false
 	}
 	return data, err == nil

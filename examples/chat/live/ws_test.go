@@ -65,6 +65,16 @@ func TestBadClients(t *testing.T) {
 		c.write(`{"id":{},"op":"ping"}`)
 		c.wantClosed(1007)
 	})
+	t.Run("not UTF-8", func(t *testing.T) {
+		c := login(t, s, 1)
+		c.write("{\"id\":2,\"op\":\"send\",\"group\":\"g\",\"key\":\"bad\",\"text\":\"\xff\"}")
+		c.wantClosed(1007)
+		s.backend.mu.Lock()
+		defer s.backend.mu.Unlock()
+		if _, stored := s.backend.byKey["bad"]; stored {
+			t.Error("a message that is not UTF-8 was stored")
+		}
+	})
 	t.Run("binary", func(t *testing.T) {
 		c := login(t, s, 1)
 		if err := c.ws.Write(t.Context(), websocket.MessageBinary, []byte("{}")); err != nil {
@@ -258,7 +268,7 @@ func TestRevokedSession(t *testing.T) {
 	for _, c := range []*client{told, asks, other} {
 		c.call(`"op":"ping"`)
 	}
-	if err := live.Revoke(t.Context(), s.bus, 1, "session-1"); err != nil {
+	if err := s.bus.Publish(t.Context(), bus.RevokedEvent("", 1, "session-1")); err != nil {
 		t.Fatal(err)
 	}
 	told.wantClosed(hub.CodeRevoked)

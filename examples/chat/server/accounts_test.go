@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel/examples/chat/server"
+	"github.com/semelgo/semel/outbox"
 )
 
 // TestADoubleClickAddsOneUser sends a sign-up several times at once, with one key.
@@ -158,22 +160,66 @@ func TestSignUpsAndLogInsAreLimited(t *testing.T) {
 	s.logIn(t, "bob", "phone") // has a limit of his own
 }
 
-// TestSecretsAreNotKept searches for tokens and passwords in the database's files.
+// TestSecretsAreNotKept searches for tokens, tickets and passwords in the database's files, the log, the
+// outbox, and the events of the bus.
 func TestSecretsAreNotKept(t *testing.T) {
 	t.Parallel()
 	f := newFiles(t, inline)
-	s := serveLocal(t, server.Hooks{}, f.args(time.Minute)...)
+	seen, log := &spoken{}, &spoken{}
+	records := server.Hooks{Publish: func(next outbox.Publisher) outbox.Publisher {
+		return outbox.PublisherFunc(func(ctx context.Context, m outbox.Message) error {
+			_, _ = fmt.Fprintf(seen, "%+v %s\n", m, m.Payload)
+			return next.Publish(ctx, m)
+		})
+	}}
+	s := serveLogging(t, log, records, f.args(time.Minute)...)
 	ann := s.signIn(t, "ann")
 	ticket := s.send(t, request{method: "POST", path: "/v1/tickets", as: ann}).want(t, http.StatusCreated, "").value(t)["ticket"].(string)
+	listens := s.listen(t, user{}, "?ticket="+ticket)
+	unused := s.send(t, request{method: "POST", path: "/v1/tickets", as: ann}).want(t, http.StatusCreated, "").value(t)["ticket"].(string)
+	s.send(t, signUp("sign up bob", "ann")).want(t, http.StatusConflict, "name_taken")
+	s.send(t, request{method: "POST", path: "/v1/sessions", body: `{"name":"ann","password":"wrong password"}`}).want(t, http.StatusUnauthorized, "wrong_credentials")
+	s.send(t, creation(ann, "k", "crew")).want(t, http.StatusCreated, "")
+	s.send(t, request{method: "GET", path: "/v1/groups?token=" + ann.Token, as: user{Token: "invalid token"}}).want(t, http.StatusUnauthorized, "unauthenticated")
+	s.send(t, request{method: "DELETE", path: "/v1/sessions/current", as: ann}).want(t, http.StatusNoContent, "")
+	listens.wantRevoked(t)
 	s.stop()
-	text := readFile(t, f.domain)
-	_, secret, _ := strings.Cut(ticket, ".")
-	for name, secret := range map[string]string{"token": ann.Token, "password": password, "ticket": secret} {
-		if strings.Contains(text, secret) {
-			t.Errorf("the database has the %s", name)
+	secretOf := func(ticket string) string {
+		_, secret, _ := strings.Cut(ticket, ".")
+		return secret
+	}
+	for place, text := range map[string]string{"database": readFile(t, f.domain), "log": log.String(), "outbox": seen.String()} {
+		for name, secret := range map[string]string{
+			"token": ann.Token, "password": password, "wrong password": "wrong password", "ticket": secretOf(ticket), "unused ticket": secretOf(unused),
+		} {
+			if strings.Contains(text, secret) {
+				t.Errorf("the %s has the %s", place, name)
+			}
 		}
 	}
-	if !strings.Contains(text, "ann") {
-		t.Error("the database does not have the user")
+	for place, text := range map[string]string{"database": readFile(t, f.domain), "outbox": seen.String()} {
+		if !strings.Contains(text, "ann") {
+			t.Errorf("the %s does not have the user", place)
+		}
 	}
+}
+
+// spoken is a text that several goroutines write.
+type spoken struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write implements io.Writer.
+func (s *spoken) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+// String returns what was written.
+func (s *spoken) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
 }

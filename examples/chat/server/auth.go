@@ -59,7 +59,7 @@ func (s *app) sessionOf(r *http.Request) (chatdb.Session, error) {
 // sessionByToken returns the session of a token. A token of no session, or of a revoked
 // one, is refused.
 func (s *app) sessionByToken(ctx context.Context, token string) (chatdb.Session, error) {
-	session, err := chatdb.SessionByToken(ctx, s.domain, digestOf(token))
+	session, err := chatdb.SessionByToken(ctx, s.domain, digestOf(token), s.config.oldest())
 	if errors.Is(err, chatdb.ErrNotFound) {
 		return session, problem(codeNoToken, "Authorization", "No session has this token.")
 	}

@@ -3,15 +3,21 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
+	"regexp"
+	"strings"
 
 	amqp091 "github.com/rabbitmq/amqp091-go"
 
 	"github.com/semelgo/semel/examples/chat/bus"
 )
 
-// busName is the exchange of RabbitMQ and the channel of PostgreSQL.
-const busName = "chat_events"
+// defaultBusName is the exchange of RabbitMQ and the channel of PostgreSQL.
+const defaultBusName = "chat_events"
+
+// busName is what RabbitMQ and PostgreSQL both accept.
+var busName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,63}$`)
 
 // The values of flag -bus that are no URL.
 const (
@@ -31,22 +37,25 @@ type localBus struct{ bus.Local }
 func (*localBus) Close() {}
 
 // openBus returns the bus of flag -bus. It connects when it is used.
-func openBus(address, db string) (eventBus, error) {
+func openBus(address, name, db string) (eventBus, error) {
 	if address == busAuto && isPostgres(db) {
 		address = db
 	}
 	switch {
 	case isPostgres(address):
-		return bus.NewPostgres(address, busName)
+		return bus.NewPostgres(address, name)
 	case address == busAuto || address == busLocal:
 		return new(localBus), nil
 	default:
-		return bus.NewRabbitMQ(address, busName), nil
+		return bus.NewRabbitMQ(address, name), nil
 	}
 }
 
-// checkBus validates flag -bus. Its error contains no password.
-func checkBus(address string) error {
+// checkBus validates flags -bus and -bus-name. Its error contains no password.
+func checkBus(address, name string) error {
+	if !busName.MatchString(name) || strings.HasPrefix(name, "amq.") {
+		return fmt.Errorf("invalid value %q for -bus-name: want 1 to 63 letters, digits, points, hyphens and underscores, and not amq. at the beginning", name)
+	}
 	if address == busAuto || address == busLocal || isPostgres(address) {
 		return nil
 	}

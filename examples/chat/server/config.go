@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -38,8 +39,9 @@ type config struct {
 	// amqp is the URL of the broker to import messages from. Empty: no import.
 	amqp      string
 	amqpQueue string
-	// bus carries changes between servers: auto, local, or a URL.
-	bus string
+	// bus carries changes between servers: auto, local, or a URL. Servers with the same busName
+	// hear one another.
+	bus, busName string
 	// retention is how long a finished record is kept.
 	retention time.Duration
 	// sweep is the interval of purging old records and of sweeping the records of
@@ -53,7 +55,10 @@ type config struct {
 	argon2 accounts.Cost
 	// signUps and logIns are limits of requests; see the flags. Zero: no limit.
 	signUps, logIns int
-	command         *command // nil: serve
+	// proxies are trusted to name the client in X-Forwarded-For.
+	proxies    []netip.Prefix
+	sessionAge time.Duration // how long after its log-in a session ends; zero: never
+	command    *command      // nil: serve
 }
 
 // errHelp is the result of -h.
@@ -100,6 +105,7 @@ func (c *config) flags(usage io.Writer) *flag.FlagSet {
 	flags.StringVar(&c.amqp, "amqp", "", "`URL` of a RabbitMQ to import messages from: amqp://user:password@host/vhost")
 	flags.StringVar(&c.amqpQueue, "amqp-queue", "chat.import", "`name` of the queue to import from")
 	flags.StringVar(&c.bus, "bus", busAuto, "how changes reach the clients of other servers: amqp://… (RabbitMQ), postgres://… (NOTIFY; not through PgBouncer), local (one server only), or auto: NOTIFY of -db if it is PostgreSQL, else local")
+	flags.StringVar(&c.busName, "bus-name", defaultBusName, "`name` of the exchange (RabbitMQ) or channel (PostgreSQL) of -bus; chats that share a virtual host or database need different names")
 	flags.DurationVar(&c.retention, "retention", retention, "how long a finished record is kept, and retries of its key receive its outcome")
 	flags.DurationVar(&c.sweep, "sweep", time.Minute, "how often to purge old records and to release the records of dead servers; tasks are released at least once per lease")
 	flags.BoolVar(&c.serveOnly, "serve-only", false, "answer requests only, and leave publishing changes, tasks, the import and sweeping to other servers")
@@ -108,6 +114,8 @@ func (c *config) flags(usage io.Writer) *flag.FlagSet {
 	flags.Var(&c.argon2, "argon2", "`cost` of hashing a new password by argon2id: KiB of memory, passes, threads")
 	flags.IntVar(&c.signUps, "sign-ups", 30, "how many `times` an hour an address may sign up; 0: no limit")
 	flags.IntVar(&c.logIns, "log-ins", 10, "how many `times` a minute an address may log in with one name, and ten times as often with all; 0: no limit")
+	flags.Func("trusted-proxies", "`networks` of reverse proxies, such as 10.0.0.0/8,::1/128, whose X-Forwarded-For names the client for -sign-ups and -log-ins; default: none is trusted", c.setProxies)
+	flags.DurationVar(&c.sessionAge, "session-age", 90*24*time.Hour, "how long after its log-in a session ends, and its user must log in again; 0: never")
 	flags.StringVar(&c.records, "records", "", "another `database` for the records; -mode does not apply then")
 	return flags
 }
@@ -126,6 +134,21 @@ func (c *config) setPayments(value string) error {
 		return errors.New("want http://merchant@host:port")
 	}
 	c.payments = at
+	return nil
+}
+
+func (c *config) setProxies(value string) error {
+	c.proxies = nil
+	for text := range strings.SplitSeq(value, ",") {
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		proxy, err := netip.ParsePrefix(text)
+		if err != nil {
+			return errors.New("want networks with commas, such as 10.0.0.0/8,::1/128")
+		}
+		c.proxies = append(c.proxies, proxy)
+	}
 	return nil
 }
 
@@ -169,10 +192,13 @@ func (c config) checked() (config, error) {
 	if c.logIns < 0 {
 		return config{}, fmt.Errorf("invalid value %d for -log-ins: must not be negative", c.logIns)
 	}
+	if c.sessionAge < 0 {
+		return config{}, fmt.Errorf("invalid value %q for -session-age: must not be negative", c.sessionAge)
+	}
 	if c.sweep <= 0 {
 		return config{}, fmt.Errorf("invalid value %q for -sweep: must be above zero", c.sweep)
 	}
-	if err := checkBus(c.bus); err != nil {
+	if err := checkBus(c.bus, c.busName); err != nil {
 		return config{}, err
 	}
 	if err := c.checkImport(); err != nil {

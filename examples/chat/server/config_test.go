@@ -73,6 +73,10 @@ func TestBadStart(t *testing.T) {
 		"broker malformed":      {args: []string{"-amqp", "amqp://u:secret@h:x/"}, names: "-amqp"},
 		"bus no address":        {args: []string{"-bus", "http://u:secret@h"}, names: "-bus"},
 		"bus malformed":         {args: []string{"-bus", "amqp://u:secret@h:x/"}, names: "-bus"},
+		"bus name":              {args: []string{"-bus-name", "two words"}, names: "-bus-name"},
+		"bus name reserved":     {args: []string{"-bus-name", "amq.fanout"}, names: "-bus-name"},
+		"proxy no network":      {args: []string{"-trusted-proxies", "10.0.0.1"}, names: "-trusted-proxies"},
+		"session age negative":  {args: []string{"-session-age", "-1s"}, names: "-session-age"},
 		"import queue empty":    {args: []string{"-amqp", "amqp://h", "-amqp-queue", ""}, names: "-amqp-queue"},
 		"import queue too long": {args: []string{"-amqp", "amqp://h", "-amqp-queue", strings.Repeat("q", 201)}, names: "-amqp-queue"},
 		"retention shorter than the broker's redelivery": {

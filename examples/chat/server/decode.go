@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/semelgo/semel/semelhttp"
@@ -19,9 +20,14 @@ import (
 // message with each character escaped. A client that stalls holds no more than that.
 const maxBody = 64 << 10
 
-// limited limits the body that next can read to maxBody.
+// limited limits the body that next can read to maxBody. It refuses addresses with characters that
+// PostgreSQL cannot store: nothing is there, and a retry would not help.
 func limited(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !utf8.ValidString(r.URL.Path) || strings.ContainsRune(r.URL.Path, 0) {
+			noAddress().Write(w)
+			return
+		}
 		if r.ContentLength > maxBody {
 			tooLarge().Write(w)
 			return
@@ -30,6 +36,8 @@ func limited(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 	})
 }
+
+func noAddress() *semelhttp.Problem { return problem(codeNotFound, "", "There is no such address.") }
 
 func tooLarge() *semelhttp.Problem {
 	return problem(codeTooLarge, fieldBody, "A body may have %d bytes.", maxBody)
@@ -131,7 +139,7 @@ func takeApart(text []byte, fields []field) (map[string]json.RawMessage, *semelh
 	return given, nil
 }
 
-// textField is a text of 1 to limit characters that is not blank.
+// textField is a text of 1 to limit characters, of which one can be seen.
 func textField(name string, limit int, into *string) field {
 	return field{name: name, set: func(value json.RawMessage) string {
 		if value[0] != '"' || json.Unmarshal(value, into) != nil {
@@ -141,12 +149,12 @@ func textField(name string, limit int, into *string) field {
 	}}
 }
 
-// wrongText returns what is wrong with a text that must have 1 to limit characters and not
-// be blank.
+// wrongText returns what is wrong with a text that must have 1 to limit characters, of which
+// one can be seen.
 func wrongText(text string, limit int) string {
 	switch {
-	case strings.TrimSpace(text) == "":
-		return "must not be empty"
+	case !strings.ContainsFunc(text, visible):
+		return "must not be empty" // nor have only spaces and characters that cannot be seen
 	case strings.ContainsRune(text, 0):
 		return "must not have the character U+0000" // PostgreSQL cannot store it
 	case utf8.RuneCountInString(text) > limit:
@@ -155,6 +163,9 @@ func wrongText(text string, limit int) string {
 		return ""
 	}
 }
+
+// visible reports whether a character can be seen. It cannot know all fonts.
+func visible(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !unicode.IsMark(r) }
 
 // userField is the ID of a user.
 func userField(name string, into *int64) field {

@@ -1,10 +1,11 @@
 package server
 
 import (
-	"net"
 	"net/http"
 	"net/netip"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/semelgo/semel/examples/chat/accounts"
@@ -38,21 +39,42 @@ func (userService) limit(l *accounts.Limiter, key string) *semelhttp.Problem {
 	return p
 }
 
-// addressOf returns the client's address: for IPv6 the network, because a client often has
-// all of its addresses.
-func addressOf(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
+// addressOf returns the client's address: that of the connection, or, if that is a trusted
+// proxy, the last one in X-Forwarded-For that is none. A proxy appends the address that it has
+// seen, and what is before it may be invented by the client. For IPv6 it is the network,
+// because a client often has all of its addresses.
+func (s userService) addressOf(r *http.Request) string {
+	address, ok := parseAddress(r.RemoteAddr)
+	if !ok {
 		return r.RemoteAddr
 	}
-	address, err := netip.ParseAddr(host)
-	if err != nil {
-		return host
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for _, hop := range slices.Backward(hops) {
+		if !slices.ContainsFunc(s.config.proxies, func(proxy netip.Prefix) bool { return proxy.Contains(address) }) {
+			break
+		}
+		before, ok := parseAddress(strings.TrimSpace(hop))
+		if !ok {
+			break
+		}
+		address = before
 	}
-	address = address.Unmap().WithZone("")
 	if address.Is6() {
 		network, _ := address.Prefix(64) // 64 is valid for IPv6
 		return network.String()
 	}
 	return address.String()
+}
+
+// parseAddress reads an address with or without a port.
+func parseAddress(text string) (netip.Addr, bool) {
+	address, err := netip.ParseAddr(text)
+	if err != nil {
+		pair, err := netip.ParseAddrPort(text)
+		if err != nil {
+			return netip.Addr{}, false
+		}
+		address = pair.Addr()
+	}
+	return address.Unmap().WithZone(""), true
 }

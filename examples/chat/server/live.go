@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/semelgo/semel"
@@ -74,16 +73,16 @@ func (s sessions) Send(ctx context.Context, caller live.Identity, group, key, te
 	return json.Marshal(m)
 }
 
-// MayFollow implements [live.Backend]: users may follow the members of their groups.
-func (s sessions) MayFollow(ctx context.Context, caller live.Identity, users []int64) ([]int64, error) {
-	if _, err := s.current(ctx, caller); err != nil {
-		return nil, err
-	}
-	known, err := chatdb.CoMembers(ctx, s.domain, caller.User)
-	if err != nil {
-		return nil, streamError(err)
-	}
-	return slices.DeleteFunc(slices.Clone(users), func(user int64) bool { return !slices.Contains(known, user) }), nil
+// OpenSessions implements [live.Backend].
+func (s sessions) OpenSessions(ctx context.Context, ids []string) ([]string, error) {
+	open, err := chatdb.OpenSessions(ctx, s.domain, ids, s.config.oldest())
+	return open, streamError(err)
+}
+
+// CoMembers implements [live.Backend].
+func (s sessions) CoMembers(ctx context.Context, user int64) ([]int64, error) {
+	known, err := chatdb.CoMembers(ctx, s.domain, user)
+	return known, streamError(err)
 }
 
 // MarkRead implements [live.Backend].
@@ -97,7 +96,7 @@ func (s sessions) MarkRead(ctx context.Context, caller live.Identity, group stri
 
 // current returns the caller's session, unless it was revoked.
 func (s sessions) current(ctx context.Context, caller live.Identity) (chatdb.Session, error) {
-	session, err := chatdb.SessionByID(ctx, s.domain, caller.Session)
+	session, err := chatdb.SessionByID(ctx, s.domain, caller.Session, s.config.oldest())
 	if errors.Is(err, chatdb.ErrNotFound) {
 		return session, &live.Error{Code: live.Unauthenticated, Message: "The session was revoked."}
 	}

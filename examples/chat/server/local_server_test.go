@@ -23,12 +23,18 @@ type localServer struct {
 // checked against the OpenAPI description.
 func serveLocal(t *testing.T, to server.Hooks, args ...string) *localServer {
 	t.Helper()
+	return serveLogging(t, t.Output(), to, args...)
+}
+
+// serveLogging is serveLocal with a log of its own.
+func serveLogging(t *testing.T, log io.Writer, to server.Hooks, args ...string) *localServer {
+	t.Helper()
 	to.Edge = beneath(describe(t), to.Edge)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	stdout, say := io.Pipe()
 	ended := make(chan int, 1)
 	go func() {
-		code := server.Run(ctx, append([]string{"-addr", "127.0.0.1:0"}, args...), os.Getenv, say, t.Output(), to)
+		code := server.Run(ctx, append([]string{"-addr", "127.0.0.1:0"}, args...), os.Getenv, say, log, to)
 		_ = say.Close()
 		ended <- code
 	}()

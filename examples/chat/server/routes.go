@@ -19,9 +19,7 @@ func (s *app) routes() (http.Handler, error) {
 	for path, m := range endpoints {
 		add(mux, path, m)
 	}
-	mux.HandleFunc("/v1/", func(w http.ResponseWriter, _ *http.Request) {
-		problem(codeNotFound, "", "There is no such address.").Write(w)
-	})
+	mux.HandleFunc("/v1/", func(w http.ResponseWriter, _ *http.Request) { noAddress().Write(w) })
 	page.Register(mux)
 	return limited(mux), nil
 }

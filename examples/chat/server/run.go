@@ -42,7 +42,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if c.command != nil {
 		return s.command(ctx, c.command, getenv("USER"), stdout, stderr)
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.addr)
+	listener, err := (&net.ListenConfig{Control: control}).Listen(ctx, "tcp", c.addr)
 	if err != nil {
 		s.closeDatabases()
 		return refuse(stderr, err)

@@ -33,7 +33,7 @@ func (s userService) logIn(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, wrongCredentials()
 	}
-	address := addressOf(r)
+	address := s.addressOf(r)
 	if p := s.limit(s.logInsFrom, address); p != nil {
 		return nil, p
 	}
@@ -55,7 +55,7 @@ func (s userService) logIn(r *http.Request) (any, error) {
 	token, digest := newToken()
 	opened.Token = token
 	err = s.transact(r.Context(), func(ctx context.Context, tx chatdb.Tx) (err error) {
-		opened.Session, err = chatdb.OpenSessionTx(ctx, tx, u, device, digest)
+		opened.Session, err = s.writer.OpenSession(ctx, tx, u, device, digest)
 		return err
 	})
 	if err != nil {
@@ -93,7 +93,7 @@ type listedSession struct {
 
 func (s userService) listSessions(r *http.Request) (any, error) {
 	own := sessionIn(r.Context())
-	sessions, err := chatdb.SessionsOf(r.Context(), s.domain, own.User.ID)
+	sessions, err := chatdb.SessionsOf(r.Context(), s.domain, own.User.ID, s.config.oldest())
 	if err != nil {
 		return nil, err
 	}
@@ -104,19 +104,23 @@ func (s userService) listSessions(r *http.Request) (any, error) {
 	return map[string]any{"sessions": listed}, nil
 }
 
+// oldest is the time at which sessions were opened that are too old now.
+func (c *config) oldest() time.Time {
+	if c.sessionAge == 0 {
+		return time.Time{}
+	}
+	return time.Now().Add(-c.sessionAge)
+}
+
 // revoke ends a session of the user. A session that has ended already is no error.
 func (s userService) revoke(r *http.Request) (any, error) {
 	own, id := sessionIn(r.Context()), r.PathValue("id")
 	if id == "current" {
 		id = own.ID
 	}
-	err := s.transact(r.Context(), func(ctx context.Context, tx chatdb.Tx) error {
-		return chatdb.RevokeSessionTx(ctx, tx, own.User.ID, id)
+	return nil, s.transact(r.Context(), func(ctx context.Context, tx chatdb.Tx) error {
+		return s.writer.RevokeSession(ctx, tx, own.User.ID, id)
 	})
-	if err == nil {
-		s.publishRevocation(r.Context(), own.User.ID, id)
-	}
-	return nil, err
 }
 
 // ticketLife is how long a ticket can be used.

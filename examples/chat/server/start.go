@@ -32,7 +32,7 @@ func open(ctx context.Context, c config, log *slog.Logger, to hooks) (*app, erro
 }
 
 func (s *app) assemble(to hooks) (err error) {
-	s.writer.Publish = s.publishChange
+	s.writer = chatdb.Writer{Publish: s.publishChange, Revoked: s.publishRevoked}
 	s.transact = s.waking(wrapped(to.Domain, transaction(s.domain.DB)))
 	s.create = wrapped(to.Create, s.writer.CreateGroup)
 	s.payments = newPayments(s.config.payments)
@@ -48,7 +48,7 @@ func (s *app) assemble(to hooks) (err error) {
 	if err := openQueue(s, to); err != nil {
 		return fmt.Errorf("start the queue: %w", err)
 	}
-	if s.bus, err = openBus(s.config.bus, s.config.db); err != nil {
+	if s.bus, err = openBus(s.config.bus, s.config.busName, s.config.db); err != nil {
 		return fmt.Errorf("open the bus: %w", err)
 	}
 	if s.relay, err = newRelay(s, to); err != nil {

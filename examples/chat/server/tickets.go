@@ -42,7 +42,7 @@ func (s *app) redeem(ctx context.Context, text string) (chatdb.Session, error) {
 	if err != nil {
 		return chatdb.Session{}, err
 	}
-	session, err := chatdb.SessionByID(ctx, s.domain, id)
+	session, err := chatdb.SessionByID(ctx, s.domain, id, s.config.oldest())
 	if errors.Is(err, chatdb.ErrNotFound) {
 		return chatdb.Session{}, wrongTicket()
 	}

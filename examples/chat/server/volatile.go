@@ -14,11 +14,3 @@ func (s *app) publishRead(ctx context.Context, group string, user, seq int64) {
 		s.log.InfoContext(ctx, "a read marker was not published", slog.Any("error", err))
 	}
 }
-
-// publishRevocation closes the streams of a revoked session on all servers. If it is lost, their
-// next request is refused.
-func (s *app) publishRevocation(ctx context.Context, user int64, session string) {
-	if err := live.Revoke(ctx, s.bus, user, session); err != nil {
-		s.log.WarnContext(ctx, "the streams of a revoked session were not closed", slog.Any("error", err))
-	}
-}

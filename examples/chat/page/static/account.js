@@ -20,17 +20,21 @@ async function signIn(name, password) {
   remember({ ...user, token, session: session.id });
 }
 
-// A repeated sign-up with the same name and password has the same key.
-let signingUp = { key: "", name: "", password: "" };
+// A sign-up without an answer: its key and name, for this tab. The password is not stored. A repeated
+// sign-up with the same name has the same key, also after a reload of the page.
+const signingUp = "semel-chat.sign-up";
 
 async function signUp(name, password) {
-  if (signingUp.name !== name || signingUp.password !== password) signingUp = { key: newKey(), name, password };
+  const stored = JSON.parse(sessionStorage.getItem(signingUp) ?? "null");
+  const key = stored?.name === name ? stored.key : newKey();
+  sessionStorage.setItem(signingUp, JSON.stringify({ key, name }));
   const status = $("sign-in-status");
-  const answer = await settle("POST", "/v1/users", { body: { name, password }, key: signingUp.key }, (state) => {
+  const answer = await settle("POST", "/v1/users", { body: { name, password }, key }, (state) => {
     say(status, state === "asking" ? "Creating the account …" : "No answer yet. Trying again with the same key …");
   });
+  if (answer.ok) await signIn(name, password);
+  sessionStorage.removeItem(signingUp);
   if (!answer.ok) throw new Error(sentence(answer.value));
-  await signIn(name, password);
 }
 
 /** Makes the sign-in form work. started is called when a user is signed in. */
@@ -46,7 +50,6 @@ export function startAccount(started) {
     try {
       await (event.submitter === $("sign-up-button") ? signUp : signIn)(name, password);
       form.reset();
-      signingUp = { key: "", name: "", password: "" };
       say(status, "");
       await started();
     } catch (problem) {

@@ -3,7 +3,7 @@
 // connection, and when a change number is missing, the model fetches what it lacks.
 
 import { ask, me } from "./api.js";
-import { apply, catchUp, groups, loadGroups, model } from "./model.js";
+import { apply, byActivity, catchUp, groups, loadGroups, model } from "./model.js";
 
 /**
  * Dispatches "state" when the connection opened or closed, "typing" with {group,
@@ -18,6 +18,8 @@ export let state = "closed";
 export const online = new Map();
 
 const longest = 20_000; // milliseconds between two attempts to connect
+const mostFollowed = 100; // groups of one stream of events
+const listEvery = 30_000; // milliseconds, if there are more groups than a stream follows
 
 let socket = null;
 let source = null;
@@ -111,7 +113,7 @@ async function openEvents() {
   await loadGroups();
   const address = new URL("/v1/events", location.href);
   address.searchParams.set("ticket", await ticket());
-  for (const group of groups.values()) address.searchParams.append("group", `${group.id}:${group.known}`);
+  for (const group of byActivity().slice(0, mostFollowed)) address.searchParams.append("group", `${group.id}:${group.known}`);
   const opened = new EventSource(address);
   source = opened;
   for (const group of groups.values()) group.subscribed = opened;
@@ -239,5 +241,7 @@ function answer({ id, ok, err }) {
   else asked?.resolve(ok);
 }
 
+// The list shows what happens in groups that a stream of events does not follow.
+setInterval(() => source && groups.size > mostFollowed && loadGroups().catch(() => {}), listEvery);
 addEventListener("online", connect);
 document.addEventListener("visibilitychange", () => document.hidden || connect());

@@ -1,0 +1,97 @@
+package live_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel/examples/chat/hub"
+	"github.com/semelgo/semel/examples/chat/live"
+	"github.com/semelgo/semel/internal/realtest"
+)
+
+// TestStreamsOfAUserAreLimited: both transports count, and an ended stream does not.
+func TestStreamsOfAUserAreLimited(t *testing.T) {
+	s := newSite(t, live.Options{Hub: hub.Options{MaxSessions: 2}})
+	first := login(t, s, 1)
+	openStream(t, s, "?ticket=token-1")()
+	refused := dial(t, s, "")
+	if err := refused.refused(`"op":"hello","token":"token-1"`); err.Code != "too_many_streams" || !err.Temporary || err.RetryAfter == 0 {
+		t.Errorf("a third stream: %+v", err)
+	}
+	refused.wantClosed(hub.CodeTooMany)
+	if answer := get(t, s.url+"/v1/events?ticket=token-1"); answer.StatusCode != http.StatusTooManyRequests || answer.Header.Get("Retry-After") != "60" {
+		t.Errorf("a third stream of events: %s, retry after %s", answer.Status, answer.Header.Get("Retry-After"))
+	}
+	login(t, s, 2)
+	_ = first.ws.CloseNow()
+	err := realtest.Retry(t.Context(), func() bool {
+		c := dial(t, s, "")
+		return c.answer(c.ask(`"op":"hello","token":"token-1"`)).Err == nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestGroupsOfAStreamAreLimited(t *testing.T) {
+	s := newSite(t, live.Options{})
+	query := "?ticket=token-1" + strings.Repeat("&group=g:0", 101)
+	if answer := get(t, s.url+"/v1/events"+query); answer.StatusCode != http.StatusBadRequest {
+		t.Errorf("101 groups: %s", answer.Status)
+	}
+}
+
+// TestCatchUpsOfAStreamAreWritten one after the other: what a client has missed of a group is read
+// after the answer for the group before was written.
+func TestCatchUpsOfAStreamAreWritten(t *testing.T) {
+	s := newSite(t, live.Options{})
+	var mu sync.Mutex
+	var steps, want []string
+	query := "?ticket=token-1"
+	for n := range 20 {
+		query += fmt.Sprintf("&group=g%d:0", n)
+		want = append(want, fmt.Sprintf("read g%d", n), fmt.Sprintf("wrote g%d", n))
+	}
+	step := func(what string) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		steps = append(steps, what)
+		return len(steps) == len(want)
+	}
+	s.backend.onCatchUp = func(group string) { step("read " + group) }
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/events"+query, http.NoBody)
+	w := stepWriter{header: make(http.Header), wrote: func(text string) error {
+		for part := range strings.SplitSeq(text, "\n\n") {
+			if _, after, ok := strings.Cut(part, `"subscribed","group":"`); ok {
+				group, _, _ := strings.Cut(after, `"`)
+				if step("wrote " + group) {
+					return http.ErrHandlerTimeout // ends the stream
+				}
+			}
+		}
+		return nil
+	}}
+	s.Events(&w, r)
+	if !slices.Equal(steps, want) {
+		t.Errorf("steps %q", steps)
+	}
+}
+
+// stepWriter is a response whose writes call a function.
+type stepWriter struct {
+	header http.Header
+	wrote  func(text string) error
+}
+
+func (w *stepWriter) Header() http.Header              { return w.header }
+func (*stepWriter) WriteHeader(int)                    {}
+func (*stepWriter) Flush()                             {}
+func (*stepWriter) SetWriteDeadline(_ time.Time) error { return nil }
+
+func (w *stepWriter) Write(p []byte) (int, error) { return len(p), w.wrote(string(p)) }
