@@ -14,9 +14,11 @@ type Options struct {
 	Batch int
 	// Timeout limits one call of the Publisher. Zero: 10 seconds.
 	Timeout time.Duration
-	// MaxFailures is how often an event may fail before its aggregate is parked. A
-	// failure counts if the broker has confirmed another event of this process since the
-	// failure before. The count begins anew when another process takes the lane. Zero: 10.
+	// MaxFailures is how often an event may fail: with the next failure its aggregate is
+	// parked. The first failure counts unless the broker seems to be down. A later one
+	// counts if the broker has confirmed another event of this process since the failure
+	// before it, or since the relay began if another process saw that failure. The count
+	// is stored with the event when it changes. Zero: 10.
 	MaxFailures int
 	// Lease is how long a relay keeps its lanes after its last renewal. Zero: the
 	// engine's.
