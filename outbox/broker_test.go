@@ -116,6 +116,11 @@ func about(aggregate, body string) outbox.Event {
 	return outbox.Event{Topic: "orders", Aggregate: aggregate, Type: "Changed", Payload: []byte(body)}
 }
 
+// redriveOf returns an operator's request for an aggregate of about.
+func redriveOf(aggregate string) outbox.RedriveRequest {
+	return outbox.RedriveRequest{Topic: "orders", Aggregate: aggregate, Actor: "ann", Reason: "fixed"}
+}
+
 // numbered returns n events of an aggregate, and their bodies.
 func numbered(aggregate string, n int) (events []outbox.Event, list []string) {
 	for i := range n {
@@ -182,6 +187,15 @@ func (a *alarms) next(t *testing.T) event.Event {
 func emptied[Tx any](t *testing.T, e *semel.Engine[Tx]) {
 	t.Helper()
 	realtest.Poll(t, "an empty outbox", func() bool { return must(outbox.StatsOf(t.Context(), e)).Events == 0 })
+}
+
+// otherLane returns an aggregate in another lane.
+func otherLane(aggregate string) string {
+	for i := 0; ; i++ {
+		if name := "other" + strconv.Itoa(i); outbox.LaneOf("orders", name) != outbox.LaneOf("orders", aggregate) {
+			return name
+		}
+	}
 }
 
 // sameLane returns another aggregate in the lane of one.

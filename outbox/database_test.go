@@ -152,10 +152,13 @@ func holdElsewhere(t *testing.T, server *realtest.Server, here *pgxpool.Pool) fu
 	}
 }
 
-func newPool(t *testing.T, url string) *pgxpool.Pool {
+func newPool(t *testing.T, url string, configure ...func(*pgxpool.Config)) *pgxpool.Pool {
 	t.Helper()
 	config := must(pgxpool.ParseConfig(url))
 	config.MaxConns = 16
+	for _, do := range configure {
+		do(config)
+	}
 	pool := must(pgxpool.NewWithConfig(t.Context(), config))
 	t.Cleanup(pool.Close)
 	return pool
@@ -163,8 +166,12 @@ func newPool(t *testing.T, url string) *pgxpool.Pool {
 
 func onPostgres(t *testing.T) *database[pgx.Tx] {
 	t.Helper()
-	server := realtest.Postgres(t)
-	pool := newPool(t, server.Database(t))
+	return onPostgresOf(t, realtest.Postgres(t))
+}
+
+func onPostgresOf(t *testing.T, server *realtest.Server, configure ...func(*pgxpool.Config)) *database[pgx.Tx] {
+	t.Helper()
+	pool := newPool(t, server.Database(t), configure...)
 	check(t, pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}))
 	ctx := context.WithoutCancel(t.Context())
 	d := &database[pgx.Tx]{
@@ -208,7 +215,17 @@ func onPostgresSQL(t *testing.T) *database[*sql.Tx] {
 
 func onMariaDB(t *testing.T) *database[*sql.Tx] {
 	t.Helper()
-	db := must(mysql.Open(realtest.MariaDB(t).Database(t)))
+	return onMySQL(t, must(mysql.Open(realtest.MariaDB(t).Database(t))))
+}
+
+// onGalera has connections to the nodes of a cluster in turn.
+func onGalera(t *testing.T) *database[*sql.Tx] {
+	t.Helper()
+	return onMySQL(t, must(mysql.OpenConfig(realtest.InTurn(t, realtest.Galera(t).Database(t)))))
+}
+
+func onMySQL(t *testing.T, db *sql.DB) *database[*sql.Tx] {
+	t.Helper()
 	db.SetMaxOpenConns(16)
 	db.SetMaxIdleConns(16)
 	t.Cleanup(func() { _ = db.Close() })
@@ -236,6 +253,9 @@ func onAll(t *testing.T, s suite) {
 	t.Run("postgres", func(t *testing.T) { t.Parallel(); s.pgx(t, onPostgres(t)) })
 	t.Run("postgres database/sql", func(t *testing.T) { t.Parallel(); s.sql(t, onPostgresSQL(t)) })
 	t.Run("mariadb", func(t *testing.T) { t.Parallel(); s.sql(t, onMariaDB(t)) })
+	if !testing.Short() {
+		t.Run("galera", func(t *testing.T) { t.Parallel(); s.sql(t, onGalera(t)) })
+	}
 }
 
 // newEngine returns an engine over s, as each process has one.

@@ -85,7 +85,7 @@ func TestStoreFaults(t *testing.T) {
 
 func storeFaults[Tx any](t *testing.T, open func(t *testing.T) *database[Tx]) {
 	t.Helper()
-	for _, method := range []string{"Get", "Swap", "Lanes", "Head", "Atomic", "Remove", "Park", "SetAside", "Unpark"} {
+	for _, method := range []string{"Get", "Swap", "Lanes", "Head", "Atomic", "Remove", "Failed", "Park", "SetAside", "Unpark"} {
 		for _, fault := range []storetest.Fault{storetest.Refuse(), storetest.Abort(), storetest.Lose()} {
 			if method != "Atomic" && fault.String() == "Abort" {
 				continue // the same as Refuse
@@ -132,7 +132,7 @@ func oneFault[Tx any](t *testing.T, d *database[Tx], method string, n int, fault
 	d.write(writer, about("bad", "bad-3")) // is set aside
 	emptied(t, writer)
 	broken.Store(false)
-	if was, err := outbox.Redrive(t.Context(), writer, "orders", "bad"); !was || err != nil {
+	if was, err := outbox.Redrive(t.Context(), writer, redriveOf("bad")); !was || err != nil {
 		t.Fatalf("Redrive: %v, %v", was, err)
 	}
 	b.gets("bad-3")
@@ -150,7 +150,7 @@ func oneFault[Tx any](t *testing.T, d *database[Tx], method string, n int, fault
 	if s := must(outbox.StatsOf(t.Context(), writer)); s != (outbox.Stats{}) {
 		t.Errorf("%+v remain", s)
 	}
-	if once := method == "Park" || method == "Unpark"; !failed.Load() && (n == 1 || !once) {
+	if once := method == "Park" || method == "Failed" || method == "Unpark"; !failed.Load() && (n == 1 || !once) {
 		t.Errorf("the call was never made, so this test shows nothing")
 	}
 }

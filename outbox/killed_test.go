@@ -20,15 +20,29 @@ import (
 // childVariable names the file of the database of a child process.
 const childVariable = "OUTBOX_CHILD"
 
-// runChild runs a relay whose broker is the standard output, until it is killed.
+// childMaxFailures are the MaxFailures of the relay of a child process.
+const childMaxFailures = 3
+
+// runChild runs a relay whose broker is the standard output, until it is killed. The
+// broker refuses "bad".
 func runChild(file string) {
 	db := must(sqlite.Open(file))
 	e := must(semel.New(sqlite.New(db, sqlite.Options{}), semel.Options{}))
 	r := must(outbox.NewRelay(e, outbox.PublisherFunc(func(_ context.Context, m outbox.Message) error {
+		if string(m.Payload) == "bad" {
+			return errRefused
+		}
 		_, err := fmt.Println(string(m.Payload))
 		return err
-	}), outbox.Options{Lease: 100 * time.Millisecond, Poll: 10 * time.Millisecond, Batch: 5}))
+	}), outbox.Options{Lease: 100 * time.Millisecond, Poll: 10 * time.Millisecond, Batch: 5, MaxFailures: childMaxFailures}))
 	_ = r.Run(context.Background()) // it is killed
+}
+
+// file returns the path of a database of SQLite.
+func (d *database[Tx]) file() (path string) {
+	d.t.Helper()
+	d.scan(&path, `SELECT file FROM pragma_database_list WHERE name = 'main'`)
+	return filepath.Clean(path)
 }
 
 // TestKilledRelays: relays are killed one after the other, each after some messages. Every
@@ -39,8 +53,6 @@ func TestKilledRelays(t *testing.T) {
 		t.Skip("make test-full runs it")
 	}
 	d := onSQLite(t)
-	var file string
-	d.scan(&file, `SELECT file FROM pragma_database_list WHERE name = 'main'`)
 	e := newEngine(t, d.store, semel.Options{})
 	want := make(map[string][]string)
 	for _, name := range []string{"a", "b", "c"} {
@@ -52,7 +64,7 @@ func TestKilledRelays(t *testing.T) {
 	seen, repeated := make(map[string]bool), 0
 	for round := 0; len(seen) < 120; round++ {
 		cmd := exec.CommandContext(t.Context(), must(os.Executable()))
-		cmd.Env = append(os.Environ(), childVariable+"="+filepath.Clean(file))
+		cmd.Env = append(os.Environ(), childVariable+"="+d.file())
 		out := must(cmd.StdoutPipe())
 		check(t, cmd.Start())
 		lines := bufio.NewScanner(out)

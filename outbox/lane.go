@@ -33,10 +33,19 @@ type aggregate struct{ topic, name string }
 // changes are to be made by the next transaction.
 type changes struct {
 	removed, aside []int64
+	failures       map[int64]int // by position
 	parked         []store.ParkedAggregate
 }
 
-func (c *changes) empty() bool { return len(c.removed)+len(c.aside)+len(c.parked) == 0 }
+func (c *changes) empty() bool { return len(c.removed)+len(c.aside)+len(c.failures)+len(c.parked) == 0 }
+
+// count has the failures of an event stored.
+func (c *changes) count(seq int64, failures int) {
+	if c.failures == nil {
+		c.failures = make(map[int64]int)
+	}
+	c.failures[seq] = failures
+}
 
 func newLane(r *Relay, n int) *lane {
 	return &lane{

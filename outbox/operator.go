@@ -40,13 +40,13 @@ func StatsOf[Tx any](ctx context.Context, e *semel.Engine[Tx]) (Stats, error) {
 type Parked struct {
 	Topic, Aggregate string
 	// EventID and EventType are those of the event that could not be published, and
-	// Failures the number of attempts. Reason is the last error.
+	// Failures the number of its failures that were counted. Reason is the last error.
 	EventID, EventType string
 	Failures           int
 	Reason             string
 	Age                time.Duration // since it was parked
 	Events             int64         // that are kept, with that one
-	Redriven           bool          // [Redrive] or [Drop] was called; a relay will end the parking
+	Redriven           bool          // [Redrive] was called; a relay will end the parking
 }
 
 // ParkedOf lists at most limit parked aggregates, first parked first.
@@ -69,28 +69,70 @@ func ParkedOf[Tx any](ctx context.Context, e *semel.Engine[Tx], limit int) ([]Pa
 	return all, nil
 }
 
+// RedriveRequest is an operator's decision to publish the events of a parked aggregate.
+type RedriveRequest struct {
+	Topic, Aggregate string
+	// Drop deletes the event that failed, so that it is never published.
+	Drop bool
+	// Actor and Reason are the operator and the reason. Both are required, and kept for
+	// ever: see [NotesOf].
+	Actor, Reason string
+}
+
 // Redrive has the events of a parked aggregate published, beginning with the one that
-// failed, and reports whether the aggregate was parked. A relay does so at its next poll.
-func Redrive[Tx any](ctx context.Context, e *semel.Engine[Tx], topic, aggregate string) (bool, error) {
-	return redrive(ctx, e, topic, aggregate, store.Redriving)
-}
-
-// Drop is [Redrive] without the event that failed, which is deleted.
-func Drop[Tx any](ctx context.Context, e *semel.Engine[Tx], topic, aggregate string) (bool, error) {
-	return redrive(ctx, e, topic, aggregate, store.Dropping)
-}
-
-func redrive[Tx any](ctx context.Context, e *semel.Engine[Tx], topic, aggregate string, to store.Parking) (bool, error) {
+// failed, and reports whether the aggregate was parked. A relay does so at its next poll,
+// and counts the failures of that event from zero. The note about the decision is kept in
+// the same transaction. A missing Actor or Reason is a *semel.FieldError.
+func Redrive[Tx any](ctx context.Context, e *semel.Engine[Tx], r RedriveRequest) (bool, error) {
 	table := adapter.OutboxOf(e)
-	if table == nil {
+	switch {
+	case table == nil:
 		return false, errNoOutbox
+	case strings.TrimSpace(r.Actor) == "":
+		return false, invalid("Actor", "is empty")
+	case strings.TrimSpace(r.Reason) == "":
+		return false, invalid("Reason", "is empty")
 	}
-	was, err := table.Redrive(ctx, topic, aggregate, to)
+	decision := store.OutboxRedrive{Topic: r.Topic, Aggregate: r.Aggregate, To: store.Redriving, Actor: r.Actor, Reason: r.Reason}
+	if r.Drop {
+		decision.To = store.Dropping
+	}
+	was, err := table.Redrive(ctx, decision)
 	if err != nil {
 		return false, unavailable(err)
 	}
 	Kick(e)
 	return was, nil
+}
+
+// Note is an operator's decision on a parked aggregate, made with [Redrive] or with the
+// program semel.
+type Note struct {
+	Topic, Aggregate   string
+	EventID, EventType string // of the event that could not be published
+	Dropped            bool   // that event was deleted
+	Actor, Reason      string
+	Age                time.Duration // since the decision
+}
+
+// NotesOf lists at most limit decisions, the newest first.
+func NotesOf[Tx any](ctx context.Context, e *semel.Engine[Tx], limit int) ([]Note, error) {
+	table := adapter.OutboxOf(e)
+	if table == nil {
+		return nil, errNoOutbox
+	}
+	rows, err := table.Notes(ctx, limit)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	all := make([]Note, len(rows))
+	for i, r := range rows {
+		all[i] = Note{
+			Topic: r.Topic, Aggregate: r.Aggregate, EventID: r.ID, EventType: r.Type, Dropped: r.To == store.Dropping,
+			Actor: r.Actor, Reason: r.Reason, Age: r.Age,
+		}
+	}
+	return all, nil
 }
 
 func unavailable(err error) error { return fmt.Errorf("%w: outbox: %w", semel.ErrUnavailable, err) }

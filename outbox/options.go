@@ -17,9 +17,11 @@ type Options struct {
 	Batch int
 	// Timeout limits one call of the Publisher. Zero: 10 seconds.
 	Timeout time.Duration
-	// MaxFailures is how often an event may fail before its aggregate is parked. A
-	// failure counts if, since the failure before, the broker has confirmed another event of this
-	// process, or Probe succeeds. The count begins anew when another process takes the lane. Zero: 10.
+	// MaxFailures is how often an event may fail: with the next failure its aggregate is
+	// parked. The first failure counts unless the broker seems to be down. A later one
+	// counts if Probe succeeds, or if the broker has confirmed another event of this process
+	// since the failure before it, or since the relay began if another process saw that
+	// failure. The count is stored with the event when it changes. Zero: 10.
 	MaxFailures int
 	// Probe sends a message without effect to the broker, and returns nil when the broker has
 	// confirmed it. It is called when an event has failed again while no other event was

@@ -14,7 +14,7 @@ import (
 type failure struct {
 	retry    time.Time // not before
 	tries    int
-	counted  int   // failures that count against the event
+	counted  int   // failures that count against the event, with those of other relays
 	accepted int64 // what the broker had confirmed at the last failure
 }
 
@@ -90,6 +90,9 @@ func (l *lane) publishRows(stop context.Context, rows []store.OutboxEvent) (all 
 		l.published(row, err)
 		leave()
 		blocked[a] = err != nil
+		if len(l.pending.failures) > 0 { // a count must not be lost with this process
+			return false
+		}
 	}
 	return true
 }
@@ -107,29 +110,36 @@ func (l *lane) published(row *store.OutboxEvent, err error) {
 	case l.attempt.Context().Err() != nil: // says nothing about the message
 		return
 	}
-	f := l.failing[a]
+	f, permanent := l.failing[a], isPermanent(err)
 	accepted := l.relay.accepted.Load()
-	switch {
-	case f == nil:
-		f = &failure{}
+	counts := permanent
+	if f == nil {
+		f = &failure{tries: row.Failures, counted: row.Failures}
 		l.failing[a] = f
-	case f.accepted != accepted:
-		f.counted++
-	case l.relay.probe(l.attempt.Context()): // the broker refuses only some events
+		counts = counts || (row.Failures == 0 || accepted > 0) && !l.relay.breaker.open()
+	} else if f.accepted != accepted {
+		counts = true
+	} else if !permanent && l.relay.probe(l.attempt.Context()) { // the broker refuses only some events
 		l.relay.breaker.succeeded()
-		f.counted++
+		counts = true
 	}
 	f.tries++
 	f.accepted, f.retry = accepted, time.Now().Add(delayAfter(f.tries)) //nolint:forbidigo // of this process's own delays
-	if permanent := isPermanent(err); !permanent {
+	if !permanent {
 		l.relay.breaker.failedFor(a)
-		if f.counted < l.relay.options.MaxFailures {
-			return
-		}
 	}
+	if !counts {
+		return
+	}
+	f.counted++
+	l.pending.count(row.Seq, f.counted)
+	if !permanent && f.counted <= l.relay.options.MaxFailures {
+		return
+	}
+	l.pending.count(row.Seq, 0) // for a redrive
 	l.pending.parked = append(l.pending.parked, store.ParkedAggregate{
 		Lane: l.number, Topic: row.Topic, Aggregate: row.Aggregate, Seq: row.Seq, ID: row.ID, Type: row.Type,
-		Failures: f.tries, Reason: reasonOf(err),
+		Failures: f.counted, Reason: reasonOf(err),
 	})
 }
 
@@ -144,6 +154,11 @@ func (l *lane) flush() error {
 	}
 	c := &l.pending
 	err := l.relay.fenced(l.attempt.Context(), l.attempt, func(ctx context.Context, tx store.OutboxTx) error {
+		for seq, n := range c.failures {
+			if err := tx.Failed(ctx, seq, n); err != nil {
+				return err
+			}
+		}
 		for _, p := range c.parked {
 			if err := tx.Park(ctx, p); err != nil {
 				return err
@@ -159,7 +174,7 @@ func (l *lane) flush() error {
 	}
 	for _, p := range c.parked {
 		adapter.Report(l.attempt.Context(), l.relay.engine, event.Parked, l.attempt.Record(),
-			fmt.Errorf("outbox: the event %s was not published in %d attempts, and its aggregate is parked: %s", p.ID, p.Failures, p.Reason))
+			fmt.Errorf("outbox: the event %s was not published after %d failures, and its aggregate is parked: %s", p.ID, p.Failures, p.Reason))
 		delete(l.failing, aggregate{p.Topic, p.Aggregate})
 	}
 	l.pending = changes{}

@@ -172,10 +172,10 @@ func poison[Tx any](t *testing.T, d *database[Tx]) {
 		t.Errorf("the numbers are %+v, want 3 events of 1 parked aggregate", s)
 	}
 
-	if was, err := outbox.Redrive(t.Context(), e, "orders", neighbour); was || err != nil {
+	if was, err := outbox.Redrive(t.Context(), e, redriveOf(neighbour)); was || err != nil {
 		t.Errorf("Redrive of an aggregate that is not parked: %v, %v", was, err)
 	}
-	if was, err := outbox.Redrive(t.Context(), e, "orders", "bad"); !was || err != nil { // still broken
+	if was, err := outbox.Redrive(t.Context(), e, redriveOf("bad")); !was || err != nil { // still broken
 		t.Errorf("Redrive: %v, %v", was, err)
 	}
 	if again := alarms.next(t); again.Kind != event.Parked {
@@ -184,7 +184,7 @@ func poison[Tx any](t *testing.T, d *database[Tx]) {
 	mu.Lock()
 	broken = false
 	mu.Unlock()
-	if was, err := outbox.Redrive(t.Context(), e, "orders", "bad"); !was || err != nil {
+	if was, err := outbox.Redrive(t.Context(), e, redriveOf("bad")); !was || err != nil {
 		t.Errorf("Redrive: %v, %v", was, err)
 	}
 	b.gets("bad-3")
@@ -194,6 +194,11 @@ func poison[Tx any](t *testing.T, d *database[Tx]) {
 	emptied(t, e)
 	if s := must(outbox.StatsOf(t.Context(), e)); s != (outbox.Stats{}) {
 		t.Errorf("%+v remain", s)
+	}
+	notes := must(outbox.NotesOf(t.Context(), e, 10))
+	if len(notes) != 2 || notes[0].Age > notes[1].Age || notes[1].Topic != "orders" || notes[1].Aggregate != "bad" || notes[1].EventID != parked[0].EventID ||
+		notes[1].EventType != "Changed" || notes[1].Dropped || notes[1].Actor != "ann" || notes[1].Reason != "fixed" || notes[1].Age < 0 {
+		t.Errorf("the notes are %+v, want one for each redrive of a parked aggregate", notes)
 	}
 }
 
@@ -251,11 +256,16 @@ func drop[Tx any](t *testing.T, d *database[Tx]) {
 	events, _ := numbered("bad", 3)
 	d.write(e, events...)
 	alarms.next(t)
-	if was, err := outbox.Drop(t.Context(), e, "orders", "bad"); !was || err != nil {
-		t.Fatalf("Drop: %v, %v", was, err)
+	request := redriveOf("bad")
+	request.Drop = true
+	if was, err := outbox.Redrive(t.Context(), e, request); !was || err != nil {
+		t.Fatalf("Redrive: %v, %v", was, err)
 	}
 	b.gets("bad-1", "bad-2")
 	emptied(t, e)
+	if notes := must(outbox.NotesOf(t.Context(), e, 1)); len(notes) != 1 || !notes[0].Dropped {
+		t.Errorf("the notes are %+v, want one about an event that was dropped", notes)
+	}
 	if got := b.of("bad"); !slices.Equal(got, []string{"bad-1", "bad-2"}) {
 		t.Errorf("%v were published, want those after the dropped one", got)
 	}

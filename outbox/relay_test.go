@@ -159,7 +159,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestInvalidRelays are refused with the name of the field.
+// TestInvalidRelays and redrives are refused with the name of the field.
 func TestInvalidRelays(t *testing.T) {
 	t.Parallel()
 	e, b := newEngine(t, onSQLite(t).store, semel.Options{}), newBroker(t)
@@ -169,6 +169,12 @@ func TestInvalidRelays(t *testing.T) {
 		_, err := outbox.NewRelay(e, b, o)
 		if f, ok := errtype.Find[*semel.FieldError](err); !ok || f.Field != field {
 			t.Errorf("NewRelay = %v, want a *FieldError about %s", err, field)
+		}
+	}
+	for field, r := range map[string]outbox.RedriveRequest{"Actor": {Reason: "fixed"}, "Reason": {Actor: "ann", Reason: " "}} {
+		_, err := outbox.Redrive(t.Context(), e, r)
+		if f, ok := errtype.Find[*semel.FieldError](err); !ok || f.Field != field {
+			t.Errorf("Redrive = %v, want a *FieldError about %s", err, field)
 		}
 	}
 	without := newEngine(t, memory.New(memory.Options{}), semel.Options{})

@@ -24,6 +24,7 @@ type OutboxEvent struct {
 	Headers                string        // a JSON object
 	Age                    time.Duration // since the event was appended; only read
 	Parking                Parking       // of the aggregate; only read
+	Failures               int           // as of OutboxTx.Failed; only read
 }
 
 // Parking says whether an aggregate is parked: its events are kept, and not published.
@@ -44,11 +45,26 @@ type ParkedAggregate struct {
 	Topic, Aggregate string
 	Seq              int64  // of the event that could not be published
 	ID, Type         string // of the same event
-	Failures         int    // the attempts to publish it
+	Failures         int    // that were counted
 	Reason           string // the last error
 	Parking          Parking
 	Age              time.Duration // since it was parked; only read
 	Events           int64         // the number of its events that are kept; only read, and counted late
+}
+
+// OutboxRedrive is an operator's decision on a parked aggregate.
+type OutboxRedrive struct {
+	Topic, Aggregate string
+	To               Parking // Redriving or Dropping
+	Actor, Reason    string  // the operator and the reason, in the operator's words
+}
+
+// OutboxNote is a decision that was made.
+type OutboxNote struct {
+	OutboxRedrive
+
+	ID, Type string        // of the event that could not be published
+	Age      time.Duration // since the decision
 }
 
 // OutboxLane is a lane with work.
@@ -96,9 +112,11 @@ type OutboxReader interface {
 	Counts(ctx context.Context) (OutboxCounts, error)
 	// ParkedAggregates lists at most limit parked aggregates, first parked first.
 	ParkedAggregates(ctx context.Context, limit int) ([]ParkedAggregate, error)
-	// Redrive changes an aggregate from Parked to another parking, and reports whether
-	// there was one to change.
-	Redrive(ctx context.Context, topic, aggregate string, to Parking) (bool, error)
+	// Redrive changes an aggregate from Parked to another parking, and keeps a note in the
+	// same transaction. It reports whether there was one to change.
+	Redrive(ctx context.Context, r OutboxRedrive) (bool, error)
+	// Notes lists at most limit notes, the newest first.
+	Notes(ctx context.Context, limit int) ([]OutboxNote, error)
 }
 
 // OutboxTx changes an outbox within a transaction.
@@ -110,6 +128,8 @@ type OutboxTx interface {
 	Append(ctx context.Context, events []OutboxEvent) error
 	// Remove removes events by their positions, and ignores missing ones.
 	Remove(ctx context.Context, seqs []int64) error
+	// Failed sets the number of failures of an event, and ignores a missing one.
+	Failed(ctx context.Context, seq int64, failures int) error
 	// Park parks an aggregate. If it is parked already, nothing changes.
 	Park(ctx context.Context, p ParkedAggregate) error
 	// SetAside moves events of parked aggregates out of the lane, so that Lanes and Head

@@ -54,6 +54,14 @@ func (c changes) Remove(ctx context.Context, seqs []int64) error {
 	return c.each(ctx, "remove from the outbox", `DELETE FROM semel_outbox WHERE seq IN `, seqs)
 }
 
+// Failed sets the number of failures of an event.
+func (c changes) Failed(ctx context.Context, seq int64, failures int) error {
+	if _, err := c.conn.Exec(ctx, c.dialect.text(`UPDATE semel_outbox SET failures = ? WHERE seq = ?`), int64(failures), seq); err != nil {
+		return c.dialect.Fault("count a failure", err)
+	}
+	return nil
+}
+
 // SetAside moves events of parked aggregates out of the range that is read.
 func (c changes) SetAside(ctx context.Context, seqs []int64) error {
 	return c.each(ctx, "set events aside", `UPDATE semel_outbox SET lane = -1 - lane WHERE lane >= 0 AND seq IN `, seqs)

@@ -3,6 +3,7 @@ package outboxsql
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"strconv"
 	"strings"
 )
@@ -50,6 +51,13 @@ type Conn interface {
 	Query(ctx context.Context, each func(scan func(dest ...any) error) error, text string, args ...any) error
 }
 
+// Pool runs queries on a database, and transactions.
+type Pool interface {
+	Query(ctx context.Context, each func(scan func(dest ...any) error) error, text string, args ...any) error
+	// Tx runs do in a transaction, which is committed if do returns nil.
+	Tx(ctx context.Context, do func(c Conn) error) error
+}
+
 // Runner is a *sql.DB, a *sql.Conn, a *sql.Tx, or what a store makes of one.
 type Runner interface {
 	ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error)
@@ -60,6 +68,27 @@ type Runner interface {
 func SQL(r Runner) Conn { return sqlConn{r} }
 
 type sqlConn struct{ r Runner }
+
+// SQLPool returns the Pool of package database/sql.
+func SQLPool(db *sql.DB) Pool { return sqlPool{sqlConn{db}, db} }
+
+type sqlPool struct {
+	sqlConn
+
+	db *sql.DB
+}
+
+// Tx runs do in a transaction.
+func (p sqlPool) Tx(ctx context.Context, do func(c Conn) error) error {
+	tx, err := p.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := do(sqlConn{tx}); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
+}
 
 // Exec runs a statement.
 func (c sqlConn) Exec(ctx context.Context, text string, args ...any) (int64, error) {

@@ -11,13 +11,13 @@ import (
 // Table is the outbox of a store.
 type Table[Tx any] struct {
 	dialect Dialect
-	pool    Conn
+	pool    Pool
 	in      func(tx Tx) Conn
 }
 
 // New returns the outbox whose reads use pool, and whose changes use the connection that
 // in returns for a transaction.
-func New[Tx any](d Dialect, pool Conn, in func(tx Tx) Conn) *Table[Tx] {
+func New[Tx any](d Dialect, pool Pool, in func(tx Tx) Conn) *Table[Tx] {
 	return &Table[Tx]{d, pool, in}
 }
 
@@ -53,7 +53,7 @@ func (t *Table[Tx]) Lanes(ctx context.Context) (lanes []store.OutboxLane, err er
 
 // Head returns the first events of a lane.
 func (t *Table[Tx]) Head(ctx context.Context, q store.OutboxHead) (events []store.OutboxEvent, err error) {
-	text := `SELECT o.seq, ` + t.dialect.TextID + `, o.aggregatetype, o.aggregateid, o.type, o.payload, o.headers, ` +
+	text := `SELECT o.seq, ` + t.dialect.TextID + `, o.aggregatetype, o.aggregateid, o.type, o.payload, o.headers, o.failures, ` +
 		strings.ReplaceAll(t.dialect.Age, "created", "o.created") + `, coalesce(p.parking, 0)
 FROM semel_outbox o LEFT JOIN semel_outbox_parked p ON p.aggregatetype = o.aggregatetype AND p.aggregateid = o.aggregateid
 WHERE o.lane = ?` + strings.Repeat(` AND NOT (o.aggregatetype = ? AND o.aggregateid = ?)`, len(q.Except)) + ` ORDER BY o.seq LIMIT ?`
@@ -63,11 +63,11 @@ WHERE o.lane = ?` + strings.Repeat(` AND NOT (o.aggregatetype = ? AND o.aggregat
 	}
 	err = t.pool.Query(ctx, func(scan func(dest ...any) error) error {
 		e := store.OutboxEvent{Lane: q.Lane}
-		var age, parking int64
-		if err := scan(&e.Seq, &e.ID, &e.Topic, &e.Aggregate, &e.Type, &e.Payload, &e.Headers, &age, &parking); err != nil {
+		var failures, age, parking int64
+		if err := scan(&e.Seq, &e.ID, &e.Topic, &e.Aggregate, &e.Type, &e.Payload, &e.Headers, &failures, &age, &parking); err != nil {
 			return err
 		}
-		e.Age, e.Parking = micros(age), store.Parking(parking)
+		e.Failures, e.Age, e.Parking = int(failures), micros(age), store.Parking(parking)
 		events = append(events, e)
 		return nil
 	}, t.dialect.text(text), append(args, int64(q.Limit))...)
@@ -111,16 +111,6 @@ FROM semel_outbox_parked p ORDER BY p.created, p.seq LIMIT ?`
 		return nil, t.dialect.Fault("list parked aggregates", err)
 	}
 	return all, nil
-}
-
-// Redrive asks the holder of the aggregate's lane to end its parking.
-func (t *Table[Tx]) Redrive(ctx context.Context, topic, aggregate string, to store.Parking) (bool, error) {
-	n, err := t.pool.Exec(ctx, t.dialect.text(`UPDATE semel_outbox_parked SET parking = ? WHERE aggregatetype = ? AND aggregateid = ? AND parking = 1`),
-		int64(to), topic, aggregate)
-	if err != nil {
-		return false, t.dialect.Fault("redrive a parked aggregate", err)
-	}
-	return n > 0, nil
 }
 
 func micros(n int64) time.Duration { return max(0, time.Duration(n)*time.Microsecond) }

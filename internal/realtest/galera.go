@@ -6,10 +6,14 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+
+	driver "github.com/go-sql-driver/mysql"
 )
 
 // galera is MariaDB with Galera, tried with 10.11 and Galera 26.4. A node that has
@@ -118,6 +122,27 @@ func (c *GaleraCluster) Database(tb testing.TB) []string {
 		sources = append(sources, config.FormatDSN())
 	}
 	return sources
+}
+
+// InTurn returns a configuration whose connections lead to the nodes in turn, as with a
+// load balancer. sources are those of [GaleraCluster.Database].
+func InTurn(tb testing.TB, sources []string) *driver.Config {
+	tb.Helper()
+	var configs []*driver.Config
+	for _, source := range sources {
+		c, err := driver.ParseDSN(source)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		configs = append(configs, c)
+	}
+	var next atomic.Uint64
+	c := configs[0].Clone()
+	c.DialFunc = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		to := configs[next.Add(1)%uint64(len(configs))]
+		return new(net.Dialer).DialContext(ctx, network, to.Addr)
+	}
+	return c
 }
 
 // Start starts all nodes after all have ended. It returns when they are synced.

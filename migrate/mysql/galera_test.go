@@ -33,7 +33,7 @@ func TestUpOnGalera(t *testing.T) {
 		}
 		all.Wait()
 		db := open(t, nodes[0])
-		mustHaveTables(t, db, "semel_guard semel_migrating semel_migrations semel_notes semel_outbox semel_outbox_parked semel_records semel_record_view semel_salt")
+		mustHaveTables(t, db, "semel_guard semel_migrating semel_migrations semel_notes semel_outbox semel_outbox_notes semel_outbox_parked semel_records semel_record_view semel_salt")
 		mustBeOnce(t, db)
 	}
 	t.Run("takeover", func(t *testing.T) { testTakeover(t, cluster.Database(t)) })

@@ -47,7 +47,7 @@ func TestUpConcurrently(t *testing.T) {
 	}
 	all.Wait()
 	db := open(t, name)
-	mustHaveTables(t, db, "semel_guard semel_migrations semel_notes semel_outbox semel_outbox_parked semel_records semel_record_view semel_salt")
+	mustHaveTables(t, db, "semel_guard semel_migrations semel_notes semel_outbox semel_outbox_notes semel_outbox_parked semel_records semel_record_view semel_salt")
 	mustBeOnce(t, db)
 }
 
@@ -66,7 +66,7 @@ func TestUpWithPrefix(t *testing.T) {
 	if err := migrate.Up(t.Context(), db, migrate.Options{Prefix: "app_"}); err != nil {
 		t.Fatal(err)
 	}
-	mustHaveTables(t, db, "app_guard app_migrations app_notes app_outbox app_outbox_parked app_records app_record_view app_salt")
+	mustHaveTables(t, db, "app_guard app_migrations app_notes app_outbox app_outbox_notes app_outbox_parked app_records app_record_view app_salt")
 	if err := migrate.Up(t.Context(), db, migrate.Options{Prefix: "App-"}); err == nil {
 		t.Error("Up with the prefix App- = nil, want an error")
 	}
@@ -88,5 +88,5 @@ func TestUpAfterInterruption(t *testing.T) {
 	if err := migrate.Up(t.Context(), db, migrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	mustHaveTables(t, db, "semel_guard semel_migrations semel_notes semel_outbox semel_outbox_parked semel_records semel_record_view semel_salt")
+	mustHaveTables(t, db, "semel_guard semel_migrations semel_notes semel_outbox semel_outbox_notes semel_outbox_parked semel_records semel_record_view semel_salt")
 }

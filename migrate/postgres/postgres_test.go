@@ -58,13 +58,13 @@ func mustBeMigratedOnce(t *testing.T, pool *pgxpool.Pool, db *sql.DB, prefixes .
 		for _, name := range []string{
 			"dequeued", "expires", "leases", "migrations", "migrations_id_seq", "migrations_pkey",
 			"notes", "notes_id_to_owner_to_attempt_to_state_key", "notes_note_seq", "notes_pkey",
-			"outbox", "outbox_lane", "outbox_parked", "outbox_parked_pkey", "outbox_pkey", "outbox_seq_seq",
+			"outbox", "outbox_lane", "outbox_notes", "outbox_notes_note_seq", "outbox_notes_pkey", "outbox_parked", "outbox_parked_pkey", "outbox_pkey", "outbox_seq_seq",
 			"queue", "rare", "record_view", "records", "records_pkey", "salt", "salt_pkey",
 		} {
 			want = append(want, prefix+name)
 		}
-		if got := column[int](t, db, `SELECT version_id FROM `+prefix+`migrations ORDER BY id`); !slices.Equal(got, []int{1, 2, 3, 4, 5}) {
-			t.Errorf("versions %v are recorded, want 1 to 5, once each", got)
+		if got := column[int](t, db, `SELECT version_id FROM `+prefix+`migrations ORDER BY id`); !slices.Equal(got, []int{1, 2, 3, 4, 5, 6}) {
+			t.Errorf("versions %v are recorded, want 1 to 6, once each", got)
 		}
 	}
 	slices.Sort(want)
@@ -240,8 +240,8 @@ func TestTableOfAnEarlierVersion(t *testing.T) {
 	if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if got := column[int](t, db, `SELECT version_id FROM semel_migrations ORDER BY id`); !slices.Equal(got, []int{0, 1, 2, 3, 4, 5}) {
-		t.Errorf("versions %v are recorded, want 0 to 5, once each", got)
+	if got := column[int](t, db, `SELECT version_id FROM semel_migrations ORDER BY id`); !slices.Equal(got, []int{0, 1, 2, 3, 4, 5, 6}) {
+		t.Errorf("versions %v are recorded, want 0 to 6, once each", got)
 	}
 }
 
@@ -285,8 +285,8 @@ func TestNames(t *testing.T) {
 	tables := column[string](t, db, `SELECT schemaname || '.' || tablename FROM pg_tables
 WHERE schemaname IN ('other', 'third') ORDER BY 1`)
 	want := []string{
-		"other.semel_migrations", "other.semel_notes", "other.semel_outbox", "other.semel_outbox_parked", "other.semel_records", "other.semel_salt",
-		"third.app_migrations", "third.app_notes", "third.app_outbox", "third.app_outbox_parked", "third.app_records", "third.app_salt",
+		"other.semel_migrations", "other.semel_notes", "other.semel_outbox", "other.semel_outbox_notes", "other.semel_outbox_parked", "other.semel_records", "other.semel_salt",
+		"third.app_migrations", "third.app_notes", "third.app_outbox", "third.app_outbox_notes", "third.app_outbox_parked", "third.app_records", "third.app_salt",
 	}
 	if diff := cmp.Diff(want, tables); diff != "" {
 		t.Errorf("the tables differ (-want +got):\n%s", diff)

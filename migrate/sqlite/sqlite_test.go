@@ -71,11 +71,11 @@ func mustBeMigratedOnce(t *testing.T, db *sql.DB, prefixes ...string) {
 	}
 	var want []string
 	for _, prefix := range prefixes {
-		for _, name := range []string{"due", "expires", "guard", "migrations", "notes", "outbox", "outbox_lane", "outbox_parked", "queue", "rare", "record_view", "records", "salt"} {
+		for _, name := range []string{"due", "expires", "guard", "migrations", "notes", "outbox", "outbox_lane", "outbox_notes", "outbox_parked", "queue", "rare", "record_view", "records", "salt"} {
 			want = append(want, prefix+name)
 		}
-		if got := column[int](t, db, `SELECT version_id FROM `+prefix+`migrations ORDER BY id`); !slices.Equal(got, []int{1, 2, 3, 4}) {
-			t.Errorf("versions %v are recorded, want 1 to 4, once each", got)
+		if got := column[int](t, db, `SELECT version_id FROM `+prefix+`migrations ORDER BY id`); !slices.Equal(got, []int{1, 2, 3, 4, 5}) {
+			t.Errorf("versions %v are recorded, want 1 to 5, once each", got)
 		}
 	}
 	slices.Sort(want)
@@ -221,7 +221,7 @@ func TestTableOfAnEarlierVersion(t *testing.T) {
 	if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if got := column[int](t, db, `SELECT version_id FROM semel_migrations ORDER BY id`); !slices.Equal(got, []int{0, 1, 2, 3, 4}) {
+	if got := column[int](t, db, `SELECT version_id FROM semel_migrations ORDER BY id`); !slices.Equal(got, []int{0, 1, 2, 3, 4, 5}) {
 		t.Errorf("versions %v are recorded, want 0 to 4, once each", got)
 	}
 }

@@ -50,28 +50,10 @@ func clusterDatabase(t testing.TB, c *realtest.GaleraCluster) []string {
 	return nodes
 }
 
-// connectInTurn opens a database whose connections lead to the nodes in turn, as a load
-// balancer does.
+// connectInTurn opens a database whose connections lead to the nodes in turn.
 func connectInTurn(t *testing.T, nodes []string) *sql.DB {
 	t.Helper()
-	c, err := driver.ParseDSN(nodes[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	addresses := make([]string, 0, len(nodes))
-	for _, dsn := range nodes {
-		n, err := driver.ParseDSN(dsn)
-		if err != nil {
-			t.Fatal(err)
-		}
-		addresses = append(addresses, n.Addr)
-	}
-	var next counter.Uint64
-	c.DialFunc = func(ctx context.Context, network, _ string) (net.Conn, error) {
-		addr := addresses[next.Add(1)%uint64(len(addresses))]
-		return new(net.Dialer).DialContext(ctx, network, addr)
-	}
-	db, err := mysql.OpenConfig(c)
+	db, err := mysql.OpenConfig(realtest.InTurn(t, nodes))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,5 +16,5 @@ func (s *Store) Outbox() store.Outbox[*sql.Tx] {
 		OrNothing: ` ON DUPLICATE KEY UPDATE parking = semel_outbox_parked.parking`,
 		Name:      func(text string) string { return strings.ReplaceAll(text, sqlname.DefaultPrefix, s.prefix) },
 		Fault:     fault,
-	}, outboxsql.SQL(s.lanes), func(tx *sql.Tx) outboxsql.Conn { return outboxsql.SQL(tx) })
+	}, outboxsql.SQLPool(s.lanes), func(tx *sql.Tx) outboxsql.Conn { return outboxsql.SQL(tx) })
 }

@@ -59,21 +59,19 @@ func (n named) Query(ctx context.Context, each func(scan func(dest ...any) error
 // pooled runs statements on connections of the pool.
 type pooled struct{ s *Store }
 
-// Exec runs a statement.
-func (p pooled) Exec(ctx context.Context, text string, args ...any) (n int64, err error) {
-	err = p.on(ctx, func(c outboxsql.Conn) error {
-		n, err = c.Exec(ctx, text, args...)
-		return err
+// Tx runs do in a transaction.
+func (p pooled) Tx(ctx context.Context, do func(c outboxsql.Conn) error) error {
+	return p.on(ctx, func(conn *pgx.Conn) error {
+		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return do(named{p.s, pgxConn{tx}}) })
 	})
-	return n, err
 }
 
 // Query runs a query.
 func (p pooled) Query(ctx context.Context, each func(scan func(dest ...any) error) error, text string, args ...any) error {
-	return p.on(ctx, func(c outboxsql.Conn) error { return c.Query(ctx, each, text, args...) })
+	return p.on(ctx, func(conn *pgx.Conn) error { return named{p.s, pgxConn{conn}}.Query(ctx, each, text, args...) })
 }
 
-func (p pooled) on(ctx context.Context, do func(c outboxsql.Conn) error) error {
+func (p pooled) on(ctx context.Context, do func(conn *pgx.Conn) error) error {
 	if _, err := p.s.tables(ctx); err != nil { // before a connection is taken
 		return err
 	}
@@ -82,7 +80,7 @@ func (p pooled) on(ctx context.Context, do func(c outboxsql.Conn) error) error {
 		return err
 	}
 	defer conn.Release()
-	return do(named{p.s, pgxConn{conn.Conn}})
+	return do(conn.Conn)
 }
 
 // pgxConn runs statements on a connection or in a transaction of pgx.

@@ -32,7 +32,7 @@ type tables struct {
 func newTables(schema, prefix string, asTexts bool) *tables {
 	t := &tables{schema: schema, prefix: prefix}
 	var names []string
-	for _, name := range []string{"semel_records", "semel_notes", "semel_record_view", "semel_salt", "semel_outbox_parked", "semel_outbox"} {
+	for _, name := range []string{"semel_records", "semel_notes", "semel_record_view", "semel_salt", "semel_outbox_parked", "semel_outbox_notes", "semel_outbox"} {
 		names = append(names, name, pgx.Identifier{schema}.Sanitize()+"."+sqlname.Rename(name, prefix))
 	}
 	if asTexts {

@@ -21,19 +21,18 @@ func (s *Store) Outbox() store.Outbox[*sql.Tx] {
 // process first, as every other write of the store does.
 type pooled struct{ s *Store }
 
-// Exec runs a statement in a transaction of its own.
-func (p pooled) Exec(ctx context.Context, text string, args ...any) (int64, error) {
+// Tx runs do in a transaction.
+func (p pooled) Tx(ctx context.Context, do func(c outboxsql.Conn) error) error {
 	w, err := p.s.begin(ctx, verbLock)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer w.leave(ctx)
-	n, err := outboxsql.SQL(w.tx).Exec(ctx, text, args...)
-	if err != nil {
-		return 0, err
+	if err := do(outboxsql.SQL(w.tx)); err != nil {
+		return err
 	}
 	_, err = w.commit(ctx)
-	return n, err
+	return err
 }
 
 // Query runs a query.

@@ -7,8 +7,8 @@ import (
 )
 
 // Outbox implements store.OutboxStore, if the store does. The methods of a Call are
-// "Lanes", "Head", "Counts", "ParkedAggregates", "Redrive", "Append", "Remove", "Park",
-// "SetAside" and "Unpark". What a transaction changes is also part of its "Atomic".
+// "Lanes", "Head", "Counts", "ParkedAggregates", "Redrive", "Notes", "Append", "Remove",
+// "Failed", "Park", "SetAside" and "Unpark". What a transaction changes is also part of its "Atomic".
 func (f *FaultyTx[Tx]) Outbox() store.Outbox[Tx] {
 	s, ok := f.tx.(store.OutboxStore[Tx])
 	if !ok {
@@ -55,8 +55,13 @@ func (o faultyOutboxReader) ParkedAggregates(ctx context.Context, limit int) ([]
 }
 
 // Redrive implements store.OutboxReader.
-func (o faultyOutboxReader) Redrive(ctx context.Context, topic, aggregate string, to store.Parking) (bool, error) {
-	return inject(ctx, o.f, Call{Method: "Redrive"}, func(Fault) (bool, error) { return o.inner.Redrive(ctx, topic, aggregate, to) })
+func (o faultyOutboxReader) Redrive(ctx context.Context, r store.OutboxRedrive) (bool, error) {
+	return inject(ctx, o.f, Call{Method: "Redrive"}, func(Fault) (bool, error) { return o.inner.Redrive(ctx, r) })
+}
+
+// Notes implements store.OutboxReader.
+func (o faultyOutboxReader) Notes(ctx context.Context, limit int) ([]store.OutboxNote, error) {
+	return inject(ctx, o.f, Call{Method: "Notes"}, func(Fault) ([]store.OutboxNote, error) { return o.inner.Notes(ctx, limit) })
 }
 
 type faultyOutboxTx struct {
@@ -77,6 +82,11 @@ func (o faultyOutboxTx) Append(ctx context.Context, events []store.OutboxEvent) 
 // Remove implements store.OutboxTx.
 func (o faultyOutboxTx) Remove(ctx context.Context, seqs []int64) error {
 	return o.call(ctx, "Remove", func() error { return o.inner.Remove(ctx, seqs) })
+}
+
+// Failed implements store.OutboxTx.
+func (o faultyOutboxTx) Failed(ctx context.Context, seq int64, failures int) error {
+	return o.call(ctx, "Failed", func() error { return o.inner.Failed(ctx, seq, failures) })
 }
 
 // Park implements store.OutboxTx.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
@@ -17,33 +18,48 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
+// noteFlags are the flags for the note about a change.
+type noteFlags struct{ reason, actor string }
+
+func (o *noteFlags) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.reason, "reason", "", "the reason; it is kept as a note")
+	f.StringVar(&o.actor, "actor", "", "the person who makes the change (default $USER)")
+}
+
+// check checks the actor and the reason.
+func (o *noteFlags) check() error {
+	o.actor = cmp.Or(o.actor, os.Getenv("USER"))
+	o.reason = strings.TrimSpace(o.reason)
+	switch {
+	case o.reason == "":
+		return exit.Usagef("--reason is required: it is kept as a note")
+	case o.actor == "":
+		return errNoActor()
+	}
+	return nil
+}
+
 // changeFlags are the flags that redrive, cancel and reschedule have in common:
 // the records, the actor and the reason.
 type changeFlags struct {
 	selectFlags
+	noteFlags
 
-	reason, actor string
-	retention     time.Duration
+	retention time.Duration
 }
 
 func (g *changeFlags) addFlags(c *cobra.Command) {
 	g.selectFlags.addFlags(c)
-	f := c.Flags()
-	f.StringVar(&g.reason, "reason", "", "the reason; it is kept as a note")
-	f.StringVar(&g.actor, "actor", "", "the person who makes the change (default $USER)")
-	durationVar(f, &g.retention, "retention", 24*time.Hour, "how long to keep a record that has no retention of its operation")
+	g.noteFlags.addFlags(c.Flags())
+	durationVar(c.Flags(), &g.retention, "retention", 24*time.Hour, "how long to keep a record that has no retention of its operation")
 }
 
 // check checks the actor, the reason and the retention.
 func (g *changeFlags) check() error {
-	g.actor = cmp.Or(g.actor, os.Getenv("USER"))
-	g.reason = strings.TrimSpace(g.reason)
-	switch {
-	case g.reason == "":
-		return exit.Usagef("--reason is required: it is kept as a note")
-	case g.actor == "":
-		return errNoActor()
-	case g.retention <= 0:
+	if err := g.noteFlags.check(); err != nil {
+		return err
+	}
+	if g.retention <= 0 {
 		return exit.Usagef("--retention must be more than zero")
 	}
 	return nil

@@ -58,6 +58,8 @@ func Views() []any {
 		outboxParkedView{},
 		parkedView{},
 		redriveView{},
+		outboxNotesView{},
+		outboxNoteView{},
 		entryView{},
 		invalidLineView{},
 		settleView{},

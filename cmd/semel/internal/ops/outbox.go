@@ -2,7 +2,6 @@ package ops
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"text/tabwriter"
 
@@ -19,7 +18,7 @@ func newOutboxCommand() *cobra.Command {
 		Short: "Show the events that wait for a relay, and redrive parked aggregates",
 		Long: `outbox is for the events that programs append with package outbox. An aggregate is parked
 when one of its events cannot be published: its events are kept and not published.`,
-	}, newOutboxStatsCommand(), newOutboxParkedCommand(), newOutboxRedriveCommand())
+	}, newOutboxStatsCommand(), newOutboxParkedCommand(), newOutboxRedriveCommand(), newOutboxNotesCommand())
 }
 
 // outboxStatsView is the output of `outbox stats --json`.
@@ -130,46 +129,4 @@ func writeParked(c *cobra.Command, all []store.ParkedAggregate, reveal bool) err
 	}
 	_ = w.Flush() // the output is closed: there is no reader
 	return nil
-}
-
-// redriveView is the output of `outbox redrive --json`.
-type redriveView struct {
-	Topic     string `json:"topic"`
-	Aggregate string `json:"aggregate"`
-	Dropped   bool   `json:"dropped"`
-}
-
-func newOutboxRedriveCommand() *cobra.Command {
-	var drop bool
-	c := &cobra.Command{
-		Use:   "redrive TOPIC AGGREGATE",
-		Short: "Publish the events of a parked aggregate again",
-		Long: `redrive has the kept events of an aggregate published, beginning with the one that
-failed. With --drop that event is deleted, and is never published. A relay does so at
-its next poll. No note is kept.`,
-		Args:              cobra.ExactArgs(2),
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(c *cobra.Command, args []string) error {
-			to := store.Redriving
-			if drop {
-				to = store.Dropping
-			}
-			return withDB(c, func(ctx context.Context, db *database) error {
-				was, err := db.outbox.Redrive(ctx, args[0], args[1], to)
-				switch {
-				case err != nil:
-					return err
-				case !was:
-					return &exit.Error{Code: exit.Failed, Err: errors.New("the aggregate is not parked, or was redriven before")}
-				case terminal.WantsJSON(c):
-					return terminal.WriteJSON(c, redriveView{args[0], args[1], drop})
-				}
-				fmt.Fprintln(c.OutOrStdout(), "redriven: a relay publishes the events at its next poll")
-				return nil
-			})
-		},
-	}
-	addDB(c)
-	c.Flags().BoolVar(&drop, "drop", false, "delete the event that could not be published")
-	return c
 }

@@ -102,14 +102,37 @@ func TestOutbox(t *testing.T) {
 		if shown := s.must(t, "outbox", "parked", "--reveal", "--json"); !strings.Contains(shown, "the secret is 42") || !strings.Contains(shown, `"kept_events": 2`) {
 			t.Errorf("outbox parked --reveal --json printed %q", shown)
 		}
-		run(t, "outbox", "redrive", "orders", "order 2", "--db", s.db).want(t, exit.Failed, "not parked")
+		run(t, "outbox", "redrive", "orders", "order 2", "--reason", "why", "--actor", "ann", "--db", s.db).want(t, exit.Failed, "not parked")
+		run(t, "outbox", "redrive", "orders", "order 1", "--actor", "ann", "--db", s.db).want(t, exit.Usage, "--reason is required")
+		if notes := s.must(t, "outbox", "notes", "--json"); !strings.Contains(notes, `"notes": []`) {
+			t.Errorf("outbox notes printed %q before a redrive, want none", notes)
+		}
 		run(t, "outbox", "parked", "--limit", "0", "--db", s.db).want(t, exit.Usage, "--limit")
-		if text := s.must(t, "outbox", "redrive", "orders", "order 1", "--drop"); !strings.Contains(text, "redriven") {
+		if text := s.must(t, "outbox", "redrive", "orders", "order 1", "--drop", "--reason", "the body is broken", "--actor", "ann"); !strings.Contains(text, "redriven") {
 			t.Errorf("outbox redrive printed %q", text)
 		}
 		relay(func() bool { read(); return n.Events+n.ParkedEvents == 0 })
 		if n.ParkedAggregates != 0 {
 			t.Errorf("outbox stats = %+v, want none", n)
+		}
+		run(t, "outbox", "notes", "--limit", "0", "--db", s.db).want(t, exit.Usage, "--limit")
+		if text := s.must(t, "outbox", "notes"); !strings.Contains(text, "the body is broken") || !strings.Contains(text, "dropped") {
+			t.Errorf("outbox notes printed %q", text)
+		}
+		var kept struct {
+			Notes []struct {
+				Topic, Aggregate, Actor, Reason string
+				Dropped                         bool
+				EventID                         string `json:"event_id"`
+				EventType                       string `json:"event_type"`
+			}
+		}
+		if err := json.Unmarshal([]byte(s.must(t, "outbox", "notes", "--json")), &kept); err != nil || len(kept.Notes) != 1 {
+			t.Fatalf("outbox notes --json has %+v: %v, want the redrive that was made", kept, err)
+		}
+		if note := kept.Notes[0]; note.Topic != "orders" || note.Aggregate != "order 1" || note.Actor != "ann" || note.Reason != "the body is broken" ||
+			!note.Dropped || note.EventType != "Placed" || len(note.EventID) != 36 {
+			t.Errorf("the note is %+v", note)
 		}
 	})
 }

@@ -1,0 +1,132 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/cmd/semel/internal/terminal"
+	"github.com/semelgo/semel/store"
+)
+
+// redriveView is the output of `outbox redrive --json`.
+type redriveView struct {
+	Topic     string `json:"topic"`
+	Aggregate string `json:"aggregate"`
+	Dropped   bool   `json:"dropped"`
+	Actor     string `json:"actor"`
+	Reason    string `json:"reason"`
+}
+
+func newOutboxRedriveCommand() *cobra.Command {
+	var by noteFlags
+	var drop bool
+	c := &cobra.Command{
+		Use:   "redrive TOPIC AGGREGATE --reason TEXT",
+		Short: "Publish the events of a parked aggregate again",
+		Long: `redrive has the kept events of an aggregate published, beginning with the one that
+failed. With --drop that event is deleted, and is never published. A relay does so at
+its next poll.
+
+A note with the actor, the time and the reason is kept for ever; semel outbox notes
+prints it.`,
+		Example:           `  semel outbox redrive orders order-7 --reason "the consumer accepts large orders now"`,
+		Args:              cobra.ExactArgs(2),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := by.check(); err != nil {
+				return err
+			}
+			r := store.OutboxRedrive{Topic: args[0], Aggregate: args[1], To: store.Redriving, Actor: by.actor, Reason: by.reason}
+			if drop {
+				r.To = store.Dropping
+			}
+			return withDB(c, func(ctx context.Context, db *database) error {
+				was, err := db.outbox.Redrive(ctx, r)
+				switch {
+				case err != nil:
+					return err
+				case !was:
+					return &exit.Error{Code: exit.Failed, Err: errors.New("the aggregate is not parked, or was redriven before")}
+				case terminal.WantsJSON(c):
+					return terminal.WriteJSON(c, redriveView{r.Topic, r.Aggregate, drop, r.Actor, r.Reason})
+				}
+				fmt.Fprintln(c.OutOrStdout(), "redriven: a relay publishes the events at its next poll")
+				return nil
+			})
+		},
+	}
+	addDB(c)
+	by.addFlags(c.Flags())
+	c.Flags().BoolVar(&drop, "drop", false, "delete the event that could not be published")
+	return c
+}
+
+// outboxNotesView is the output of `outbox notes --json`.
+type outboxNotesView struct {
+	Notes []outboxNoteView `json:"notes"`
+}
+
+// outboxNoteView is the JSON view of a note about a redrive.
+type outboxNoteView struct {
+	redriveView
+
+	EventID   string  `json:"event_id"`
+	EventType string  `json:"event_type"`
+	Age       seconds `json:"age_seconds"`
+}
+
+func newOutboxNotesCommand() *cobra.Command {
+	var limit int
+	c := &cobra.Command{
+		Use:   "notes",
+		Short: "List the redrives of parked aggregates",
+		Long: `notes lists the redrives of parked aggregates, newest first, with the event that could not
+be published, the actor and the reason. Notes are kept for ever.`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if limit < 1 {
+				return exit.Usagef("--limit %d is less than one", limit)
+			}
+			return withDB(c, func(ctx context.Context, db *database) error {
+				all, err := db.outbox.Notes(ctx, limit)
+				if err != nil {
+					return err
+				}
+				return writeOutboxNotes(c, all)
+			})
+		},
+	}
+	addDB(c)
+	c.Flags().IntVar(&limit, "limit", store.DefaultLimit, "the largest number of notes")
+	return c
+}
+
+func writeOutboxNotes(c *cobra.Command, all []store.OutboxNote) error {
+	if terminal.WantsJSON(c) {
+		v := outboxNotesView{Notes: []outboxNoteView{}}
+		for _, n := range all {
+			v.Notes = append(v.Notes, outboxNoteView{
+				redriveView{n.Topic, n.Aggregate, n.To == store.Dropping, n.Actor, n.Reason}, n.ID, n.Type, seconds(n.Age),
+			})
+		}
+		return terminal.WriteJSON(c, v)
+	}
+	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "AGE\tTOPIC\tAGGREGATE\tEVENT\tTYPE\tDECISION\tACTOR\tREASON")
+	for _, n := range all {
+		decision := "redriven"
+		if n.To == store.Dropping {
+			decision = "dropped"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+			ago(n.Age), safe(n.Topic), safe(n.Aggregate), n.ID, safe(n.Type), decision, safe(n.Actor), safe(n.Reason))
+	}
+	_ = w.Flush() // the output is closed: there is no reader
+	return nil
+}
