@@ -87,6 +87,9 @@ func (l *lane) publishRows(stop context.Context, rows []store.OutboxEvent) (all 
 			return false
 		}
 		err := l.relay.publish(l.attempt.Context(), row) //nolint:contextcheck // see above
+		if err != nil {
+			l.probe(l.failing[a]) //nolint:contextcheck // see above
+		}
 		l.published(row, err)
 		leave()
 		blocked[a] = err != nil
@@ -114,9 +117,6 @@ func (l *lane) published(row *store.OutboxEvent, err error) {
 		f = &failure{}
 		l.failing[a] = f
 	case f.accepted != accepted:
-		f.counted++
-	case l.relay.probe(l.attempt.Context()): // the broker refuses only some events
-		l.relay.breaker.succeeded()
 		f.counted++
 	}
 	f.tries++
