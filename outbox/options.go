@@ -19,18 +19,18 @@ type Options struct {
 	Timeout time.Duration
 	// MaxFailures is how often an event may fail: with the next failure its aggregate is
 	// parked. The first failure counts unless the broker seems to be down. A later one
-	// counts if Probe succeeds, or if the broker has confirmed another event of this process
-	// since the failure before it, or since the relay began if another process saw that
-	// failure. The count is stored with the event when it changes. Zero: 10.
+	// counts if the broker has confirmed another event of this process since the failure
+	// before it, or since the relay began if another process saw that failure. The count
+	// is stored with the event when it changes. Zero: 10.
 	MaxFailures int
-	// Probe sends a message without effect to the broker, and returns nil when the broker has
-	// confirmed it. It is called when an event has failed again while no other event was
-	// confirmed, and Timeout limits it. It may be called concurrently. Nil: such a failure is taken
-	// for a fault of the broker, so events that cannot be published are retried until there are others.
-	Probe func(ctx context.Context) error
 	// Lease is how long a relay keeps its lanes after its last renewal. Zero: the
 	// engine's.
 	Lease time.Duration
+	// Probe sends a message without effect to the broker, and returns nil when the broker has
+	// confirmed it, which counts as the confirmation of another event. It is called when an event has
+	// failed again and no event was confirmed since; Timeout limits it. It is called concurrently. Nil: while
+	// there are no other events, events that cannot be published are retried as if the broker were down.
+	Probe func(ctx context.Context) error
 }
 
 func (o *Options) setDefaults() error {

@@ -87,6 +87,9 @@ func (l *lane) publishRows(stop context.Context, rows []store.OutboxEvent) (all 
 			return false
 		}
 		err := l.relay.publish(l.attempt.Context(), row) //nolint:contextcheck // see above
+		if err != nil {
+			l.probe(l.failing[a]) //nolint:contextcheck // see above
+		}
 		l.published(row, err)
 		leave()
 		blocked[a] = err != nil
@@ -117,11 +120,8 @@ func (l *lane) published(row *store.OutboxEvent, err error) {
 		f = &failure{tries: row.Failures, counted: row.Failures}
 		l.failing[a] = f
 		counts = counts || (row.Failures == 0 || accepted > 0) && !l.relay.breaker.open()
-	} else if f.accepted != accepted {
-		counts = true
-	} else if !permanent && l.relay.probe(l.attempt.Context()) { // the broker refuses only some events
-		l.relay.breaker.succeeded()
-		counts = true
+	} else {
+		counts = counts || f.accepted != accepted
 	}
 	f.tries++
 	f.accepted, f.retry = accepted, time.Now().Add(delayAfter(f.tries)) //nolint:forbidigo // of this process's own delays

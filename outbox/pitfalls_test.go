@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -199,43 +198,6 @@ func poison[Tx any](t *testing.T, d *database[Tx]) {
 	if len(notes) != 2 || notes[0].Age > notes[1].Age || notes[1].Topic != "orders" || notes[1].Aggregate != "bad" || notes[1].EventID != parked[0].EventID ||
 		notes[1].EventType != "Changed" || notes[1].Dropped || notes[1].Actor != "ann" || notes[1].Reason != "fixed" || notes[1].Age < 0 {
 		t.Errorf("the notes are %+v, want one for each redrive of a parked aggregate", notes)
-	}
-}
-
-// TestProbe: events that cannot be published are parked although no other event is confirmed, if the broker
-// takes the probe, and are not while it does not.
-func TestProbe(t *testing.T) {
-	t.Parallel()
-	d, alarms, b := onSQLite(t), newAlarms(), newBroker(t)
-	e := newEngine(t, d.store, semel.Options{Observer: alarms})
-	b.fail = func(context.Context, outbox.Message) error { return errRefused }
-	var probes atomic.Int64
-	up := make(chan struct{})
-	o := quick
-	o.MaxFailures = 1
-	o.Probe = func(context.Context) error {
-		probes.Add(1)
-		select {
-		case <-up:
-			return nil
-		default:
-			return errRefused
-		}
-	}
-	start(t, e, b, o)
-	d.write(e, about("a", "bad"), about("b", "bad"))
-	b.until("failures while the broker is down", func(_ []outbox.Message, failures int) bool { return failures > 5 })
-	if s := must(outbox.StatsOf(t.Context(), e)); s.ParkedAggregates != 0 || probes.Load() == 0 {
-		t.Errorf("%d aggregates are parked after %d failed probes", s.ParkedAggregates, probes.Load())
-	}
-	close(up)
-	for range 2 {
-		if alarm := alarms.next(t); alarm.Kind != event.Parked {
-			t.Errorf("the alarm is %+v, want Parked", alarm)
-		}
-	}
-	if s := must(outbox.StatsOf(t.Context(), e)); s.ParkedAggregates != 2 {
-		t.Errorf("%d aggregates are parked, want 2", s.ParkedAggregates)
 	}
 }
 

@@ -88,12 +88,17 @@ func (r *Relay) publish(ctx context.Context, row *store.OutboxEvent) (err error)
 	return r.publisher.Publish(ctx, m)
 }
 
-// probe reports whether the broker is known to take messages.
-func (r *Relay) probe(ctx context.Context) bool {
-	if r.options.Probe == nil {
-		return false
+// probe finds out whether the broker takes messages, when an event has failed again and nothing was
+// confirmed since its failure before.
+func (l *lane) probe(before *failure) {
+	o := &l.relay.options
+	if o.Probe == nil || before == nil || before.accepted != l.relay.accepted.Load() {
+		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.options.Timeout)
+	ctx, cancel := context.WithTimeout(l.attempt.Context(), o.Timeout)
 	defer cancel()
-	return r.options.Probe(ctx) == nil
+	if o.Probe(ctx) == nil {
+		l.relay.accepted.Add(1)
+		l.relay.breaker.succeeded()
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -21,8 +20,8 @@ type Postgres struct {
 	config  *pgx.ConnConfig
 	channel string
 
-	mu  sync.Mutex // guards out, and is held while an event is published
-	out *pgx.Conn
+	lock connectionLock // guards out, and is held while an event is published
+	out  *pgx.Conn
 }
 
 // NewPostgres returns a bus on a database. It connects when it is used, directly
@@ -34,7 +33,7 @@ func NewPostgres(url, channel string) (*Postgres, error) {
 		return nil, fmt.Errorf("parse address of PostgreSQL: %w", err)
 	}
 	config.ConnectTimeout = dialTimeout
-	return &Postgres{config: config, channel: channel}, nil
+	return &Postgres{config: config, channel: channel, lock: newConnectionLock()}, nil
 }
 
 // gap replaces a push that is too large: the client then reads the change from the
@@ -77,14 +76,18 @@ func halves(users []int64) (first, second []int64) { return users[:len(users)/2]
 
 // notify sends a notification. After an error the next one connects again.
 func (p *Postgres) notify(ctx context.Context, payload string) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	if err := p.lock.take(ctx); err != nil {
+		return err
+	}
+	defer p.lock.release()
 	if p.out == nil || p.out.IsClosed() {
-		conn, err := pgx.ConnectConfig(ctx, p.config)
+		err := p.lock.connect(func() (err error) {
+			p.out, err = pgx.ConnectConfig(ctx, p.config)
+			return err
+		})
 		if err != nil {
 			return fmt.Errorf("connect to PostgreSQL: %w", err)
 		}
-		p.out = conn
 	}
 	if _, err := p.out.Exec(ctx, "select pg_notify($1, $2)", p.channel, payload); err != nil {
 		closeConn(ctx, p.out)
@@ -95,8 +98,8 @@ func (p *Postgres) notify(ctx context.Context, payload string) error {
 
 // Close closes the connection of Publish. Subscribe ends with its context.
 func (p *Postgres) Close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	_ = p.lock.take(context.Background())
+	defer p.lock.release()
 	if p.out != nil {
 		closeConn(context.Background(), p.out)
 	}

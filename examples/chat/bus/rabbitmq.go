@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync"
 	"time"
 
 	amqp091 "github.com/rabbitmq/amqp091-go"
@@ -26,13 +25,15 @@ const (
 type RabbitMQ struct {
 	url, exchange string
 
-	mu  sync.Mutex // guards out, and is held while an event is published
-	out *amqp091.Channel
+	lock connectionLock // guards out, and is held while an event is published
+	out  *amqp091.Channel
 }
 
 // NewRabbitMQ returns a bus on a broker. It connects when it is used. Servers with
 // the same exchange share their events.
-func NewRabbitMQ(url, exchange string) *RabbitMQ { return &RabbitMQ{url: url, exchange: exchange} }
+func NewRabbitMQ(url, exchange string) *RabbitMQ {
+	return &RabbitMQ{url: url, exchange: exchange, lock: newConnectionLock()}
+}
 
 // open connects and declares the exchange. end closes the connection.
 func (r *RabbitMQ) open(ctx context.Context) (*amqp091.Channel, func(), error) {
@@ -83,24 +84,14 @@ func (r *RabbitMQ) Publish(ctx context.Context, e Event) error {
 }
 
 func (r *RabbitMQ) put(ctx context.Context, m amqp091.Publishing) (*amqp091.DeferredConfirmation, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	if err := r.lock.take(ctx); err != nil {
+		return nil, err
+	}
+	defer r.lock.release()
 	if r.out == nil || r.out.IsClosed() {
-		ch, end, err := r.open(ctx)
-		if err != nil {
+		if err := r.lock.connect(func() error { return r.openOut(ctx) }); err != nil {
 			return nil, err
 		}
-		if err := ch.Confirm(false); err != nil {
-			end()
-			return nil, fmt.Errorf("ask for confirms: %w", err)
-		}
-		closed := ch.NotifyClose(make(chan *amqp091.Error, 1))
-		go func() { // a closed channel ends its connection
-			for range closed { // until it is closed
-			}
-			end()
-		}()
-		r.out = ch
 	}
 	confirm, err := r.out.PublishWithDeferredConfirmWithContext(ctx, r.exchange, "", false, false, m)
 	if err != nil {
@@ -110,10 +101,30 @@ func (r *RabbitMQ) put(ctx context.Context, m amqp091.Publishing) (*amqp091.Defe
 	return confirm, nil
 }
 
+// openOut opens the channel of Publish.
+func (r *RabbitMQ) openOut(ctx context.Context) error {
+	ch, end, err := r.open(ctx)
+	if err != nil {
+		return err
+	}
+	if err := ch.Confirm(false); err != nil {
+		end()
+		return fmt.Errorf("ask for confirms: %w", err)
+	}
+	closed := ch.NotifyClose(make(chan *amqp091.Error, 1))
+	go func() { // a closed channel ends its connection
+		for range closed { // until it is closed
+		}
+		end()
+	}()
+	r.out = ch
+	return nil
+}
+
 // Close closes the connection of Publish. Subscribe ends with its context.
 func (r *RabbitMQ) Close() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	_ = r.lock.take(context.Background())
+	defer r.lock.release()
 	if r.out != nil {
 		_ = r.out.Close()
 	}

@@ -64,8 +64,8 @@ func (s *Server) Events(w http.ResponseWriter, r *http.Request) {
 	session := s.hub.NewSession(caller.User, caller.Session, t)
 	err := s.hub.Attach(session, hub.FrameOf(first))
 	if errors.Is(err, hub.ErrTooMany) {
-		w.Header().Set("Retry-After", strconv.FormatInt(tooManyStreams.RetryAfter/time.Second.Milliseconds(), 10))
-		http.Error(w, tooManyStreams.Message, http.StatusTooManyRequests)
+		w.Header().Set("Retry-After", strconv.FormatInt(errTooManyStreams.RetryAfter/time.Second.Milliseconds(), 10))
+		http.Error(w, errTooManyStreams.Message, http.StatusTooManyRequests)
 		return
 	}
 	if err != nil {

@@ -223,5 +223,10 @@ func publish(ctx context.Context, p bus.Publisher, group string, push map[string
 	if err != nil {
 		return fmt.Errorf("encode push: %w", err)
 	}
+	ctx, cancel := context.WithTimeout(ctx, volatileTimeout)
+	defer cancel()
 	return p.Publish(ctx, bus.Event{Topic: bus.GroupTopic(group), Payload: payload})
 }
+
+// volatileTimeout limits how long a client waits for an event that may be lost.
+const volatileTimeout = time.Second

@@ -90,7 +90,7 @@ func (s *Server) recheck(ctx context.Context) {
 		if err == nil || ctx.Err() != nil {
 			continue
 		}
-		s.options.Log.Warn("sessions could not be checked, and will be", slog.Any("error", err))
+		s.options.Log.WarnContext(ctx, "sessions could not be checked, and will be", slog.Any("error", err))
 		select {
 		case <-time.After(recheckDelay):
 		case <-ctx.Done():

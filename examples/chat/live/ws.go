@@ -111,8 +111,8 @@ func (c *conn) open(ticket string) bool {
 	if err := c.server.hub.Attach(c.session, accept(hello.ID, c.server.welcome(caller))); err != nil {
 		c.session = nil
 		if errors.Is(err, hub.ErrTooMany) {
-			_, _ = c.socket.Write(refuse(hello.ID, tooManyStreams).WebSocket())
-			c.reject(hub.CodeTooMany, tooManyStreams.Code)
+			_, _ = c.socket.Write(refuse(hello.ID, errTooManyStreams).WebSocket())
+			c.reject(hub.CodeTooMany, errTooManyStreams.Code)
 		} else {
 			c.reject(hub.CodeDrain, "drain")
 		}
@@ -122,8 +122,8 @@ func (c *conn) open(ticket string) bool {
 	return true
 }
 
-// tooManyStreams is the error of a further stream of a user.
-var tooManyStreams = &Error{"too_many_streams", "the user has too many open streams; close one", true, time.Minute.Milliseconds()}
+// errTooManyStreams is the error of a further stream of a user.
+var errTooManyStreams = &Error{"too_many_streams", "the user has too many open streams; close one", true, time.Minute.Milliseconds()}
 
 // codeNoHello closes a connection without a first frame.
 const codeNoHello = 3003

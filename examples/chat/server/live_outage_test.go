@@ -24,18 +24,18 @@ func TestLiveDeliveryThroughOutages(t *testing.T) {
 	t.Run("rabbitmq", func(t *testing.T) {
 		t.Parallel()
 		broker, f := realtest.OwnRabbitMQ(t), newPostgres(t, inline)
-		through(t, append(f.args(shortOutageLease), "-bus", broker.URL()), broker.Kill, func() { broker.Start(t) })
+		through(t, 1, append(f.args(shortOutageLease), "-bus", broker.URL()), broker.Kill, func() { broker.Start(t) })
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
 		db := realtest.OwnPostgres(t, "synchronous_commit=on")
 		f := files{mode: inline, postgres: db.Database(t)}
-		through(t, f.args(shortOutageLease), db.Kill, func() { db.Start(t) })
+		through(t, 2, f.args(shortOutageLease), db.Kill, func() { db.Start(t) })
 	})
 }
 
-// through runs two servers with these arguments under load, with two outages.
-func through(t *testing.T, args []string, kill, start func()) {
+// through runs two servers with these arguments under load, with some outages.
+func through(t *testing.T, outages int, args []string, kill, start func()) {
 	t.Helper()
 	published := make(chan struct{}, 1)
 	counted := server.Hooks{Publish: func(next outbox.Publisher) outbox.Publisher {
@@ -59,7 +59,7 @@ func through(t *testing.T, args []string, kill, start func()) {
 		})
 		ended <- err
 	}()
-	for range 2 {
+	for range outages {
 		for range 50 {
 			<-published
 		}

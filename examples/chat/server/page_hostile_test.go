@@ -44,6 +44,9 @@ func TestPageShowsHostileText(t *testing.T) {
 	b.untilMessage(t, texts[len(texts)-1])
 	b.Shoot(t, "hostile-phone")
 	b.wantNarrow(t)
+	if height := chromium.Read[int](t, b.Tab, `Math.round(document.getElementById("talk-title").getBoundingClientRect().height)`); height > 80 {
+		t.Errorf("a long name is %d pixels high", height)
+	}
 	got := chromium.Read[[]string](t, b.Tab, `[...document.querySelectorAll("#messages li p")].map((p) => p.textContent)`)
 	for _, text := range texts {
 		if want, _ := json.Marshal(text); !strings.Contains(fmt.Sprintf("%q", got), fmt.Sprintf("%q", text)) {

@@ -112,15 +112,18 @@ func (s *app) waking(transact transactFunc) transactFunc {
 // wake-ups of a short time. A lost wake-up only delays an event until the next poll.
 func (s *app) wakeUps(ctx context.Context) {
 	const together = 5 * time.Millisecond
+	failing := false // the first failure of a row is logged
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-s.woken:
 		}
-		if err := s.bus.Publish(ctx, bus.Event{Type: eventWake}); err != nil && ctx.Err() == nil {
+		err := s.bus.Publish(ctx, bus.Event{Type: eventWake})
+		if err != nil && !failing && ctx.Err() == nil {
 			s.log.LogAttrs(ctx, slog.LevelInfo, "other relays were not woken", slog.String("error", err.Error()))
 		}
+		failing = err != nil
 		select {
 		case <-ctx.Done():
 			return
