@@ -142,20 +142,10 @@ func (c *capture) reset() {
 	c.status, c.sent, c.body = 0, nil, nil
 }
 
-// result returns the response, and whether it can be stored. mu is locked, or the
-// capture is closed.
-func (c *capture) result() (r Response, storable bool) {
-	if c.status == 0 && !c.hijacked {
-		c.begin(http.StatusOK)
-	}
-	r = Response{Status: int(c.status), Header: c.sent, Body: c.body}
-	return r, !c.passing && !c.hijacked && int64(len(c.body)) <= c.limit && c.status >= http.StatusOK
-}
-
 // started reports whether the handler has written a part of its response. mu is
-// locked.
+// locked, or the capture is closed.
 func (c *capture) started() bool { return c.status != 0 || c.hijacked }
 
-// gone reports whether the response, or a part of it, was sent to the client. The
-// capture is closed.
+// gone reports whether the response, or a part of it, was sent to the client. mu is
+// locked, or the capture is closed.
 func (c *capture) gone() bool { return c.passing || c.hijacked }

@@ -91,16 +91,12 @@ func (x *exchange) answer() {
 			x.restore()
 		}
 	}()
-	x.serve(x, x.call())
-	panicked = false
-}
-
-// call returns the call of the request's operation.
-func (x *exchange) call() semel.Call {
 	if x.formCall != nil {
-		return x.formCall(x.in.scope, x.in.key)
+		x.serve(x, x.formCall(x.in.scope, x.in.key))
+	} else {
+		x.serve(x, x.op.CallAt(x.in.scope, x.in.keyOrRandom(), &x.input))
 	}
-	return x.op.CallAt(x.in.scope, x.in.keyOrRandom(), &x.input)
+	panicked = false
 }
 
 // newRun begins a run of the handler.

@@ -74,10 +74,13 @@ func (o *run) end() (late int) {
 
 // take takes what was written as the handler's response.
 func (o *run) take() {
-	var storable bool
-	o.own, storable = o.capture.result()
+	c := &o.capture
+	if !c.started() {
+		c.begin(http.StatusOK)
+	}
+	o.own = Response{Status: int(c.status), Header: c.sent, Body: c.body}
 	switch {
-	case !storable:
+	case c.gone(), int64(len(c.body)) > c.limit, c.status < http.StatusOK:
 		o.unstored = "the response was streamed or is larger than is kept"
 	case !o.KeepNoStore && noStore(o.own.Header):
 		o.unstored = "the response says no-store"
@@ -133,11 +136,21 @@ func (o *run) class() statusClass {
 	if o.atomic {
 		verdict = nil
 	}
-	class := classOf(o.own.Status, verdict)
-	if o.formCall != nil && class == classRefused && verdict == nil {
+	switch status := o.own.Status; {
+	case status < http.StatusBadRequest:
+		return classSuccess
+	case verdict != nil:
+		known := map[store.Verdict]statusClass{store.NotCommitted: classTemporary, store.Committed: classRefused}
+		return known[verdict(status)] // else classError
+	case slices.Contains(temporaryStatuses(), status):
+		return classTemporary
+	case status >= http.StatusInternalServerError:
+		return classError
+	case o.formCall != nil:
 		return classTemporary // the form is shown again, and is sent again with its token
+	default:
+		return classRefused
 	}
-	return class
 }
 
 // outcome returns what the response says about the operation. A response from 500 up
@@ -202,24 +215,6 @@ func temporaryStatuses() []int {
 	return []int{
 		http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge,
 		http.StatusUnsupportedMediaType, http.StatusLocked, http.StatusTooEarly, http.StatusTooManyRequests,
-	}
-}
-
-// classOf returns the class of a response. A verdict about statuses from 400 up, if
-// there is one, replaces the table.
-func classOf(status int, verdict func(status int) store.Verdict) statusClass {
-	switch {
-	case status < http.StatusBadRequest:
-		return classSuccess
-	case verdict != nil:
-		known := map[store.Verdict]statusClass{store.NotCommitted: classTemporary, store.Committed: classRefused}
-		return known[verdict(status)] // else classError
-	case slices.Contains(temporaryStatuses(), status):
-		return classTemporary
-	case status >= http.StatusInternalServerError:
-		return classError
-	default:
-		return classRefused
 	}
 }
 

@@ -45,20 +45,20 @@ func New(bytes int, age time.Duration) Cache {
 // shardOf uses the end of the ID, because an ID may begin with a time.
 func (r *Cache) shardOf(id store.ID) *shard { return &r.shards[id[len(id)-1]%shardCount] }
 
-// Get returns a final record that was current a moment ago.
-func (r *Cache) Get(id store.ID) (store.Record, bool) {
+// Get returns a final record that was current a moment ago, and its entry; nil: there is
+// none.
+func (r *Cache) Get(id store.ID) (store.Record, *Entry) {
 	if len(r.shards) == 0 {
-		return store.Record{}, false
+		return store.Record{}, nil
 	}
-	return r.shardOf(id).get(id)
-}
-
-// Lookup returns the entry that Get would return, if it has the token.
-func (r *Cache) Lookup(id store.ID, token store.Token) *Entry {
-	if len(r.shards) == 0 {
-		return nil
+	s := r.shardOf(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.kept[id]
+	if !k.IsValid() {
+		return store.Record{}, nil
 	}
-	return r.shardOf(id).lookup(id, token)
+	return k.record, k
 }
 
 // Put caches a final record. asked is the time before the record was read, from
@@ -102,14 +102,24 @@ func (r *Cache) Advance(by time.Duration) {
 // Drop removes a record.
 func (r *Cache) Drop(id store.ID) {
 	if len(r.shards) > 0 {
-		r.shardOf(id).drop(id)
+		s := r.shardOf(id)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.drop(id)
 	}
 }
 
 // Clear removes all records.
 func (r *Cache) Clear() {
 	for i := range r.shards {
-		r.shards[i].clear()
+		s := &r.shards[i]
+		s.mu.Lock()
+		for _, k := range s.kept {
+			k.gone.Store(true)
+		}
+		clear(s.kept)
+		s.order, s.used = nil, 0
+		s.mu.Unlock()
 	}
 }
 
@@ -150,33 +160,13 @@ func (k *Entry) IsValid() bool {
 	return true
 }
 
-func (s *shard) get(id store.ID) (store.Record, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	k := s.kept[id]
-	if !k.IsValid() {
-		return store.Record{}, false
-	}
-	return k.record, true
-}
-
-func (s *shard) lookup(id store.ID, token store.Token) *Entry {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	k := s.kept[id]
-	if k == nil || k.record.Token != token || !k.IsValid() {
-		return nil
-	}
-	return k
-}
-
 func (s *shard) put(k *Entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if k.size > s.room {
 		return
 	}
-	s.dropLocked(k.record.ID)
+	s.drop(k.record.ID)
 	for s.used+k.size > s.room {
 		s.makeRoom()
 	}
@@ -199,13 +189,8 @@ func (s *shard) makeRoom() {
 	}
 }
 
+// drop removes a record. mu is locked.
 func (s *shard) drop(id store.ID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.dropLocked(id)
-}
-
-func (s *shard) dropLocked(id store.ID) {
 	k := s.kept[id]
 	if k == nil {
 		return
@@ -223,14 +208,4 @@ func (s *shard) remove(k *Entry) {
 	s.used -= k.size
 	k.gone.Store(true)
 	k.record = store.Record{}
-}
-
-func (s *shard) clear() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, k := range s.kept {
-		k.gone.Store(true)
-	}
-	clear(s.kept)
-	s.order, s.used = nil, 0
 }

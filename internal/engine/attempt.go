@@ -26,7 +26,7 @@ type Attempt struct {
 	begun    clock.Instant // before the claim was sent: the lease counts from here
 
 	ctx     context.Context //nolint:containedctx // of its function
-	lazy    lazyctx.Context // state of ctx
+	leased  attemptContext  // ctx, unless the attempt is a single transaction
 	renewer leaseRenewer
 
 	adapter Adapter // nil: the function's value is stored
@@ -71,8 +71,8 @@ func (o *Outcome) Failure() *callerr.Failure {
 // set, RenewLeases renews the lease together with others.
 func (a *Attempt) start(ctx context.Context, sent clock.Instant, alone bool) {
 	a.right = (*leased)(a)
-	a.lazy.Init(ctx)
-	a.ctx = (*attemptContext)(a)
+	a.leased.Init(ctx)
+	a.leased.a, a.ctx = a, &a.leased
 	a.renewer.a = a
 	a.renewer.start(sent, alone)
 }
@@ -81,36 +81,32 @@ func (a *Attempt) start(ctx context.Context, sent clock.Instant, alone bool) {
 func (a *Attempt) detached() context.Context { return (*detachedContext)(a) }
 
 // cancel ends the attempt's context.
-func (a *Attempt) cancel(cause error) { a.lazy.Cancel(cause) }
+func (a *Attempt) cancel(cause error) { a.leased.Cancel(cause) }
 
-// attemptContext is the context of an attempt. It ends when the lease is lost. It
-// is the attempt itself, which saves an allocation.
-type attemptContext Attempt
+// attemptContext is the context of an attempt. It ends when the lease is lost, or when
+// the attempt has ended. It is a part of the attempt, which saves an allocation.
+type attemptContext struct {
+	lazyctx.Context
 
-// Deadline returns the caller's deadline.
-func (l *attemptContext) Deadline() (time.Time, bool) { return l.lazy.Deadline() }
-
-// Done is closed when the lease is lost or the attempt has ended.
-func (l *attemptContext) Done() <-chan struct{} { return l.lazy.Done() }
-
-// Err returns why it has ended, or nil.
-func (l *attemptContext) Err() error { return l.lazy.Err() }
+	a *Attempt
+}
 
 // Value returns the attempt and its call. It hides the transaction and the wait
 // context of an outer operation.
 func (l *attemptContext) Value(key any) any {
 	switch key.(type) {
 	case attemptKey:
-		return (*Attempt)(l)
+		return l.a
 	case callKey:
-		return l.call
+		return l.a.call
 	case txKey, waitContextKey:
 		return nil
 	}
-	return l.lazy.Value(key)
+	return l.Context.Value(key)
 }
 
-// detachedContext has the values of the attempt's context and never ends.
+// detachedContext has the values of the attempt's context and never ends. It is the
+// attempt itself, which saves an allocation.
 type detachedContext Attempt
 
 // Deadline returns that there is none.

@@ -18,8 +18,8 @@ type CachedOutcome struct {
 // Cached returns the cached form of o, an outcome that this engine has returned, or
 // nil if it is not cached.
 func Cached(c *Core, o *Outcome) *CachedOutcome {
-	k := c.cache.Lookup(o.Record.ID, o.Record.Token)
-	if k == nil {
+	current, k := c.cache.Get(o.Record.ID)
+	if k == nil || current.Token != o.Record.Token {
 		return nil
 	}
 	return &CachedOutcome{c, k, o.Record}

@@ -81,7 +81,11 @@ func (c *Core) begin(ctx context.Context, call *Call, policy protocol.Policy) (*
 			c.leave()
 		}
 	}()
-	a, out, err := q.lead(ctx)
+	var a *Attempt
+	out, err := q.lead(ctx)
+	if out == nil && err == nil {
+		a, out, err = q.claim(ctx)
+	}
 	if a == nil {
 		return nil, out, err
 	}
@@ -93,20 +97,19 @@ func (c *Core) begin(ctx context.Context, call *Call, policy protocol.Policy) (*
 }
 
 // lead lets only one caller of each key in this process use the store; the others
-// are its followers.
-func (q *claimer) lead(ctx context.Context) (*Attempt, *Outcome, error) {
+// are its followers. It returns nothing if the caller is to use the store.
+func (q *claimer) lead(ctx context.Context) (*Outcome, error) {
 	for {
 		f, first := q.c.inflight.acquire(q.call, &q.own, q.attempt.begun)
-		if first {
+		switch {
+		case first:
 			q.attempt.inflight = f
-			return q.claim(ctx)
-		}
-		if q.attempt.policy.Probes() {
-			// The evidence may be there before the leader has an outcome.
-			return q.claim(ctx)
+			return nil, nil
+		case q.attempt.policy.Probes(): // the evidence may be there before the leader has an outcome
+			return nil, nil
 		}
 		if out, err := q.follow(ctx, f); out != nil || err != nil {
-			return nil, out, err
+			return out, err
 		}
 		q.restartClock()
 	}
@@ -213,8 +216,8 @@ func (q *claimer) cacheFinal(current *store.Record, asked time.Time) {
 
 // fromCache answers the call from the cache, if it has a final record.
 func (c *Core) fromCache(ctx context.Context, call *Call) (out *Outcome, known bool, err error) {
-	current, known := c.cache.Get(call.id)
-	if !known || call.op.generation != 0 {
+	current, kept := c.cache.Get(call.id)
+	if kept == nil || call.op.generation != 0 {
 		return nil, false, nil
 	}
 	out, err = c.answer(ctx, call, current)

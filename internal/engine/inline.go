@@ -57,17 +57,10 @@ func (c *Core) runInline(ctx context.Context, call Call, like inline) (*Outcome,
 	}
 	q := c.newClaimer(&call, call.op.policy.kind)
 	defer q.releaseWaiter()
-	for {
-		f, first := c.inflight.acquire(q.call, &q.own, q.attempt.begun)
-		if first {
-			q.attempt.inflight = f
-			return q.inline(ctx, like)
-		}
-		if out, err := q.follow(ctx, f); out != nil || err != nil {
-			return out, err
-		}
-		q.restartClock()
+	if out, err := q.lead(ctx); out != nil || err != nil {
+		return out, err
 	}
+	return q.inline(ctx, like)
 }
 
 // inline runs as the first caller of its key in this process.
