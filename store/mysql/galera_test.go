@@ -2,11 +2,7 @@ package mysql_test
 
 import (
 	"database/sql"
-	"net"
-	counter "sync/atomic"
 	"testing"
-
-	driver "github.com/go-sql-driver/mysql"
 
 	"github.com/semelgo/semel/internal/realtest"
 	migrate "github.com/semelgo/semel/migrate/mysql"
