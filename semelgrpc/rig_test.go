@@ -20,7 +20,6 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/semelgo/semel"
-	"github.com/semelgo/semel/internal/realtest"
 	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/semelgrpc"
 	"github.com/semelgo/semel/store/sqlite"
@@ -163,6 +162,15 @@ func scopeOf(ctx context.Context) (semel.Scope, error) {
 
 func (r *rig) serve(t *testing.T, u setUp, option grpc.ServerOption) {
 	t.Helper()
+	server := newServer(option, func(ctx context.Context, in message) (any, error) { return u.handler(ctx, r.runs.Add(1), in) })
+	listener := bufconn.Listen(1 << 20)
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+	r.conn = dial(t, func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }, u.client...)
+}
+
+// newServer returns a server of the service.
+func newServer(option grpc.ServerOption, handle func(ctx context.Context, in message) (any, error)) *grpc.Server {
 	server := grpc.NewServer(option)
 	server.RegisterService(&grpc.ServiceDesc{
 		ServiceName: "semel.test.Shop", HandlerType: (*any)(nil),
@@ -172,21 +180,22 @@ func (r *rig) serve(t *testing.T, u setUp, option grpc.ServerOption) {
 				return nil, err
 			}
 			return chain(ctx, in, &grpc.UnaryServerInfo{FullMethod: method}, func(ctx context.Context, req any) (any, error) {
-				return u.handler(ctx, r.runs.Add(1), req.(message))
+				return handle(ctx, req.(message))
 			})
 		}}},
 	}, nil)
-	listener := bufconn.Listen(1 << 20)
-	go func() { _ = server.Serve(listener) }()
-	t.Cleanup(server.Stop)
-	var err error
-	r.conn, err = grpc.NewClient("passthrough:///test", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),
-		grpc.WithChainUnaryInterceptor(u.client...))
+	return server
+}
+
+func dial(t *testing.T, dialer func(ctx context.Context, address string) (net.Conn, error), client ...grpc.UnaryClientInterceptor) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient("passthrough:///test", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(dialer), grpc.WithChainUnaryInterceptor(client...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = r.conn.Close() })
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
 }
 
 // effect is a handler that writes a row, in the transaction of DoTx or on its own.
@@ -204,13 +213,16 @@ func (r *rig) effect(ctx context.Context, run int64, _ message) (any, error) {
 // call sends a request with a key, and returns the number of the run that answered.
 func (r *rig) call(t *testing.T, key string, in message, pairs ...string) (run int64, replayed bool, err error) {
 	t.Helper()
-	ctx := t.Context()
+	return callOn(t.Context(), r.conn, key, in, pairs...)
+}
+
+func callOn(ctx context.Context, conn *grpc.ClientConn, key string, in message, pairs ...string) (run int64, replayed bool, err error) {
 	if key != "" {
 		pairs = append(pairs, semelgrpc.MetadataKey, key)
 	}
 	ctx = metadata.AppendToOutgoingContext(ctx, pairs...)
 	out, header := dynamicpb.NewMessage(responseType.Descriptor()), metadata.MD{}
-	err = r.conn.Invoke(ctx, method, in, out, grpc.Header(&header))
+	err = conn.Invoke(ctx, method, in, out, grpc.Header(&header))
 	return out.Get(out.Descriptor().Fields().ByName("run")).Int(), len(header.Get(semelgrpc.MetadataReplayed)) > 0, err
 }
 
@@ -222,5 +234,3 @@ func (r *rig) effects(t *testing.T) (n int) {
 	}
 	return n
 }
-
-func TestMain(m *testing.M) { realtest.Main(m) }
