@@ -140,7 +140,9 @@ func (app) Send(context.Context, live.Identity, string, string, string) (json.Ra
 	return nil, fmt.Errorf("not measured")
 }
 
-func (app) MayFollow(context.Context, live.Identity, []int64) ([]int64, error) { return nil, nil }
+func (app) OpenSessions(_ context.Context, all []string) ([]string, error) { return all, nil }
+
+func (app) CoMembers(context.Context, int64) ([]int64, error) { return nil, nil }
 
 func (app) MarkRead(context.Context, live.Identity, string, int64) (int64, error) { return 0, nil }
 
