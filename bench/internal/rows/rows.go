@@ -9,6 +9,7 @@ import (
 	"github.com/semelgo/semel/bench/internal/growth"
 	"github.com/semelgo/semel/bench/internal/lab"
 	"github.com/semelgo/semel/bench/internal/mariadb"
+	"github.com/semelgo/semel/bench/internal/outbox"
 	"github.com/semelgo/semel/bench/internal/postgres"
 	"github.com/semelgo/semel/bench/internal/redis"
 	"github.com/semelgo/semel/bench/internal/rivals"
@@ -26,6 +27,7 @@ func All() []lab.Experiment {
 		etcd.Experiments(),
 		web.Experiments(),
 		rivals.Experiments(),
+		outbox.Experiments(),
 		growth.Experiments(),
 		cloud.Experiments(),
 	)
