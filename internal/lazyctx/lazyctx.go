@@ -12,10 +12,16 @@ import (
 type Context struct {
 	parent context.Context //nolint:containedctx // a context has its parent
 
-	mu     sync.Mutex      // guards the fields below
-	std    context.Context //nolint:containedctx // nil until a goroutine waits
+	mu    sync.Mutex  // guards the fields below
+	std   *stdContext // nil until a goroutine waits
+	ended bool        // it ended before std was made, without a cause
+}
+
+// stdContext is a context of the standard library with its cancel function.
+type stdContext struct {
+	context.Context //nolint:containedctx // it is one
+
 	cancel context.CancelCauseFunc
-	ended  bool // it ended before std was made, without a cause
 }
 
 // Init sets the parent of an empty context.
@@ -51,7 +57,7 @@ func (s *Context) Value(key any) any {
 	s.mu.Lock()
 	ctx := s.parent
 	if s.std != nil || s.ended {
-		ctx = s.makeStd()
+		ctx = s.makeStd().Context
 	}
 	s.mu.Unlock()
 	return ctx.Value(key)
@@ -63,18 +69,17 @@ func (s *Context) Cancel(cause error) {
 	defer s.mu.Unlock()
 	switch {
 	case s.std != nil:
-		s.cancel(cause)
+		s.std.cancel(cause)
 	case s.ended:
 	case cause == nil && s.parent.Err() == nil:
 		s.ended = true
 	default: // if the parent has ended, its cause stays
-		s.makeStd()
-		s.cancel(cause)
+		s.makeStd().cancel(cause)
 	}
 }
 
 // makeStd returns the standard context, and makes it if necessary. mu is locked.
-func (s *Context) makeStd() context.Context {
+func (s *Context) makeStd() *stdContext {
 	if s.std != nil {
 		return s.std
 	}
@@ -82,9 +87,9 @@ func (s *Context) makeStd() context.Context {
 	if s.ended {
 		parent = context.WithoutCancel(parent)
 	}
-	s.std, s.cancel = context.WithCancelCause(parent)
-	if s.ended {
-		s.cancel(nil)
+	ctx, cancel := context.WithCancelCause(parent)
+	if s.std = (&stdContext{ctx, cancel}); s.ended {
+		cancel(nil)
 	}
 	return s.std
 }
