@@ -1,3 +1,5 @@
+//go:build !race
+
 package archtest_test
 
 import (
@@ -11,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -72,8 +75,31 @@ func root(t *testing.T) string {
 	return dir
 }
 
+// loaded is a value that the first test loads for all tests. If that test fails, the
+// others get an empty value.
+type loaded[T any] struct {
+	once  sync.Once
+	value T
+}
+
+func (l *loaded[T]) get(load func() T) T {
+	l.once.Do(func() { l.value = load() })
+	return l.value
+}
+
+var (
+	allPackages loaded[[]pkg]
+	allFiles    loaded[[]goFile]
+	allTypes    loaded[[]typedPackage]
+)
+
 // packages lists the packages of the module that have more than tests.
 func packages(t *testing.T) []pkg {
+	t.Helper()
+	return allPackages.get(func() []pkg { return listPackages(t) })
+}
+
+func listPackages(t *testing.T) []pkg {
 	t.Helper()
 	out := goTool(t, "list", "-e", "-json=ImportPath,Name,Doc,Dir,GoFiles,Imports", "./...")
 	var all []pkg

@@ -1,3 +1,5 @@
+//go:build !race
+
 package archtest_test
 
 import (
@@ -26,6 +28,11 @@ type typedPackage struct {
 
 // typedPackages checks the types of all packages, without their tests.
 func typedPackages(t *testing.T) []typedPackage {
+	t.Helper()
+	return allTypes.get(func() []typedPackage { return checkTypes(t) })
+}
+
+func checkTypes(t *testing.T) []typedPackage {
 	t.Helper()
 	out := goTool(t, "list", "-export", "-deps", "-json=ImportPath,Export", "./...")
 	exports := make(map[string]string) // by import path: the file that the compiler wrote
