@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/semelgrpc"
@@ -123,12 +124,8 @@ func newRig(t *testing.T, u setUp) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.db.Close() })
-	if err := sqlitemigrate.Up(t.Context(), r.db, sqlitemigrate.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.db.ExecContext(t.Context(), `create table effects (run integer)`); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, sqlitemigrate.Up(t.Context(), r.db, sqlitemigrate.Options{}))
+	check.Must(r.db.ExecContext(t.Context(), `create table effects (run integer)`))(t)
 	if r.engine, err = semel.New(sqlite.New(r.db, sqlite.Options{}), semel.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -144,9 +141,7 @@ func newRig(t *testing.T, u setUp) *rig {
 	protected, err := semelgrpc.UnaryServerInterceptor(semelgrpc.ServerOptions{
 		Methods: map[string]semelgrpc.Method{method: protect}, KeyField: u.keyField, ScopeFunc: scopeOf,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	if u.outer == nil {
 		u.outer = func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 			return next(ctx, req)
@@ -183,9 +178,7 @@ func (r *rig) serve(t *testing.T, u setUp, option grpc.ServerOption) {
 	r.conn, err = grpc.NewClient("passthrough:///test", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),
 		grpc.WithChainUnaryInterceptor(u.client...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	t.Cleanup(func() { _ = r.conn.Close() })
 }
 
@@ -217,9 +210,7 @@ func (r *rig) call(t *testing.T, key string, in message, pairs ...string) (run i
 // effects counts the rows.
 func (r *rig) effects(t *testing.T) (n int) {
 	t.Helper()
-	if err := r.db.QueryRowContext(t.Context(), `select count(*) from effects`).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, r.db.QueryRowContext(t.Context(), `select count(*) from effects`).Scan(&n))
 	return n
 }
 

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 const module = "github.com/semelgo/semel"
@@ -68,10 +70,7 @@ func goTool(t *testing.T, args ...string) []byte {
 // root returns the directory of go.mod.
 func root(t *testing.T) string {
 	t.Helper()
-	dir, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := check.Must(filepath.Abs(filepath.Join("..", "..")))(t)
 	return dir
 }
 
@@ -139,9 +138,6 @@ func tracked(t *testing.T, patterns ...string) []string {
 
 func read(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root(t), name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Must(os.ReadFile(filepath.Join(root(t), name)))(t)
 	return string(text)
 }
