@@ -1,12 +1,18 @@
 package semel_test
 
 import (
+	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
 )
 
 // TestLateClaimIsRejected: a claim that was released before it arrived must not be
@@ -56,9 +62,7 @@ func TestClaimThatArrivesDuringItsRelease(t *testing.T) {
 		})
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrUnavailable)
-		if err := p.Close(t.Context()); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		check.NoError(t, p.Close(t.Context()), "Close")
 		wantState(t, mem, call, store.Pending)
 	})
 }
@@ -71,11 +75,51 @@ func TestRejectedClaimIsNotReleased(t *testing.T) {
 		p.faults.Decide(func(r request) fault { return fault{Result: &store.SwapResult{Err: errBoom}} })
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrUnavailable, errBoom)
-		if err := p.Close(t.Context()); err != nil {
-			t.Fatalf("Close: %v", err)
-		}
+		check.Require(t, p.Close(t.Context()), "Close")
 		if got := p.faults.Calls(); got != 1 {
 			t.Errorf("the store was called %d times, want the claim only", got)
+		}
+	})
+}
+
+// TestAbandonedClaimsAreReleasedInBatches: released one by one, they would hold
+// their keys for longer than their callers wait before a retry.
+func TestAbandonedClaimsAreReleasedInBatches(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		p, seen := grouped(t, mem, semel.Options{})
+		op := plain("op", semel.OperationOptions[string]{})
+		gates := hold(p, seen, 3)
+		ctx, giveUp := context.WithCancel(t.Context())
+		waits := []<-chan answer{later(func() answer { return do(t.Context(), p, op.Call(me, "first", "in"), returns("first")) })}
+		synctest.Wait()
+		const many = 20
+		for n := range many {
+			waits = append(waits, later(func() answer { return do(ctx, p, op.Call(me, fmt.Sprint(n), "in"), returns("v")) }))
+		}
+		synctest.Wait()
+		close(gates[0])
+		synctest.Wait() // they are on their way
+		giveUp()
+		synctest.Wait()
+		close(gates[1])
+		synctest.Wait() // the first caller releases its claim, and all others wait for it
+		close(gates[2])
+		for _, wait := range waits {
+			<-wait
+		}
+		check.Require(t, p.Close(t.Context()), "Close")
+		for n := range many {
+			wantState(t, mem, op.Call(me, fmt.Sprint(n), "in"), store.Pending)
+		}
+		askings := 0
+		for _, batch := range seen.seen() {
+			if slices.ContainsFunc(batch, func(c string) bool { return strings.HasSuffix(c, "→Pending") }) {
+				askings++
+			}
+		}
+		if askings > 2 {
+			t.Errorf("the store was called %d times to release %d claims: %v", askings, many, seen.seen())
 		}
 	})
 }

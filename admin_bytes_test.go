@@ -8,6 +8,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -46,18 +47,10 @@ func TestOperatorsReceiveTheirOwnCopies(t *testing.T) {
 			t.Parallel()
 			mem := memory.New(memory.Options{})
 			op := plain("op", retried(semel.AtLeastOnce()))
-			e, err := semel.New(mem, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{op}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := check.Must(semel.New(mem, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{op}}))(t)
 			call := op.Call(me, "k", "input")
-			if _, err := semel.Enqueue(t.Context(), e, call, semel.EnqueueOptions{}); err != nil {
-				t.Fatal(err)
-			}
-			got, err := ask(t, e, call.ID())
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Must(semel.Enqueue(t.Context(), e, call, semel.EnqueueOptions{}))(t)
+			got := check.Must(ask(t, e, call.ID()))(t)
 			stood := record(t, mem, call)
 			if len(got.Input) == 0 || string(got.Input) != string(stood.Input) || string(got.Outcome) != string(stood.Outcome) {
 				t.Fatalf("got %q and %q, want %q and %q", got.Input, got.Outcome, stood.Input, stood.Outcome)

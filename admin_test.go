@@ -11,6 +11,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -57,9 +58,7 @@ func TestList(t *testing.T) {
 			t.Fatalf("List = %d records, %v, want 3", len(first), err)
 		}
 		rest, err := admin.List(t.Context(), p, store.Query{After: first[2].ID})
-		if err != nil || len(rest) != 1 {
-			t.Errorf("the next page has %d records, %v, want 1", len(rest), err)
-		}
+		check.Result(len(rest), err)(t, 1, "the next page")
 		p.faults.Decide(func(request) fault { return fault{Before: errCut} })
 		if _, err := admin.List(t.Context(), p, store.Query{}); !errors.Is(err, errCut) {
 			t.Errorf("List: %v, want the store's error", err)
@@ -138,9 +137,7 @@ func TestResolve(t *testing.T) {
 				wantNote(t, p, call, tt.r.To)
 				tt.check(t, p, call)
 				_, err = admin.Resolve(t.Context(), p, tt.r)
-				if !errors.Is(err, admin.ErrNotInDoubt) {
-					t.Errorf("Resolve again: %v, want ErrNotInDoubt", err)
-				}
+				check.ErrorIs(t, err, admin.ErrNotInDoubt, "Resolve again")
 				wantNote(t, p, call, tt.r.To)
 			})
 		})
@@ -291,9 +288,7 @@ func TestResolveWithoutNotes(t *testing.T) {
 		createExisting(t, mem, call, inDoubt)
 		p := startPlain(t, newFaulty(mem), semel.Options{})
 		r, err := admin.Resolve(t.Context(), p, admin.Resolution{ID: call.ID(), To: store.Pending, Actor: "ann", Reason: "looked"})
-		if err != nil || r.State != store.Pending {
-			t.Errorf("Resolve = %v, %v, want Pending", r.State, err)
-		}
+		check.Result(r.State, err)(t, store.Pending, "Resolve")
 		if notes, err := admin.Notes(t.Context(), p, call.ID()); notes != nil || err != nil {
 			t.Errorf("Notes = %v, %v, want none", notes, err)
 		}
@@ -309,12 +304,8 @@ func TestPurge(t *testing.T) {
 		}
 		p := start(t, mem, semel.Options{})
 		pass(48 * time.Hour)
-		if n, err := admin.Purge(t.Context(), p, 2); n != 2 || err != nil {
-			t.Errorf("Purge(2) = %d, %v, want 2", n, err)
-		}
-		if n, err := admin.Purge(t.Context(), p, 10); n != 1 || err != nil {
-			t.Errorf("Purge = %d, %v, want the rest of Pending, Succeeded and Failed", n, err)
-		}
+		check.Result(admin.Purge(t.Context(), p, 2))(t, 2, "Purge(2)")
+		check.Result(admin.Purge(t.Context(), p, 10))(t, 1, "Purge (want the rest of Pending, Succeeded and Failed)")
 		left, err := admin.List(t.Context(), p, store.Query{})
 		if err != nil || len(left) != 3 {
 			t.Errorf("%d records are left, %v; want the two InProgress and the one InDoubt", len(left), err)

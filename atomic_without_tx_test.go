@@ -9,6 +9,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -46,12 +47,8 @@ func TestRule08AtomicWithoutInTx(t *testing.T) {
 				call := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Classify: classify}).Call(me, "k", "in")
 				got := do(t.Context(), p, call, func(ctx context.Context) (string, error) { return "v", tt.fn(ctx, p) })
 				got.wantRunNow(t, tt.verdict, tt.state)
-				if v := semel.VerdictOf(got.err); v != tt.verdict {
-					t.Errorf("VerdictOf(%v) = %v, want %v", got.err, v, tt.verdict)
-				}
-				if r := wantState(t, mem, call, tt.state); r.Tainted != tt.tainted {
-					t.Errorf("the record is tainted: %v, want %v", r.Tainted, tt.tainted)
-				}
+				check.Equal(t, semel.VerdictOf(got.err), tt.verdict, "VerdictOf(%v)", got.err)
+				check.Equal(t, wantState(t, mem, call, tt.state).Tainted, tt.tainted, "the record is tainted")
 				if tt.state == store.InDoubt {
 					do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInDoubt)
 				}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -151,9 +152,7 @@ func TestBusyRecordIsKeptOutOfBatches(t *testing.T) {
 			pass(time.Millisecond / 2)
 		}
 		close(release)
-		if err := <-held; err != nil {
-			t.Fatalf("Atomic: %v", err)
-		}
+		check.Require(t, <-held, "Atomic")
 		(<-waits).want(t, "busy", false)
 		for _, batch := range seen.seen() {
 			if len(batch) > 1 && slices.Contains(batch, "busy→InProgress") {
@@ -186,9 +185,7 @@ func TestCanceledCallerLeavesNoClaim(t *testing.T) {
 		close(gates[1])
 		(<-first).want(t, "first", false)
 		(<-beside).want(t, "beside", false)
-		if err := p.Close(t.Context()); err != nil {
-			t.Fatalf("Close: %v", err)
-		}
+		check.Require(t, p.Close(t.Context()), "Close")
 		wantState(t, mem, op.Call(me, "sent", "in"), store.Pending)
 		wantState(t, mem, op.Call(me, "unsent", "in"), store.Absent)
 		if slices.ContainsFunc(seen.seen(), func(b []string) bool { return slices.Contains(b, "unsent→InProgress") }) {
@@ -206,9 +203,7 @@ func TestCanceledTakeoverIsReleased(t *testing.T) {
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Lease: time.Minute})
 		call := op.Call(me, "k", "in")
 		zombie, _, err := adapter.Begin(t.Context(), dead, call)
-		if err != nil {
-			t.Fatalf("Begin: %v", err)
-		}
+		check.Require(t, err, "Begin")
 		dead.crash()
 		pass(2 * time.Minute)
 		p, _ := grouped(t, mem, semel.Options{})
@@ -255,9 +250,7 @@ func TestCanceledTakeoverIsReleased(t *testing.T) {
 		}
 		(<-first).want(t, "v", false)
 		(<-beside).want(t, "v", false)
-		if err := p.Close(t.Context()); err != nil {
-			t.Fatalf("Close: %v", err)
-		}
+		check.Require(t, p.Close(t.Context()), "Close")
 		wantState(t, mem, call, store.Pending)
 		do(t.Context(), start(t, mem, semel.Options{}), call, returns("again")).want(t, "again", false)
 		dead.faults.Decide(nil)
@@ -274,9 +267,7 @@ func TestHeartbeatsAreNotBatchedWithClaims(t *testing.T) {
 		p, _ := grouped(t, mem, semel.Options{Lease: 3 * time.Second, RecordTimeout: time.Hour, Retention: 2 * time.Hour})
 		op := plain("op", semel.OperationOptions[string]{})
 		a, _, err := adapter.Begin(t.Context(), p, op.Call(me, "leads", "in"))
-		if err != nil {
-			t.Fatalf("Begin: %v", err)
-		}
+		check.Require(t, err, "Begin")
 		gate := make(chan struct{})
 		p.faults.Decide(func(r request) fault {
 			if r.To() == store.InProgress && r.Changes[0].If == r.Changes[0].To.Token {

@@ -12,6 +12,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -27,9 +28,7 @@ func TestRecordTimeoutCoversTheQueue(t *testing.T) {
 		op := plain("op", semel.OperationOptions[string]{})
 		leads := op.Call(me, "leads", "in")
 		a, _, err := adapter.Begin(t.Context(), p, leads)
-		if err != nil {
-			t.Fatalf("Begin: %v", err)
-		}
+		check.Require(t, err, "Begin")
 		p.hang()
 		first := later(func() answer { return do(t.Context(), p, op.Call(me, "first", "in"), returns("v")) })
 		look := func() answer {
@@ -61,9 +60,7 @@ func TestRecordTimeoutCoversTheQueue(t *testing.T) {
 			<-w
 		}
 		p.faults.Decide(nil)
-		if err := p.Close(t.Context()); err != nil {
-			t.Fatalf("Close: %v", err)
-		}
+		check.Require(t, p.Close(t.Context()), "Close")
 		wantState(t, mem, leads, store.Succeeded)
 	})
 }
@@ -76,9 +73,7 @@ func TestFullQueueRejectsTakeovers(t *testing.T) {
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Lease: time.Minute, Wait: 10 * time.Minute})
 		dead := startOn(t, newFaulty(mem), semel.Options{})
 		late, _, err := adapter.Begin(t.Context(), dead, op.Call(me, "stale", "in"))
-		if err != nil {
-			t.Fatalf("Begin: %v", err)
-		}
+		check.Require(t, err, "Begin")
 		dead.hang()
 		ask := func(key string) <-chan answer {
 			answers := later(func() answer { return do(t.Context(), p, op.Call(me, key, "in"), returns(key)) })
@@ -99,7 +94,7 @@ func TestFullQueueRejectsTakeovers(t *testing.T) {
 		case got := <-follows:
 			got.wantErr(t, semel.ErrUnavailable)
 		default:
-			t.Error("who takes over waits, though too many do")
+			t.Error("the caller that takes over waits above the limit of waiting calls")
 		}
 		close(gate)
 		(<-first).want(t, "first", false)
@@ -118,9 +113,7 @@ func TestFullQueueRejectsClaimsButNotEnds(t *testing.T) {
 		p, _ := grouped(t, mem, semel.Options{MaxQueued: 1})
 		op := plain("op", semel.OperationOptions[string]{})
 		a, _, err := adapter.Begin(t.Context(), p, op.Call(me, "leads", "in"))
-		if err != nil {
-			t.Fatalf("Begin: %v", err)
-		}
+		check.Require(t, err, "Begin")
 		gate := make(chan struct{})
 		p.faults.Decide(func(request) fault { return fault{Gate: gate} })
 		ask := func(key string) <-chan answer {

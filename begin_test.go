@@ -8,6 +8,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -40,9 +41,7 @@ func TestBeginAndEnd(t *testing.T) {
 		}
 		out, err := a.End("v", nil)
 		wantOutcome(t, out, err, "v", false)
-		if a.Context().Err() == nil {
-			t.Error("the context goes on after End")
-		}
+		check.Fails(t, a.Context().Err(), "the context goes on after End")
 		again, out, err := adapter.Begin(t.Context(), p, call)
 		if again != nil {
 			t.Error("Begin claims what succeeded")
@@ -112,9 +111,7 @@ func TestAdapterEncodes(t *testing.T) {
 			t.Errorf("InTx: %v, want the encoder's error", err)
 		}
 		wantEffect(t, mem, "one", false)
-		if v, err := semel.InTx(a.Context(), p.Engine, puts("two", "second")); err != nil || v != "second" {
-			t.Errorf("InTx = %q, %v", v, err)
-		}
+		check.Result(semel.InTx(a.Context(), p.Engine, puts("two", "second")))(t, "second", "InTx")
 		out, err := a.End(nil, nil)
 		var got semel.Raw
 		if err != nil || out.Decode(&got) != nil || string(got) != "<second>" {
@@ -154,13 +151,13 @@ func TestAdapterUndo(t *testing.T) {
 		fn     txHandler
 		want   int
 	}{
-		"committed":         {fault{}, puts("e", "v"), 0},
-		"proven committed":  {commitApplied(), puts("e", "v"), 0},
-		"function's error":  {fault{}, func(context.Context, *memory.Tx) (string, error) { return "", errBoom }, 1},
-		"refused":           {commitRefused(), puts("e", "v"), 1},
-		"refuted":           {commitDropped(), puts("e", "v"), 1},
-		"still under way":   {commitOpen(), puts("e", "v"), 1},
-		"nobody can say it": {commitDropped(), puts("e", "v"), 1},
+		"committed":        {fault{}, puts("e", "v"), 0},
+		"proven committed": {commitApplied(), puts("e", "v"), 0},
+		"function's error": {fault{}, func(context.Context, *memory.Tx) (string, error) { return "", errBoom }, 1},
+		"refused":          {commitRefused(), puts("e", "v"), 1},
+		"refuted":          {commitDropped(), puts("e", "v"), 1},
+		"still under way":  {commitOpen(), puts("e", "v"), 1},
+		"no answer":        {commitDropped(), puts("e", "v"), 1},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -170,7 +167,7 @@ func TestAdapterUndo(t *testing.T) {
 				undone := 0
 				a.AdaptWith(adapts{undone: func() { undone++ }})
 				p.faults.Decide(func(r request) fault {
-					if r.Method == "Swap" && name == "nobody can say it" {
+					if r.Method == "Swap" && name == "no answer" {
 						return fault{Before: errCut}
 					}
 					return commits(tt.commit)(r)
@@ -203,9 +200,7 @@ func TestEndAfterTheCallerCanceled(t *testing.T) {
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		ctx, hangUp := context.WithCancel(t.Context())
 		a, _, err := adapter.Begin(ctx, p, call)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, err)
 		hangUp()
 		pass(time.Hour)
 		out, err := a.End("v", nil)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/internal/check"
 )
 
 // textEncoded has methods with a pointer receiver only.
@@ -33,15 +34,11 @@ func sameAt[In any](name string, in In, o semel.OperationOptions[In]) func(*test
 		op := semel.Define(name, o)
 		for key, first := range map[string]semel.Call{"called": op.Call(me, "called", in), "placed": op.CallAt(me, "placed", &in)} {
 			a, _, err := adapter.Begin(t.Context(), p, first)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Require(t, err)
 			if got, err := op.Input(a); err != nil || cmp.Diff(in, got) != "" {
 				t.Errorf("%s: the input reads %v, %v, want %v", key, got, err, in)
 			}
-			if _, err := a.End("v", nil); err != nil {
-				t.Fatal(err)
-			}
+			check.Must(a.End("v", nil))(t)
 			do(t.Context(), p, op.Call(me, key, in), returns("again")).want(t, "v", true)
 			do(t.Context(), p, op.CallAt(me, key, &in), returns("again")).want(t, "v", true)
 		}

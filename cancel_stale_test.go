@@ -9,6 +9,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -35,9 +36,7 @@ func TestCancelRequestIsForOneRecord(t *testing.T) {
 		adapter.RenewLeases(t.Context(), p, []*semel.Attempt{a})
 		answerOf(a.End(nil, semel.Snooze(0))).wantRunNow(t, store.NotCommitted, store.Pending)
 		a = dequeued(t, p, op, 1)[0]
-		if err := context.Cause(a.Context()); err != nil {
-			t.Errorf("the next record's attempt is cancelled: %v", err)
-		}
+		check.NoError(t, context.Cause(a.Context()), "the next record's attempt is cancelled")
 		if _, err := admin.Cancel(t.Context(), p, c.ID(), "the second"); err != nil {
 			t.Fatalf("Cancel: %v", err)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -18,9 +19,7 @@ import (
 func cancelled(t *testing.T, p *process, mem *memory.Store, c semel.Call, want store.State) store.Record {
 	t.Helper()
 	r, err := admin.Cancel(t.Context(), p, c.ID(), "not wanted")
-	if err != nil || r.State != want {
-		t.Errorf("Cancel = %v, %v, want %v", r.State, err, want)
-	}
+	check.Result(r.State, err)(t, want, "Cancel")
 	return wantState(t, mem, c, want)
 }
 
@@ -201,9 +200,7 @@ func TestCancelEndsWithTheKeysNextRun(t *testing.T) {
 					} else {
 						_, perr = admin.Resolve(t.Context(), p, admin.Resolution{ID: r.ID, To: store.Pending, Actor: "ann", Reason: "after all"})
 					}
-					if perr != nil {
-						t.Errorf("%s of %v: %v", name, r.State, perr)
-					}
+					check.NoError(t, perr, "%s of %v", name, r.State)
 					a = dequeued(t, p, op, 1)[0]
 					if out, err := a.Prepare(); out != nil || err != nil {
 						t.Errorf("Prepare = %v, %v, want it to be run", out, err)
@@ -251,9 +248,7 @@ func cancelWrong(t *testing.T, s string, f fault, k int) {
 	r, err := admin.Cancel(t.Context(), p, call.ID(), "not wanted")
 	if err == nil && f.Result == nil {
 		wantState(t, mem, call, want)
-		if r.State != want {
-			t.Errorf("Cancel = %v, want %v", r.State, want)
-		}
+		check.Equal(t, r.State, want, "Cancel")
 	}
 	p.faults.Decide(nil)
 	pass(time.Minute)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store/memory"
 )
 
@@ -19,9 +20,7 @@ func TestChildKeyIsTheSameInEveryAttempt(t *testing.T) {
 			do(t.Context(), start(t, mem, semel.Options{}), call, func(ctx context.Context) (string, error) {
 				key, err := semel.ChildKey(ctx, "charge")
 				keys = append(keys, key)
-				if err != nil {
-					t.Errorf("ChildKey: %v", err)
-				}
+				check.NoError(t, err, "ChildKey")
 				return "", errBoom
 			})
 		}
@@ -86,7 +85,5 @@ func TestChildKeyOutsideAnAttempt(t *testing.T) {
 	t.Parallel()
 	key, err := semel.ChildKey(t.Context(), "charge")
 	wantField(t, err, "ctx")
-	if key != "" {
-		t.Errorf("got the key %q", key)
-	}
+	check.Equal(t, key, "", "got the key")
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -37,9 +38,7 @@ func TestAttemptHasTheClaimedRecord(t *testing.T) {
 
 				p, mem = solo(t, semel.Options{})
 				first.Due = time.Second
-				if _, err := mem.Swap(t.Context(), []store.Change{{To: first}}); err != nil {
-					t.Fatal(err)
-				}
+				check.Must(mem.Swap(t.Context(), []store.Change{{To: first}}))(t)
 				pass(time.Minute)
 				a = begin(t, p, call)
 				if second := a.Record(); second.Attempt != 2 || !second.Tainted {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -17,9 +18,7 @@ func TestCloseRejectsNewCalls(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", d.o).Call(me, "k", "in")
 		for range 2 { // closing again is no error
-			if err := p.Close(t.Context()); err != nil {
-				t.Errorf("Close: %v", err)
-			}
+			check.NoError(t, p.Close(t.Context()), "Close")
 		}
 		a := d.ask(t.Context(), p, call, never(t))
 		a.wantErr(t, semel.ErrClosed)
@@ -27,9 +26,7 @@ func TestCloseRejectsNewCalls(t *testing.T) {
 			t.Errorf("RetryAfter = %v, want a second: another process may answer", semel.RetryAfter(a.err))
 		}
 		_, _, err := adapter.Begin(t.Context(), p, call)
-		if !errors.Is(err, semel.ErrClosed) {
-			t.Errorf("Begin: %v, want ErrClosed", err)
-		}
+		check.ErrorIs(t, err, semel.ErrClosed, "Begin")
 		wantState(t, mem, call, store.Absent)
 	})
 }
@@ -45,9 +42,7 @@ func TestCloseWaitsForRunningAttempts(t *testing.T) {
 		follower := later(func() answer { return d.ask(t.Context(), p, call, never(t)) })
 		synctest.Wait()
 		began := time.Now()
-		if err := p.Close(t.Context()); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		check.NoError(t, p.Close(t.Context()), "Close")
 		if took := time.Since(began); took != time.Minute {
 			t.Errorf("Close took %v, want as long as what runs", took)
 		}
@@ -87,8 +82,6 @@ func TestCloseWithAnAttemptThatNeverEnds(t *testing.T) {
 		}
 		out, err := a.End("v", nil)
 		wantOutcome(t, out, err, "v", false)
-		if err := p.Close(t.Context()); err != nil {
-			t.Errorf("Close after it ended: %v", err)
-		}
+		check.NoError(t, p.Close(t.Context()), "Close after it ended")
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -52,12 +53,8 @@ func TestCompleteMany(t *testing.T) {
 			_, err := a.End("v", nil)
 			wantField(t, err, "Attempt")
 		}
-		if n := p.seen.count(event.Succeeded); n != 50 {
-			t.Errorf("%d successes were observed, want 50", n)
-		}
-		if err := p.Close(t.Context()); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		check.Equal(t, p.seen.count(event.Succeeded), 50, "successes were observed")
+		check.NoError(t, p.Close(t.Context()), "Close")
 	})
 }
 
@@ -95,9 +92,7 @@ func TestCompleteManyOfSeveralKinds(t *testing.T) {
 			p.faults.Decide(nil)
 			rest = adapter.CompleteMany(t.Context(), p, ends)
 		})
-		if n := p.faults.CallsOf("Swap"); n != 1 {
-			t.Errorf("%d Swaps, want one", n)
-		}
+		check.Equal(t, p.faults.CallsOf("Swap"), 1, "Swaps")
 		left := map[*semel.Attempt]bool{}
 		for _, e := range rest {
 			left[e.Attempt] = true
@@ -145,9 +140,7 @@ func whileHeld(t *testing.T, mem *memory.Store, a *semel.Attempt, fn func()) {
 		fn()
 		return errBoom
 	})
-	if !errors.Is(err, errBoom) {
-		t.Errorf("Atomic: %v", err)
-	}
+	check.ErrorIs(t, err, errBoom, "Atomic")
 }
 
 // endAlone ends the remaining attempts and checks their answers.
@@ -244,8 +237,25 @@ func TestCompleteManyAfterCancel(t *testing.T) {
 		ctx, hangUp := context.WithCancel(t.Context())
 		hangUp()
 		pass(time.Second)
-		if rest := adapter.CompleteMany(ctx, p, endings(attempts...)); len(rest) != 0 {
-			t.Errorf("%d are left, want none", len(rest))
+		check.Equal(t, len(adapter.CompleteMany(ctx, p, endings(attempts...))), 0, "are left")
+	})
+}
+
+// TestCompletionCanBeReused: a reused Completion keeps nothing of its earlier
+// attempt.
+func TestCompletionCanBeReused(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: &semel.Retry{}})
+		p, _ := owned(t, op)
+		check.Must(semel.Enqueue(t.Context(), p, op.Call(me, "first", "in"), semel.EnqueueOptions{Priority: 4}))(t)
+		ending := new(adapter.Completion)
+		for _, a := range []*semel.Attempt{dequeued(t, p, op, 1)[0], begin(t, p, op.Call(me, "second", "in"))} {
+			ending.Attempt, ending.Value = a, a.Call().Key()
+			want := a.Record().Priority
+			if rest := adapter.CompleteMany(t.Context(), p, []*adapter.Completion{ending}); len(rest) > 0 {
+				t.Fatal("it is not settled")
+			}
+			check.Equal(t, ending.Outcome.Record.Priority, want, "%s has priority", a.Call().Key())
 		}
 	})
 }

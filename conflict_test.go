@@ -8,6 +8,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -66,9 +67,7 @@ func TestOutcomeOfAConflictingTransactionIsNotStored(t *testing.T) {
 				if runs < 2 || !errors.Is(err, semel.ErrUnavailable) {
 					t.Errorf("runs %d, %v, want some, and that the store lost", runs, err)
 				}
-				if v := semel.VerdictOf(err); v != store.NotCommitted {
-					t.Errorf("verdict %v, want NotCommitted", v)
-				}
+				check.Equal(t, semel.VerdictOf(err), store.NotCommitted, "verdict")
 				if _, kept := errtype.Find[*semel.Failure](err); kept {
 					t.Errorf("the failure is kept: %v", err)
 				}

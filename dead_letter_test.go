@@ -9,6 +9,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -18,9 +19,7 @@ func deadLetterIDs(t *testing.T, p *process, operation string) map[store.ID]stor
 	t.Helper()
 	found := map[store.ID]store.State{}
 	for r, err := range admin.DeadLetters(t.Context(), p, operation) {
-		if err != nil {
-			t.Fatalf("DeadLetters: %v", err)
-		}
+		check.Require(t, err, "DeadLetters")
 		found[r.ID] = r.State
 	}
 	return found
@@ -67,14 +66,10 @@ func TestRule18DeadLettersAreKept(t *testing.T) {
 				}
 				_, err := admin.Redrive(t.Context(), p, redrive(call))
 				if !tt.dead {
-					if !errors.Is(err, admin.ErrNotFailed) {
-						t.Errorf("Redrive = %v, want ErrNotFailed", err)
-					}
+					check.ErrorIs(t, err, admin.ErrNotFailed, "Redrive")
 					return
 				}
-				if err != nil {
-					t.Errorf("Redrive: %v", err)
-				}
+				check.NoError(t, err, "Redrive")
 				if got := progress(t, mem, call); got.Redrives != 1 || got.Errors != 0 || len(got.Tries) != 1 {
 					t.Errorf("%+v, want one redrive, and the history", got)
 				}
@@ -160,9 +155,7 @@ func TestDeadLetterRetention(t *testing.T) {
 			t.Errorf("it expires in %v, want 72h", r.Expire)
 		}
 		pass(73 * time.Hour)
-		if n, err := admin.Purge(t.Context(), p, 100); n != 1 || err != nil {
-			t.Errorf("Purge = %d, %v, want the one that has failed", n, err)
-		}
+		check.Result(admin.Purge(t.Context(), p, 100))(t, 1, "Purge (want the one that has failed)")
 		wantState(t, mem, calls[1], store.InDoubt)
 	})
 }
@@ -202,9 +195,7 @@ func TestListDeadLetters(t *testing.T) {
 			t.Errorf("%d of the operation and %d in all, want %d and one more", len(got), len(all), len(want))
 		}
 		for r, err := range admin.DeadLetters(t.Context(), p, "op") {
-			if err != nil {
-				t.Fatalf("DeadLetters: %v", err)
-			}
+			check.Require(t, err, "DeadLetters")
 			if _, err := admin.Redrive(t.Context(), p, admin.RedriveRequest{ID: r.ID, Actor: "ann", Reason: "mended"}); err != nil {
 				t.Fatalf("Redrive: %v", err)
 			}

@@ -3,12 +3,16 @@ package semel_test
 import (
 	"context"
 	"math"
+	"runtime"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
 )
 
 // TestDequeueHasADeadline: a store that claims records and then does not answer
@@ -21,9 +25,7 @@ func TestDequeueHasADeadline(t *testing.T) {
 		answerOf(dequeued(t, p, op, 1)[0].End(nil, semel.Snooze(0))).wantRunNow(t, store.NotCommitted, store.Pending)
 		p.faults.Decide(func(r request) fault { return fault{Hang: r.Method == "Get"} })
 		a := dequeued(t, p, op, 1)[0]
-		if err := context.Cause(a.Context()); err != nil {
-			t.Errorf("it is given when it has ended already: %v", err)
-		}
+		check.NoError(t, context.Cause(a.Context()), "it is given when it has ended already")
 		p.faults.Decide(nil)
 		answerOf(a.End("v", nil)).want(t, "v", false)
 	})
@@ -65,4 +67,35 @@ func TestVeryLongSnoozeIsNotFinal(t *testing.T) {
 			t.Errorf("it is due in %v and may be purged in %v", r.Due, r.Expire)
 		}
 	})
+}
+
+// TestAttemptDoesNotRetainItsBatch: attempts of one Dequeue do not keep each
+// other's records in memory. An attempt may run for hours.
+func TestAttemptDoesNotRetainItsBatch(t *testing.T) {
+	t.Parallel()
+	op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: &semel.Retry{}})
+	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{op}})
+	check.Require(t, err)
+	t.Cleanup(func() { _ = engine.Close(context.Background()) })
+	for _, key := range []string{"a", "b"} {
+		check.Must(semel.Enqueue(t.Context(), engine, op.Call(me, key, "a long input of "+key), semel.EnqueueOptions{}))(t)
+	}
+	attempts, err := adapter.Dequeue(t.Context(), engine, op, 2)
+	if err != nil || len(attempts) != 2 {
+		t.Fatalf("Dequeue = %d attempts, %v, want 2", len(attempts), err)
+	}
+	long, input := attempts[0], weak.Make(&attempts[1].Record().Input[0])
+	if _, err := attempts[1].End("v", nil); err != nil {
+		t.Error(err)
+	}
+	clear(attempts)
+	for range 3 {
+		runtime.GC()
+	}
+	if input.Value() != nil {
+		t.Error("an attempt keeps the input of another one, which has ended")
+	}
+	if _, err := long.End("v", nil); err != nil {
+		t.Error(err)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -143,9 +144,7 @@ func TestDequeueAfterAnOutage(t *testing.T) {
 		}
 		before := p.faults.CallsOf("Reread")
 		dequeued(t, p, op, 0)
-		if n := p.faults.CallsOf("Reread"); n != before {
-			t.Error("it is still looked for when nothing can come of it")
-		}
+		check.Equal(t, p.faults.CallsOf("Reread"), before, "it is still looked for when nothing can come of it")
 	})
 }
 

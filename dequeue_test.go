@@ -12,6 +12,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -109,9 +110,7 @@ func TestDequeuedAttempt(t *testing.T) {
 			!slices.Equal(a.Call().Scope().Parts(), []string{"me"}) || r.Due != lease || r.Expire != 0 {
 			t.Errorf("the attempt has %+v of %+v, the current record is %+v", a.Record(), a.Call(), r)
 		}
-		if in, err := op.Input(a); in != "the input" || err != nil {
-			t.Errorf("Input = %q, %v", in, err)
-		}
+		check.Result(op.Input(a))(t, "the input", "Input")
 		if own, ok := semel.AttemptOf(a.Context()); !ok || own != a {
 			t.Error("its context does not know it")
 		}
@@ -146,9 +145,7 @@ func TestInputOfAnotherOperation(t *testing.T) {
 		}
 		direct := begin(t, p, op.Call(me, "direct", "asked for"))
 		defer direct.Abandon()
-		if in, err := op.Input(direct); in != "asked for" || err != nil {
-			t.Errorf("Input of a direct call = %q, %v", in, err)
-		}
+		check.Result(op.Input(direct))(t, "asked for", "Input of a direct call")
 	})
 }
 
@@ -173,15 +170,11 @@ func TestDequeueErrors(t *testing.T) {
 		if _, err := adapter.Dequeue(ctx, p, op, 1); !errors.Is(err, context.Canceled) {
 			t.Errorf("Dequeue with a canceled context: %v", err)
 		}
-		if err := p.Close(t.Context()); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		check.NoError(t, p.Close(t.Context()), "Close")
 		if _, err := adapter.Dequeue(t.Context(), p, op, 1); !errors.Is(err, semel.ErrClosed) {
 			t.Errorf("Dequeue after Close: %v, want ErrClosed", err)
 		}
-		if n := p.faults.Calls(); n != 0 {
-			t.Errorf("the store was called %d times, want 0", n)
-		}
+		check.Equal(t, p.faults.Calls(), 0, "the store was called")
 	})
 }
 
@@ -196,9 +189,7 @@ func TestDequeueIsBoundedByTheBatch(t *testing.T) {
 				queued(t, p, op, "a", "b", "c")
 				small := startQueue(t, limitedOver(mem, func(c *store.Capabilities) { c.MaxBatch = 2 }), semel.Options{}, hands)
 				attempts, err := adapter.Dequeue(t.Context(), small, op, 100)
-				if len(attempts) != 2 || err != nil {
-					t.Errorf("Dequeue = %d attempts, %v, want 2", len(attempts), err)
-				}
+				check.Result(len(attempts), err)(t, 2, "Dequeue")
 				for _, a := range attempts {
 					a.Abandon()
 				}
@@ -249,9 +240,7 @@ func TestDequeueWithCanceledContext(t *testing.T) {
 					t.Errorf("Dequeue = %d attempts, %v", a.n, a.err)
 				}
 				if closes {
-					if err := <-closed; err != nil {
-						t.Errorf("Close: %v", err)
-					}
+					check.NoError(t, <-closed, "Close")
 				}
 				for _, c := range calls {
 					wantDue(t, wantState(t, mem, c, store.Pending), 0)
@@ -295,9 +284,7 @@ func TestDequeueConcurrently(t *testing.T) {
 			seen[key]++
 		}
 		for key, times := range seen {
-			if times != 1 {
-				t.Errorf("%s was run %d times", key, times)
-			}
+			check.Equal(t, times, 1, "%s was run", key)
 		}
 		for len(seen) < n { // without a Dequeuer, workers that lose a race may return no calls
 			for _, a := range dequeued(t, p, op, n-len(seen)) {

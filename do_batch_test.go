@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -73,9 +74,7 @@ func TestBatchWithManyCallers(t *testing.T) {
 		wg.Go(func() {
 			var err error
 			got[i], _, err = semel.DoBatch(t.Context(), ps[i%2].Engine, op.Call(semel.Shared(), "key", 1), handing(i, put(fmt.Sprint(i))))
-			if err != nil {
-				t.Errorf("DoBatch: %v", err)
-			}
+			check.NoError(t, err, "DoBatch")
 		})
 	}
 	wg.Wait()
@@ -138,9 +137,7 @@ func TestBatchOverExistingRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	call = semel.Define("queued", semel.OperationOptions[int]{Retry: &semel.Retry{}}).Call(semel.Shared(), "key", 1)
-	if _, err := semel.Enqueue(t.Context(), p, call, semel.EnqueueOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(semel.Enqueue(t.Context(), p, call, semel.EnqueueOptions{}))(t)
 	v, replayed, err := semel.DoBatch(t.Context(), p.Engine, call, handing(7, put("after")))
 	if v != 7 || replayed || err != nil || !has(mem, "after") {
 		t.Errorf("DoBatch of a queued key = %v, %v, %v, want 7 and its statement applied", v, replayed, err)
@@ -168,9 +165,7 @@ func TestBatchRejected(t *testing.T) {
 	}
 	_, _, _ = semel.DoTx(ctx, p.Engine, call, func(ctx context.Context, _ *memory.Tx) (int, error) {
 		_, _, err := semel.DoBatch(ctx, p.Engine, call, never)
-		if !errors.Is(err, semel.ErrInvalid) {
-			t.Errorf("DoBatch within a transaction = %v, want ErrInvalid", err)
-		}
+		check.ErrorIs(t, err, semel.ErrInvalid, "DoBatch within a transaction")
 		return 0, err
 	})
 }

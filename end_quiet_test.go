@@ -8,6 +8,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -37,9 +38,7 @@ func TestEndQuietReturnsNothingForOwnSuccess(t *testing.T) {
 			op := semel.Define("op", semel.OperationOptions[int]{Policy: row.policy})
 			call := op.Call(me, "k", 1)
 			a, _, err := adapter.Begin(t.Context(), p, call)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Require(t, err)
 			if row.resist {
 				do(t.Context(), start(t, mem, semel.Options{}), call, returns("run")).want(t, "shown", true)
 			}

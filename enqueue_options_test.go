@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -52,13 +53,9 @@ func TestEnqueueOptions(t *testing.T) {
 				}
 				pass(tt.due)
 				a := begin(t, p, call)
-				if got := a.Record().Priority; got != tt.priority {
-					t.Errorf("claimed with priority %d, want %d", got, tt.priority)
-				}
+				check.Equal(t, a.Record().Priority, tt.priority, "claimed with priority")
 				answerOf(a.End("v", nil)).want(t, "v", false)
-				if r := wantState(t, mem, call, store.Succeeded); r.Priority != tt.priority {
-					t.Errorf("the priority is %d, want %d", r.Priority, tt.priority)
-				}
+				check.Equal(t, wantState(t, mem, call, store.Succeeded).Priority, tt.priority, "the priority")
 			})
 		})
 	}
@@ -87,9 +84,7 @@ func TestEnqueueErrorsNameTheField(t *testing.T) {
 		wantField(t, err, "Key")
 		_, err = semel.Enqueue(t.Context(), p, plain("op", semel.OperationOptions[string]{Retention: 1}).Call(me, "k", "in"), semel.EnqueueOptions{})
 		wantField(t, err, "Retention")
-		if n := p.faults.CallsOf("Swap"); n != 0 {
-			t.Errorf("the store received %d changes", n)
-		}
+		check.Equal(t, p.faults.CallsOf("Swap"), 0, "the store received: changes")
 	})
 }
 
@@ -103,10 +98,7 @@ func TestEnqueueOverExistingRecords(t *testing.T) {
 				op := plain("op", retried(semel.AtLeastOnce()))
 				p, mem := owned(t, op)
 				createExisting(t, mem, op.Call(me, "k", "in"), s)
-				added, err := semel.Enqueue(t.Context(), p, op.Call(me, "k", "in"), semel.EnqueueOptions{})
-				if added != (s == nothing) || err != nil {
-					t.Errorf("Enqueue = %v, %v", added, err)
-				}
+				check.Result(semel.Enqueue(t.Context(), p, op.Call(me, "k", "in"), semel.EnqueueOptions{}))(t, (s == nothing), "Enqueue")
 				if added, err := semel.Enqueue(t.Context(), p, op.Call(me, "k", "other"), semel.EnqueueOptions{}); added || !errors.Is(err, semel.ErrMismatch) {
 					t.Errorf("Enqueue of another input = %v, %v, want ErrMismatch", added, err)
 				}
@@ -140,9 +132,7 @@ func TestEnqueueErrors(t *testing.T) {
 					call := op.Call(me, "k", "in")
 					p.faults.Decide(failCall(k+1, f))
 					added, err := semel.Enqueue(t.Context(), p, call, semel.EnqueueOptions{})
-					if added != (err == nil) {
-						t.Errorf("Enqueue = %v, %v", added, err)
-					}
+					check.Equal(t, added, (err == nil), "Enqueue: %v", err)
 					p.faults.Decide(nil)
 					if _, err := semel.Enqueue(t.Context(), p, call, semel.EnqueueOptions{}); err != nil {
 						t.Errorf("Enqueue again: %v", err)
@@ -190,9 +180,7 @@ func TestEnqueueWhileClosing(t *testing.T) {
 		}
 		close(closing)
 		(<-first).want(t, "v", false)
-		if err := <-closed; err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		check.NoError(t, <-closed, "Close")
 		wantState(t, mem, next, store.Pending)
 	})
 }

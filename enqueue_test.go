@@ -10,6 +10,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -25,16 +26,13 @@ func inTx(t *testing.T, mem *memory.Store, fn func(tx *memory.Tx) error) error {
 // enqueue enqueues call in a transaction of its own.
 func enqueue(t *testing.T, p *process, mem *memory.Store, call semel.Call, delay time.Duration) {
 	t.Helper()
-	err := inTx(t, mem, func(tx *memory.Tx) error {
+	check.Require(t, inTx(t, mem, func(tx *memory.Tx) error {
 		added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, call, semel.EnqueueOptions{Delay: delay})
 		if !added && err == nil {
 			t.Error("EnqueueTx added nothing")
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatalf("EnqueueTx: %v", err)
-	}
+	}), "EnqueueTx")
 }
 
 func TestDirectCallRunsTheEnqueuedRecord(t *testing.T) {
@@ -241,14 +239,10 @@ func TestPendingTaskIsNotPurged(t *testing.T) {
 					t.Error("no attempt has claimed it")
 				}
 				pass(1000 * time.Hour)
-				if n, err := admin.Purge(t.Context(), p, 10); n != 0 || err != nil {
-					t.Errorf("Purge = %d, %v, want it to stay", n, err)
-				}
+				check.Result(admin.Purge(t.Context(), p, 10))(t, 0, "Purge (want it to stay)")
 				do(t.Context(), p, call, p.run(returns("v"))).want(t, "v", false)
 				pass(1000 * time.Hour)
-				if n, err := admin.Purge(t.Context(), p, 10); n != 1 || err != nil {
-					t.Errorf("Purge once it is done = %d, %v, want 1", n, err)
-				}
+				check.Result(admin.Purge(t.Context(), p, 10))(t, 1, "Purge once it is done")
 			})
 		})
 	}

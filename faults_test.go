@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -162,9 +163,7 @@ func TestEveryStoreCallMayFail(t *testing.T) {
 		if first.err == nil && !last.replayed {
 			t.Error("a reported success was run again")
 		}
-		if n := tr.effects(); n != 1 {
-			t.Errorf("%d effects, want one", n)
-		}
+		check.Equal(t, tr.effects(), 1, "effects")
 		wantState(t, tr.mem, tr.call, store.Succeeded)
 	})
 }
@@ -178,9 +177,7 @@ func TestEveryStoreCallOfAFailureMayFail(t *testing.T) {
 		if _, isFailure := errtype.Find[*semel.Failure](first.err); isFailure {
 			wantState(t, tr.mem, tr.call, store.Failed)
 		}
-		if first.err == nil {
-			t.Error("got success")
-		}
+		check.Fails(t, first.err, "got success")
 		tr.p.faults.Decide(nil)
 		pass(time.Minute)
 		tr.retry(t, fn).wantFailure(t, "boom")

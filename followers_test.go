@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -35,9 +36,7 @@ func TestFiveHundredCallersRetryUntilFinal(t *testing.T) {
 			a.want(t, "v", a.replayed)
 		}
 		runs.want(t, 1)
-		if first != 1 {
-			t.Errorf("%d callers got an answer that is no replay, want one", first)
-		}
+		check.Equal(t, first, 1, "callers got an answer that is no replay")
 	})
 }
 
@@ -218,9 +217,7 @@ func TestRetryAfterScalesWithTheAgeOfTheClaim(t *testing.T) {
 					if d.name == "inline" && p == other {
 						want = 200 * time.Millisecond // the claim cannot be seen
 					}
-					if got := semel.RetryAfter(a.err); got != want {
-						t.Errorf("at %v %s says %v, want %v", age, name, got, want)
-					}
+					check.Equal(t, semel.RetryAfter(a.err), want, "at %v %s says", age, name)
 				}
 			}
 			return "v", nil
@@ -286,9 +283,7 @@ func TestFollowersLeadAfterARelease(t *testing.T) {
 		}
 		runs.want(t, 10)
 		if d.name != "inline" {
-			if r := wantState(t, mem, call, store.Pending); r.Attempt != 10 {
-				t.Errorf("attempt %d was released, want 10: one after the other", r.Attempt)
-			}
+			check.Equal(t, wantState(t, mem, call, store.Pending).Attempt, 10, "attempt: was released (one after the other)")
 		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -32,9 +33,7 @@ func clocked(t *testing.T, mem *memory.Store, ahead time.Duration) *process {
 func records(t *testing.T, mem *memory.Store) []store.Record {
 	t.Helper()
 	all, err := mem.Scan(t.Context(), store.Query{})
-	if err != nil {
-		t.Fatalf("Scan: %v", err)
-	}
+	check.Require(t, err, "Scan")
 	return all
 }
 
@@ -56,9 +55,7 @@ func TestGenerationsRemember(t *testing.T) {
 		pass(2 * time.Second)
 		doTx(t.Context(), p, call, puts("second", "w")).want(t, "w", false)
 		pass(2 * hour)
-		if n, err := admin.Purge(t.Context(), p, 10); n != 4 || err != nil {
-			t.Errorf("Purge = %d, %v, want all 4", n, err)
-		}
+		check.Result(admin.Purge(t.Context(), p, 10))(t, 4, "Purge")
 	})
 }
 
@@ -244,18 +241,13 @@ func (endedFirstStore) SwapTx(context.Context, *memory.Tx, []store.Change) ([]st
 func TestGenerationsOfAFunctionThatCommits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
-		engine, err := semel.New(endedFirstStore{selfCommittingStore{mem}}, semel.Options{Survive: store.NoFailure})
-		if err != nil {
-			t.Fatal(err)
-		}
+		engine := check.Must(semel.New(endedFirstStore{selfCommittingStore{mem}}, semel.Options{Survive: store.NoFailure}))(t)
 		p := &process{Engine: engine}
 		doTx(t.Context(), p, hourlyOptions().Call(me, "k", "in"), puts("e", "v")).want(t, "v", false)
 		wantEffect(t, mem, "e", true)
 		pass(hour)
 		doTx(t.Context(), p, hourlyOptions().Call(me, "k", "in"), neverTx(t)).want(t, "v", true)
-		if err := engine.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		check.NoError(t, engine.Close(t.Context()))
 	})
 }
 

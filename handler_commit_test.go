@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -47,10 +48,7 @@ func TestHandlerCommitsItsTransaction(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			engine, err := semel.New(selfCommittingStore{memory.New(memory.Options{})}, semel.Options{Survive: store.NoFailure})
-			if err != nil {
-				t.Fatal(err)
-			}
+			engine := check.Must(semel.New(selfCommittingStore{memory.New(memory.Options{})}, semel.Options{Survive: store.NoFailure}))(t)
 			call := semel.Define("op", policy).Call(semel.ScopeOf("u"), "k", 1)
 			for i := range 3 {
 				got, replayed, err := semel.DoTx(t.Context(), engine, call, func(_ context.Context, tx *memory.Tx) (int, error) {
@@ -74,10 +72,7 @@ func TestHandlerCommitsItsTransactionAndFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			engine, err := semel.New(selfCommittingStore{memory.New(memory.Options{})}, semel.Options{Survive: store.NoFailure})
-			if err != nil {
-				t.Fatal(err)
-			}
+			engine := check.Must(semel.New(selfCommittingStore{memory.New(memory.Options{})}, semel.Options{Survive: store.NoFailure}))(t)
 			call := semel.Define("op", policy).Call(semel.ScopeOf("u"), "k", 1)
 			runs := 0
 			ask := func() error {
@@ -90,12 +85,8 @@ func TestHandlerCommitsItsTransactionAndFails(t *testing.T) {
 			if err := ask(); !errors.Is(err, errAfterwards) || semel.VerdictOf(err) != store.Committed {
 				t.Errorf("the first call returned %v, verdict %v; want its own error, Committed", err, semel.VerdictOf(err))
 			}
-			if err := ask(); !errors.Is(err, semel.ErrResultUnavailable) {
-				t.Errorf("the second call returned %v, want ErrResultUnavailable", err)
-			}
-			if runs != 1 {
-				t.Errorf("the function ran %d times, want once", runs)
-			}
+			check.ErrorIs(t, ask(), semel.ErrResultUnavailable, "the second call returned")
+			check.Equal(t, runs, 1, "the function ran")
 		})
 	}
 }

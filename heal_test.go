@@ -143,19 +143,20 @@ func TestHealProbeFails(t *testing.T) {
 	}
 }
 
-// TestHealOfTheLeaderItself: an error that it cannot explain makes it look.
+// TestHealOfTheLeaderItself: a leader whose function returns an unknown error calls its own
+// probe.
 func TestHealOfTheLeaderItself(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		d := new(domain)
 		op := d.op()
-		do(t.Context(), p, op.Call(me, "got through", "in"), func(context.Context) (string, error) {
-			d.effect("got through", "v")
+		do(t.Context(), p, op.Call(me, "took effect", "in"), func(context.Context) (string, error) {
+			d.effect("took effect", "v")
 			return "", errBoom
 		}).want(t, "v", false)
-		do(t.Context(), p, op.Call(me, "nobody knows", "in"), fails(errBoom)).wantRunNow(t, store.Unknown, store.InDoubt)
+		do(t.Context(), p, op.Call(me, "no evidence", "in"), fails(errBoom)).wantRunNow(t, store.Unknown, store.InDoubt)
 		d.err = errCut
-		a := do(t.Context(), p, op.Call(me, "cannot look", "in"), fails(errBoom))
+		a := do(t.Context(), p, op.Call(me, "probe fails", "in"), fails(errBoom))
 		a.wantRunNow(t, store.Unknown, store.InDoubt)
 		p.seen.want(t, event.StoreError)
 		d.err = nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -55,9 +56,7 @@ func launch(t *testing.T, f *faulty, s store.TxStore[*memory.Tx], o semel.Option
 	}
 	o.Survive = store.NoFailure
 	engine, err := semel.New(s, o)
-	if err != nil {
-		t.Fatalf("New: %v", err)
-	}
+	check.Require(t, err, "New")
 	p.Engine = engine
 	t.Cleanup(func() {
 		// Close cannot wait for outcomes if the store is gone.
@@ -212,9 +211,7 @@ func (c *counted) want(t *testing.T, runs int) {
 	t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.runs != runs {
-		t.Errorf("the function ran %d times, want %d", c.runs, runs)
-	}
+	check.Equal(t, c.runs, runs, "the function ran")
 }
 
 // puts is a transaction's function that leaves an effect called name and
@@ -235,9 +232,7 @@ func wantEffect(t *testing.T, mem *memory.Store, name string, want bool) {
 func record(t *testing.T, mem *memory.Store, c semel.Call) store.Record {
 	t.Helper()
 	answers, err := mem.Get(t.Context(), []store.ID{c.ID()})
-	if err != nil {
-		t.Fatalf("Get: %v", err)
-	}
+	check.Require(t, err, "Get")
 	if answers[0].Record == nil {
 		return store.Record{}
 	}
@@ -247,9 +242,7 @@ func record(t *testing.T, mem *memory.Store, c semel.Call) store.Record {
 func wantState(t *testing.T, mem *memory.Store, c semel.Call, want store.State) store.Record {
 	t.Helper()
 	r := record(t, mem, c)
-	if r.State != want {
-		t.Errorf("the record is %v, want %v", r.State, want)
-	}
+	check.Equal(t, r.State, want, "the record")
 	return r
 }
 
@@ -269,9 +262,7 @@ func (a answer) wantErr(t *testing.T, targets ...error) {
 		t.Errorf("with %v came %q, replayed %v; want nothing", a.err, a.v, a.replayed)
 	}
 	for _, target := range targets {
-		if !errors.Is(a.err, target) {
-			t.Errorf("got error %v, want %v", a.err, target)
-		}
+		check.ErrorIs(t, a.err, target, "got error")
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -233,9 +234,7 @@ func TestTransactionThatEndsWithItsContext(t *testing.T) {
 			return "", ctx.Err()
 		})
 		a.wantErr(t, context.DeadlineExceeded)
-		if got := semel.VerdictOf(a.err); got != store.NotCommitted {
-			t.Errorf("VerdictOf = %v, want NotCommitted: it is rolled back", got)
-		}
+		check.Equal(t, semel.VerdictOf(a.err), store.NotCommitted, "VerdictOf (it is rolled back)")
 		wantEffect(t, mem, "e", false)
 		s.ask(t.Context(), p, call, puts("e", "v")).want(t, "v", false)
 	})

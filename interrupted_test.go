@@ -9,6 +9,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -38,9 +39,7 @@ func TestEndedTransactionIsNotStoredAsFailure(t *testing.T) {
 						p.seen.want(t, event.Conflict)
 					}
 					a.wantErr(t, wantErr)
-					if got := semel.VerdictOf(a.err); got != want {
-						t.Errorf("verdict %v, want %v", got, want)
-					}
+					check.Equal(t, semel.VerdictOf(a.err), want, "verdict")
 					if r := record(t, mem, call); r.State.Final() {
 						t.Errorf("the record is %v, want none that is final", r.State)
 					}

@@ -15,6 +15,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/journal"
 	"github.com/semelgo/semel/store"
@@ -24,9 +25,7 @@ import (
 func readJournal(t *testing.T, path string) ([]journal.Entry, []*journal.LineError) {
 	t.Helper()
 	entries, damaged, err := journal.Read(path)
-	if err != nil {
-		t.Fatalf("ReadFileJournal: %v", err)
-	}
+	check.Require(t, err, "ReadFileJournal")
 	return entries, damaged
 }
 
@@ -37,18 +36,12 @@ func TestReadFileJournalChangesNothing(t *testing.T) {
 	path, _ := writeJournal(t, 4)
 	j := openJournal(t, path)
 	dropped := entry(1).Record
-	if err := j.Drop(dropped.ID, dropped.Token); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, j.Drop(dropped.ID, dropped.Token))
 	for _, n := range []byte{9, 7, 9} {
-		if err := j.Keep(entry(n)); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, j.Keep(entry(n)))
 	}
 	before, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	entries, damaged := readJournal(t, path)
 	last := entries[len(entries)-2:]
 	want := []journal.Entry{entry(9), entry(7)}
@@ -69,13 +62,9 @@ func TestReadFileJournalReportsUnreadableLines(t *testing.T) {
 	half := text[:len(text)/4]
 	whole := append([]byte("nonsense\n"), text...)
 	whole = append(append(whole, "{}\n"...), half...)
-	if err := os.WriteFile(path, whole, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, os.WriteFile(path, whole, 0o600))
 	entries, damaged := readJournal(t, path)
-	if len(entries) != 2 {
-		t.Errorf("%d entries are read, want both", len(entries))
-	}
+	check.Equal(t, len(entries), 2, "entries are read")
 	var lines []int
 	for _, d := range damaged {
 		lines = append(lines, d.Line)
@@ -101,9 +90,7 @@ func TestReadFileJournalReportsUnreadableLines(t *testing.T) {
 func TestOpenFileJournalKeepsUnknownLines(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
-	if err := os.WriteFile(path, []byte("{\"Later\":{}}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, os.WriteFile(path, []byte("{\"Later\":{}}\n"), 0o600))
 	_, err := journal.Open(path)
 	if line, ok := errtype.Find[*journal.LineError](err); !ok || line.Line != 1 {
 		t.Errorf("OpenFileJournal: %v, want an error that names line 1", err)

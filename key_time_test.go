@@ -10,6 +10,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -181,4 +182,47 @@ func TestKeyTimeThatPanics(t *testing.T) {
 		}
 	}()
 	_, _, _ = semel.Do(context.Background(), nil, op.Call(me, "k", "in"), never(t))
+}
+
+// TestKeyFromTheFutureIsRemembered: a clock that is ahead, by less than the Skew,
+// gives a key that is young for longer than its record is kept from the outcome. It
+// must not run again in between.
+func TestKeyFromTheFutureIsRemembered(t *testing.T) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
+		p, mem := solo(t, semel.Options{})
+		o := d.o
+		o.KeyTime, o.Retention = semel.UUIDv7Time, time.Hour
+		call := plain("op", o).Call(me, uuidv7(time.Now().Add(4*time.Minute)), "in")
+		d.ask(t.Context(), p, call, returns("v")).want(t, "v", false)
+		for range 80 {
+			pass(time.Minute)
+			check.Must(mem.Purge(t.Context(), 10))(t)
+			got := d.ask(t.Context(), p, call, never(t))
+			if got.err == nil {
+				got.want(t, "v", true)
+				continue
+			}
+			got.wantErr(t, semel.ErrKeyExpired)
+		}
+	})
+}
+
+// TestOnlyKeysWithATimeAreKeptForTheSkew: what an operation says of its retention is
+// exact for the ordinary keys among them.
+func TestOnlyKeysWithATimeAreKeptForTheSkew(t *testing.T) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
+		p, mem := solo(t, semel.Options{})
+		o := d.o
+		o.Retention, o.Skew = time.Hour, time.Minute
+		o.KeyTime = func(key string) (time.Time, bool) {
+			at, _ := semel.UUIDv7Time(key)
+			return at, true
+		}
+		op := plain("op", o)
+		for key, want := range map[string]time.Duration{"k": time.Hour, uuidv7(time.Now()): time.Hour + time.Minute} {
+			call := op.Call(me, key, "in")
+			d.ask(t.Context(), p, call, returns("v")).want(t, "v", false)
+			check.Equal(t, wantState(t, mem, call, store.Succeeded).Expire, want, "%s expires in", key)
+		}
+	})
 }

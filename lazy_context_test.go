@@ -11,6 +11,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/internal/check"
 )
 
 // begun is an attempt of a call of its own, whose context ends when its max run is
@@ -19,20 +20,14 @@ func begun(ctx context.Context, t *testing.T, p *process, key string) *semel.Att
 	t.Helper()
 	op := plain("span", semel.OperationOptions[string]{MaxRun: time.Minute})
 	a, _, err := adapter.Begin(ctx, p, op.Call(me, key, "in"))
-	if err != nil {
-		t.Fatalf("Begin: %v", err)
-	}
+	check.Require(t, err, "Begin")
 	return a
 }
 
 func wantEnded(ctx context.Context, t *testing.T, want error) {
 	t.Helper()
-	if err := ctx.Err(); !errors.Is(err, context.Canceled) {
-		t.Errorf("Err = %v, want %v", err, context.Canceled)
-	}
-	if got := context.Cause(ctx); !errors.Is(got, want) {
-		t.Errorf("Cause = %v, want %v", got, want)
-	}
+	check.ErrorIs(t, ctx.Err(), context.Canceled, "Err")
+	check.ErrorIs(t, context.Cause(ctx), want, "Cause")
 	select {
 	case <-ctx.Done():
 	default:
@@ -56,9 +51,7 @@ func TestContextCause(t *testing.T) {
 		wantEnded(unwatched.Context(), t, semel.ErrLeaseLost)
 		wantEnded(watched.Context(), t, semel.ErrLeaseLost)
 		wantEnded(derived, t, semel.ErrLeaseLost)
-		if got := <-called; !errors.Is(got, semel.ErrLeaseLost) {
-			t.Errorf("the function called at the end sees %v, want %v", got, semel.ErrLeaseLost)
-		}
+		check.ErrorIs(t, <-called, semel.ErrLeaseLost, "the function called at the end sees")
 		unwatched.Abandon()
 		watched.Abandon()
 		wantEnded(unwatched.Context(), t, semel.ErrLeaseLost)

@@ -19,6 +19,7 @@ import (
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -64,14 +65,8 @@ func everyKind() []event.Kind {
 // docs/operations.md says what to do about it.
 func TestAlarmsAreMarked(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("event/event.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	operations, err := os.ReadFile("docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Must(os.ReadFile("event/event.go"))(t)
+	operations := check.Must(os.ReadFile("docs/operations.md"))(t)
 	_, actions, _ := strings.Cut(string(operations), "\n| alarm | do |\n")
 	marked := 0
 	for _, m := range regexp.MustCompile(`(?m)^\t\w+\s+Kind = "(\w+)"\s+// (alarm:)?`).FindAllSubmatch(text, -1) {
@@ -93,10 +88,7 @@ func TestAlarmsAreMarked(t *testing.T) {
 // documentedLevels reads the level of each kind of event from docs/operations.md.
 func documentedLevels(t *testing.T) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("docs", "operations.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Must(os.ReadFile(filepath.Join("docs", "operations.md")))(t)
 	levels := map[string]string{}
 	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (DEBUG|INFO|WARN|ERROR) \\|").FindAllSubmatch(text, -1) {
 		levels[string(m[1])] = string(m[2])
@@ -195,9 +187,7 @@ func canaryCorners(t *testing.T, l *log) {
 		p.faults.Decide(func(request) fault { return fault{Before: errCut} })
 		pass(2 * lease)
 		a, _, err := adapter.Begin(t.Context(), other, again)
-		if err != nil {
-			t.Errorf("Begin: %v", err)
-		}
+		check.NoError(t, err, "Begin")
 		t.Cleanup(a.Abandon)
 		p.faults.Decide(nil)
 		return canaryResult, nil
@@ -207,9 +197,7 @@ func canaryCorners(t *testing.T, l *log) {
 		_, err := semel.InTx(ctx, p.Engine, func(context.Context, *memory.Tx) (any, error) {
 			return map[string]any{canaryResult: func() {}}, nil // tombstone
 		})
-		if err != nil {
-			t.Errorf("InTx: %v", err)
-		}
+		check.NoError(t, err, "InTx")
 		return "", errBoom // after_outcome
 	}))
 	l.keep(do(t.Context(), p, hold.Call(scope, canaryKey+"5", canaryInput), fails(semel.Final(errBoom)))).wantFailure(t, "boom")
@@ -287,9 +275,7 @@ func TestSlogObserver(t *testing.T) {
 		e := event.Event{Kind: kind, Operation: "op", ID: store.ID{0xab}, Attempt: 3, State: store.InDoubt, Err: errBoom, Elapsed: time.Second}
 		l.observer().Observe(t.Context(), e)
 		var line map[string]any
-		if err := json.Unmarshal(l.text.Bytes(), &line); err != nil {
-			t.Fatalf("%q logged %q: %v", kind, l.text.String(), err)
-		}
+		check.Require(t, json.Unmarshal(l.text.Bytes(), &line), "%q logged %q", kind, l.text.String())
 		want := levels[string(kind)]
 		if line["level"] != want || e.Alarm() != (want == "ERROR") {
 			t.Errorf("%q is logged as %v, want %s", kind, line["level"], want)

@@ -9,6 +9,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -81,9 +82,7 @@ func TestOptimisticInOneProcess(t *testing.T) {
 		for _, o := range others {
 			(<-o).want(t, "v", true)
 		}
-		if n := p.faults.CallsOf("Atomic"); n != 1 {
-			t.Errorf("%d transactions, want one", n)
-		}
+		check.Equal(t, p.faults.CallsOf("Atomic"), 1, "transactions")
 	})
 }
 
@@ -158,9 +157,7 @@ func TestOptimisticUnknownCommit(t *testing.T) {
 					a.wantRunNow(t, store.NotCommitted, store.Pending)
 				}
 				if f.Open {
-					if err := p.faults.Release(); err == nil {
-						t.Error("the commit was applied after the certificate said that it never would be")
-					}
+					check.Fails(t, p.faults.Release(), "the commit was applied after the certificate said that it never would be")
 				}
 				wantEffect(t, mem, "e", applied)
 				p.faults.Decide(nil)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 )
 
 func TestPolicyNames(t *testing.T) {
@@ -12,8 +13,6 @@ func TestPolicyNames(t *testing.T) {
 		"unset": {}, "Atomic": semel.Atomic(), "Hold": semel.Hold(), "Heal": semel.Heal(nil),
 		"Fenced": semel.Fenced(nil, nil), "Keyed": semel.Keyed(), "AtLeastOnce": semel.AtLeastOnce(),
 	} {
-		if got := p.String(); got != want {
-			t.Errorf("String() = %q, want %q", got, want)
-		}
+		check.Equal(t, p.String(), want, "String()")
 	}
 }

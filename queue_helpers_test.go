@@ -10,6 +10,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -118,9 +119,7 @@ func wantCode(t *testing.T, err error, code string) admin.Progress {
 		t.Errorf("got %v, want a failure of code %q", err, code)
 		return p
 	}
-	if err := json.Unmarshal(failure.Details, &p); err != nil {
-		t.Errorf("its details %s are no history: %v", failure.Details, err)
-	}
+	check.NoError(t, json.Unmarshal(failure.Details, &p), "its details %s are no history", failure.Details)
 	return p
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -42,9 +43,7 @@ func TestRedrive(t *testing.T) {
 			r := redrive(call)
 			r.Delay = time.Hour
 			now, err := admin.Redrive(t.Context(), p, r)
-			if err != nil || now.Token != record(t, mem, call).Token {
-				t.Errorf("Redrive = %v, %v", now.Token, err)
-			}
+			check.Result(now.Token, err)(t, record(t, mem, call).Token, "Redrive")
 			current := wantState(t, mem, call, store.Pending)
 			wantDue(t, current, time.Hour)
 			got := progress(t, mem, call)
@@ -60,9 +59,7 @@ func TestRedrive(t *testing.T) {
 		if err != nil || len(notes) != 2 || notes[0].Actor != "ann" || notes[0].Reason != "mended" || notes[0].From.State != store.Failed {
 			t.Errorf("Notes = %+v, %v, want both redrives", notes, err)
 		}
-		if n := p.seen.count(event.Redriven); n != 2 {
-			t.Errorf("%d redrives were observed, want 2", n)
-		}
+		check.Equal(t, p.seen.count(event.Redriven), 2, "redrives were observed")
 		_, _ = admin.Redrive(t.Context(), p, redrive(call))
 		if a := dequeued(t, p, op, 1)[0]; a.Number() != 7 {
 			t.Errorf("attempt %d, want them counted on", a.Number())
@@ -138,9 +135,7 @@ func TestRedriveRejected(t *testing.T) {
 					case !given:
 						want = admin.ErrNotOwned
 					}
-					if !errors.Is(err, want) {
-						t.Errorf("Redrive: %v, want %v", err, want)
-					}
+					check.ErrorIs(t, err, want, "Redrive")
 					if r := record(t, mem, call); (r.Token == before.Token) != (want != nil) {
 						t.Errorf("%v became %v", before.Token, r.Token)
 					}
@@ -161,9 +156,7 @@ func TestRedriveErrorsNameTheField(t *testing.T) {
 		}
 		_, err := admin.Reschedule(t.Context(), p, store.ID{}, -1)
 		wantField(t, err, "Delay")
-		if n := p.faults.CallsOf("Get"); n != 0 {
-			t.Errorf("the store was called %d times", n)
-		}
+		check.Equal(t, p.faults.CallsOf("Get"), 0, "the store was called")
 	})
 }
 

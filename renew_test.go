@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -40,9 +42,7 @@ func wantAlive(t *testing.T, attempts ...*semel.Attempt) {
 
 func wantCause(t *testing.T, a *semel.Attempt, want error) {
 	t.Helper()
-	if cause := context.Cause(a.Context()); !errors.Is(cause, want) {
-		t.Errorf("%s: its context ended with %v, want %v", a.Call().Key(), cause, want)
-	}
+	check.ErrorIs(t, context.Cause(a.Context()), want, "%s: its context ended with", a.Call().Key())
 }
 
 // takeOverRecord lets another attempt take over the record of an attempt.
@@ -86,9 +86,7 @@ func TestRenewUsesOneRequest(t *testing.T) {
 			wantCause(t, a, semel.ErrLeaseLost)
 		}
 		adapter.RenewLeases(t.Context(), p, attempts)
-		if n := p.faults.Calls(); n != 0 {
-			t.Errorf("the store was called %d times for expired leases", n)
-		}
+		check.Equal(t, p.faults.Calls(), 0, "the store was called: times for expired leases")
 		p.seen.want(t, event.LeaseLost)
 	})
 }
@@ -106,9 +104,7 @@ func TestRenewIsBoundedByTheBatch(t *testing.T) {
 		p.faults.Decide(nil)
 		pass(20 * time.Second)
 		adapter.RenewLeases(t.Context(), p, attempts)
-		if n := p.faults.CallsOf("Swap"); n != 3 {
-			t.Errorf("%d Swaps for 5 attempts, 2 at a time, want 3", n)
-		}
+		check.Equal(t, p.faults.CallsOf("Swap"), 3, "Swaps for 5 attempts, 2 at a time")
 		pass(20 * time.Second)
 		wantAlive(t, attempts...)
 	})
@@ -145,9 +141,7 @@ func TestRenewAfterReclaimBySameWorker(t *testing.T) {
 			pass(20 * time.Second)
 			p.faults.Decide(nil)
 			adapter.RenewLeases(t.Context(), p, order)
-			if n := p.faults.CallsOf("Swap"); n != 1 {
-				t.Errorf("%d Swaps, want one", n)
-			}
+			check.Equal(t, p.faults.CallsOf("Swap"), 1, "Swaps")
 			wantCause(t, attempts[0], semel.ErrLeaseLost)
 			wantAlive(t, again, attempts[1])
 		}
@@ -171,9 +165,7 @@ func TestRenewDuringAnEnd(t *testing.T) {
 		synctest.Wait() // the end took its whole time limit, so it is recorded once more
 		p.faults.Decide(nil)
 		adapter.RenewLeases(t.Context(), p, []*semel.Attempt{a})
-		if n := p.faults.Calls(); n != 0 {
-			t.Errorf("the store was called %d times for one that has ended", n)
-		}
+		check.Equal(t, p.faults.Calls(), 0, "the store was called: times for one that has ended")
 		p.seen.wantNone(t, event.LeaseLost, event.Fenced)
 	})
 }
@@ -245,9 +237,7 @@ func TestRenewOfNoAttempts(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
 		p.faults.Decide(nil)
 		adapter.RenewLeases(t.Context(), p, nil)
-		if n := p.faults.Calls(); n != 0 {
-			t.Errorf("the store was called %d times", n)
-		}
+		check.Equal(t, p.faults.Calls(), 0, "the store was called")
 	})
 }
 
@@ -266,11 +256,37 @@ func TestRenewWithinATransaction(t *testing.T) {
 				adapter.RenewLeases(t.Context(), p, []*semel.Attempt{a})
 				wantAlive(t, a)
 			}
-			if n := p.faults.Calls(); n != 0 {
-				t.Errorf("the store was called %d times by an exclusive transaction", n)
-			}
+			check.Equal(t, p.faults.Calls(), 0, "the store was called: times by an exclusive transaction")
 			return "v", nil
 		})
 		answerOf(a.End(nil, err)).want(t, "v", false)
+	})
+}
+
+func TestVeryLongLeaseDoesNotDelayOtherHeartbeats(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		p := start(t, mem, semel.Options{})
+		long := plain("long", semel.OperationOptions[string]{Lease: math.MaxInt64})
+		short := plain("short", semel.OperationOptions[string]{Lease: 30 * time.Second})
+		var both []*semel.Attempt
+		for _, c := range []semel.Call{long.Call(me, "k", "in"), short.Call(me, "k", "in")} {
+			a, _, err := adapter.Begin(t.Context(), p, c)
+			check.Require(t, err)
+			both = append(both, a)
+		}
+		pass(time.Minute)
+		answers := check.Must(mem.Get(t.Context(), []store.ID{both[1].Call().ID()}))(t)
+		if left := answers[0].Record.Due; left <= 0 {
+			t.Errorf("the lease of the other attempt is over since %v: it was not renewed", -left)
+		}
+		for _, a := range both {
+			if a.Context().Err() != nil {
+				t.Error("the lease is lost")
+			}
+			if _, err := a.End("v", nil); err != nil {
+				t.Error(err)
+			}
+		}
 	})
 }

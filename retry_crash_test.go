@@ -9,6 +9,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -111,9 +112,7 @@ func TestTooManyCrashes(t *testing.T) {
 func crashingHandler(t *testing.T, a *semel.Attempt) {
 	t.Helper()
 	pass(time.Minute)
-	if !errors.Is(context.Cause(a.Context()), semel.ErrLeaseLost) {
-		t.Errorf("its context ended with %v, want ErrLeaseLost", context.Cause(a.Context()))
-	}
+	check.ErrorIs(t, context.Cause(a.Context()), semel.ErrLeaseLost, "its context ended with")
 }
 
 // TestTooManyCrashesBeforeATransaction: an inline one is not run either.

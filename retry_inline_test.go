@@ -10,6 +10,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -82,14 +83,10 @@ func TestNothingThatWaitsIsPurgedBeforeItIsDue(t *testing.T) {
 		call := plain("op", s.o).Call(me, "k", "in")
 		s.ask(t.Context(), p, call, failsAfter(errBoom)).wantRunNow(t, store.NotCommitted, store.Pending)
 		pass(11 * time.Second)
-		if n, err := admin.Purge(t.Context(), p, 10); n != 0 || err != nil {
-			t.Errorf("Purge = %d, %v, want it to stay", n, err)
-		}
+		check.Result(admin.Purge(t.Context(), p, 10))(t, 0, "Purge (want it to stay)")
 		wantDue(t, wantState(t, mem, call, store.Pending), 0)
 		pass(2 * time.Second)
-		if n, err := admin.Purge(t.Context(), p, 10); n != 1 || err != nil {
-			t.Errorf("Purge = %d, %v, want it to go", n, err)
-		}
+		check.Result(admin.Purge(t.Context(), p, 10))(t, 1, "Purge (want it to go)")
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -41,14 +42,10 @@ func TestRule01CommitWithoutAnswerThatDidNotCommit(t *testing.T) {
 			t.Errorf("got %v, want the outcome to be known", a.err)
 		}
 		wantEffect(t, mem, "e", false)
-		if r := wantState(t, mem, call, store.Pending); r.Attempt != 1 {
-			t.Errorf("attempt %d is void, want 1", r.Attempt)
-		}
+		check.Equal(t, wantState(t, mem, call, store.Pending).Attempt, 1, "attempt: is void")
 		p.seen.want(t, event.AmbiguousNo)
 		s.ask(t.Context(), p, call, puts("e", "paid")).want(t, "paid", false)
-		if r := wantState(t, mem, call, store.Succeeded); r.Attempt != 2 {
-			t.Errorf("attempt %d succeeded, want 2", r.Attempt)
-		}
+		check.Equal(t, wantState(t, mem, call, store.Succeeded).Attempt, 2, "attempt: succeeded")
 	})
 }
 
@@ -61,9 +58,7 @@ func TestRule01CommitThatWouldComeLater(t *testing.T) {
 		p.faults.Decide(commits(commitOpen()))
 		a := s.ask(t.Context(), p, call, puts("first", "one"))
 		a.wantRunNow(t, store.NotCommitted, store.Pending)
-		if err := p.faults.Release(); !errors.Is(err, store.ErrSuperseded) {
-			t.Errorf("the late commit: %v, want %v", err, store.ErrSuperseded)
-		}
+		check.ErrorIs(t, p.faults.Release(), store.ErrSuperseded, "the late commit")
 		wantEffect(t, mem, "first", false)
 		s.ask(t.Context(), p, call, puts("second", "two")).want(t, "two", false)
 		wantEffect(t, mem, "second", true)
@@ -127,16 +122,12 @@ func TestRule01CertificateRepeatsWhileBusy(t *testing.T) {
 		if n := p.faults.CallsOf("Swap"); n < 5 {
 			t.Errorf("the certificate was tried %d times in a second of Busy, want retries", n)
 		}
-		if err := p.faults.Release(); err != nil {
-			t.Errorf("the open transaction's commit: %v", err)
-		}
+		check.NoError(t, p.faults.Release(), "the open transaction's commit")
 		close(released)
 		(<-asked).want(t, "paid", false)
 		wantEffect(t, mem, "e", true)
 		p.seen.want(t, event.AmbiguousYes)
-		if n := p.faults.CallsOf("Get"); n != 0 {
-			t.Errorf("%d plain reads, want none: a read is no certificate", n)
-		}
+		check.Equal(t, p.faults.CallsOf("Get"), 0, "plain reads (a read is no certificate)")
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -75,9 +76,7 @@ func testFollower(t *testing.T, pc policyCase, s existingState) {
 	}))
 	wantEdges(t, p.faults, followerWrites(s, pc)...)
 	leads := s == nothing || s == pending || s == expired && pc.again
-	if ran != leads {
-		t.Errorf("the function ran: %v, want %v", ran, leads)
-	}
+	check.Equal(t, ran, leads, "the function ran")
 	for _, c := range p.faults.Changes() {
 		checkFollowerChange(t, before, c)
 	}

@@ -2,7 +2,6 @@ package semel_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -24,9 +24,7 @@ func untilLost(t *testing.T, began time.Time, took *time.Duration) handler {
 	return func(ctx context.Context) (string, error) {
 		<-ctx.Done()
 		*took = time.Since(began)
-		if cause := context.Cause(ctx); !errors.Is(cause, semel.ErrLeaseLost) {
-			t.Errorf("the context's cause is %v, want ErrLeaseLost", cause)
-		}
+		check.ErrorIs(t, context.Cause(ctx), semel.ErrLeaseLost, "the context's cause")
 		return "v", nil
 	}
 }
@@ -48,9 +46,7 @@ func TestRule04BlackHoledStoreEndsTheContext(t *testing.T) {
 				if took != lease {
 					t.Errorf("the context ended after %v, want the lease of %v", took, lease)
 				}
-				if n := p.seen.count(event.LeaseLost); n != 1 {
-					t.Errorf("LeaseLost %d times, want once", n)
-				}
+				check.Equal(t, p.seen.count(event.LeaseLost), 1, "LeaseLost")
 			})
 		})
 	}
@@ -76,9 +72,7 @@ func TestRule04LeaseCountsFromBeforeTheClaimWasSent(t *testing.T) {
 			defer p.faults.Decide(nil)
 			return wait(ctx)
 		})
-		if took != lease {
-			t.Errorf("the context ended %v after the claim was sent, want %v", took, lease)
-		}
+		check.Equal(t, took, lease, "the context ended: after the claim was sent")
 	})
 }
 
@@ -187,9 +181,7 @@ func TestRule04OutcomeAfterTheLeaseWasOver(t *testing.T) {
 			p.faults.Decide(nil)
 			return "v", nil
 		}).want(t, "v", false)
-		if r := wantState(t, mem, call, store.Succeeded); r.Attempt != 1 {
-			t.Errorf("attempt %d succeeded, want 1", r.Attempt)
-		}
+		check.Equal(t, wantState(t, mem, call, store.Succeeded).Attempt, 1, "attempt: succeeded")
 	})
 }
 
@@ -226,11 +218,7 @@ func testClockOff(t *testing.T, off time.Duration) {
 		}
 	}
 	pass(24*time.Hour - 1)
-	if n, err := admin.Purge(t.Context(), p, 10); n != 0 || err != nil {
-		t.Errorf("Purge within the retention = %d, %v, want 0", n, err)
-	}
+	check.Result(admin.Purge(t.Context(), p, 10))(t, 0, "Purge within the retention")
 	pass(1)
-	if n, err := admin.Purge(t.Context(), p, 10); n != 1 || err != nil {
-		t.Errorf("Purge after the retention = %d, %v, want 1", n, err)
-	}
+	check.Result(admin.Purge(t.Context(), p, 10))(t, 1, "Purge after the retention")
 }

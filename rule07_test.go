@@ -10,6 +10,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -73,9 +74,7 @@ func wantFree(t *testing.T, p *process) {
 	synctest.Wait()
 	before := p.faults.CallsOf("Swap")
 	pass(10 * lease)
-	if n := p.faults.CallsOf("Swap") - before; n != 0 {
-		t.Errorf("%d more writes after it ended, want none: no attempt is running", n)
-	}
+	check.Equal(t, p.faults.CallsOf("Swap")-before, 0, "more writes after it ended (no attempt is running)")
 }
 
 func TestRule07InDo(t *testing.T) {

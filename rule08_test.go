@@ -10,6 +10,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -117,15 +118,9 @@ func TestRule08ErrorsOfDo(t *testing.T) {
 // want.
 func wantEnd(t *testing.T, a answer, fnErr error, r store.Record, want expectedEnd) {
 	t.Helper()
-	if got := semel.VerdictOf(a.err); got != want.verdict {
-		t.Errorf("VerdictOf(%v) = %v, want %v", a.err, got, want.verdict)
-	}
-	if got := semel.RetryAfter(a.err); got != want.retry {
-		t.Errorf("RetryAfter(%v) = %v, want %v", a.err, got, want.retry)
-	}
-	if unknown := errors.Is(a.err, semel.ErrOutcomeUnknown); unknown != (want.verdict == store.Unknown) {
-		t.Errorf("%v is ErrOutcomeUnknown: %v, with verdict %v", a.err, unknown, want.verdict)
-	}
+	check.Equal(t, semel.VerdictOf(a.err), want.verdict, "VerdictOf(%v)", a.err)
+	check.Equal(t, semel.RetryAfter(a.err), want.retry, "RetryAfter(%v)", a.err)
+	check.Equal(t, errors.Is(a.err, semel.ErrOutcomeUnknown), (want.verdict == store.Unknown), "%v is ErrOutcomeUnknown: with verdict %v", a.err, want.verdict)
 	switch want.state {
 	case store.Succeeded:
 		a.want(t, "found", false)
@@ -253,9 +248,7 @@ func TestRule08InlineOverATaintedRecordKeepsNoFailure(t *testing.T) {
 		now := plain("op", semel.OperationOptions[string]{OnError: semel.Keep})
 		a := doTx(t.Context(), p, now.Call(me, "k", "in"), func(context.Context, *memory.Tx) (string, error) { return "", semel.Final(errBoom) })
 		a.wantErr(t, errBoom)
-		if got := semel.VerdictOf(a.err); got != store.Unknown {
-			t.Errorf("VerdictOf = %v, want Unknown: an earlier attempt may have had an effect", got)
-		}
+		check.Equal(t, semel.VerdictOf(a.err), store.Unknown, "VerdictOf (an earlier attempt may have had an effect)")
 		wantState(t, mem, call, store.Pending)
 		doTx(t.Context(), p, now.Call(me, "k", "in"), puts("e", "v")).want(t, "v", false)
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/journal"
 	"github.com/semelgo/semel/store"
@@ -23,18 +24,14 @@ import (
 func openJournal(t *testing.T, path string) *journal.File {
 	t.Helper()
 	j, err := journal.Open(path)
-	if err != nil {
-		t.Fatalf("OpenFileJournal: %v", err)
-	}
+	check.Require(t, err, "OpenFileJournal")
 	return j
 }
 
 func wantEntries(t *testing.T, j journal.Journal, want int) []journal.Entry {
 	t.Helper()
 	entries, err := j.Entries()
-	if err != nil || len(entries) != want {
-		t.Errorf("the journal has %d entries, %v; want %d", len(entries), err, want)
-	}
+	check.Result(len(entries), err)(t, want, "the journal")
 	return entries
 }
 
@@ -186,14 +183,9 @@ func writeJournal(t *testing.T, n byte) (path string, text []byte) {
 	path = filepath.Join(t.TempDir(), "journal")
 	j := openJournal(t, path)
 	for i := range n {
-		if err := j.Keep(entry(i)); err != nil {
-			t.Fatalf("Keep: %v", err)
-		}
+		check.Require(t, j.Keep(entry(i)), "Keep")
 	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text = check.Must(os.ReadFile(path))(t)
 	return path, text
 }
 
@@ -204,9 +196,7 @@ func TestRule09JournalKeepsAndDrops(t *testing.T) {
 	wantEntries(t, j, 3)
 	kept := entry(1).Record
 	for range 2 { // dropping what is not there is no error
-		if err := j.Drop(kept.ID, kept.Token); err != nil {
-			t.Errorf("Drop: %v", err)
-		}
+		check.NoError(t, j.Drop(kept.ID, kept.Token), "Drop")
 	}
 	if err := j.Keep(entry(2)); err != nil { // keeping it again changes nothing
 		t.Errorf("Keep: %v", err)
@@ -235,14 +225,10 @@ func TestRule09JournalLastLineCutShort(t *testing.T) {
 	first := bytes.IndexByte(text, '\n') + 1
 	for _, cut := range []int{first, first + 1, (first + len(text)) / 2, len(text) - 2, len(text) - 1} {
 		path := filepath.Join(t.TempDir(), "journal")
-		if err := os.WriteFile(path, text[:cut], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, os.WriteFile(path, text[:cut], 0o600))
 		j := openJournal(t, path)
 		wantEntries(t, j, 1)
-		if err := j.Keep(entry(9)); err != nil {
-			t.Errorf("Keep: %v", err)
-		}
+		check.NoError(t, j.Keep(entry(9)), "Keep")
 		wantEntries(t, openJournal(t, path), 2)
 	}
 }
@@ -250,9 +236,7 @@ func TestRule09JournalLastLineCutShort(t *testing.T) {
 func TestRule09JournalDamagedElsewhere(t *testing.T) {
 	t.Parallel()
 	path, text := writeJournal(t, 3)
-	if err := os.WriteFile(path, text[5:], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, os.WriteFile(path, text[5:], 0o600))
 	_, err := journal.Open(path)
 	if _, ok := errtype.Find[*json.SyntaxError](err); !ok || !strings.Contains(err.Error(), "line 1") {
 		t.Errorf("OpenFileJournal: %v, want an error that says where", err)
@@ -270,16 +254,10 @@ func TestRule09JournalWithInvalidPath(t *testing.T) {
 		t.Error("OpenFileJournal of a directory: nil, want an error")
 	}
 	dir := filepath.Join(t.TempDir(), "gone")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, os.Mkdir(dir, 0o700))
 	j := openJournal(t, filepath.Join(dir, "journal"))
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
-	if err := j.Keep(entry(1)); err == nil {
-		t.Error("Keep without a place: nil, want an error")
-	}
+	check.Require(t, os.RemoveAll(dir))
+	check.Fails(t, j.Keep(entry(1)), "Keep without a place")
 	wantEntries(t, j, 0)
 }
 
@@ -289,26 +267,14 @@ func TestRule09JournalAfterAWriteThatFailed(t *testing.T) {
 	t.Parallel()
 	path, text := writeJournal(t, 1)
 	j := openJournal(t, path)
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(path, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, os.Remove(path))
+	check.Require(t, os.Mkdir(path, 0o700))
 	for range 2 { // rewriting it fails as well
-		if err := j.Keep(entry(1)); err == nil {
-			t.Error("Keep in a directory: nil, want an error")
-		}
+		check.Fails(t, j.Keep(entry(1)), "Keep in a directory")
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, append(text, text[:len(text)/2]...), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := j.Keep(entry(2)); err != nil {
-		t.Errorf("Keep: %v", err)
-	}
+	check.Require(t, os.Remove(path))
+	check.Require(t, os.WriteFile(path, append(text, text[:len(text)/2]...), 0o600))
+	check.NoError(t, j.Keep(entry(2)), "Keep")
 	for _, e := range wantEntries(t, openJournal(t, path), 2) {
 		if e.Record.ID != entry(0).Record.ID && e.Record.ID != entry(2).Record.ID {
 			t.Errorf("%v is kept, want the first and the last", e.Record.ID)

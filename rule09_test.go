@@ -10,6 +10,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -235,9 +236,7 @@ func TestRule09CloseDrains(t *testing.T) {
 		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		do(t.Context(), p, call, outageAfter(p, "v", fault{Hang: true})).want(t, "v", false)
 		time.AfterFunc(time.Minute, func() { p.faults.Decide(nil) })
-		if err := p.Close(t.Context()); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		check.NoError(t, p.Close(t.Context()), "Close")
 		wantState(t, mem, call, store.Succeeded)
 	})
 }
@@ -268,9 +267,7 @@ func TestRule09CloseGivesUp(t *testing.T) {
 				synctest.Wait()
 				p.faults.Decide(nil)
 				pass(2 * lease)
-				if n := p.faults.Calls(); n != 0 {
-					t.Errorf("%d calls of the store after Close gave up, want none", n)
-				}
+				check.Equal(t, p.faults.Calls(), 0, "calls of the store after Close gave up")
 				for _, key := range []string{"a", "b", "c"} {
 					if r := record(t, mem, op.Call(me, key, "in")); r.State == store.InProgress && r.Due > 0 {
 						t.Errorf("the lease of %s is kept for another %v", key, r.Due)

@@ -9,6 +9,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -38,7 +39,7 @@ func TestRule09Tombstones(t *testing.T) {
 				call := plain("op", d.o).Call(me, "k", "in")
 				ran, replayed, err := anyThrough(t.Context(), p, d, call, v)
 				if err != nil || replayed || !ran {
-					t.Errorf("the one who ran it got replayed %v, %v", replayed, err)
+					t.Errorf("the first caller got replayed %v, %v", replayed, err)
 				}
 				wantState(t, mem, call, store.Succeeded)
 				p.seen.want(t, event.Tombstone)
@@ -46,9 +47,7 @@ func TestRule09Tombstones(t *testing.T) {
 				if !errors.Is(err, semel.ErrResultUnavailable) || !replayed || ran {
 					t.Errorf("an asker got replayed %v, %v, want ErrResultUnavailable", replayed, err)
 				}
-				if semel.VerdictOf(err) != store.Committed {
-					t.Errorf("VerdictOf(%v) = %v, want Committed", err, semel.VerdictOf(err))
-				}
+				check.Equal(t, semel.VerdictOf(err), store.Committed, "VerdictOf(%v)", err)
 			})
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -92,9 +93,7 @@ func testReplay[T any](t *testing.T, d entryPoint, v T) {
 			t.Errorf("asker %d got %#v, replayed %v, %v; want %#v", i, got, replayed, err, v)
 		}
 	}
-	if runs != 1 {
-		t.Errorf("the function ran %d times, want once", runs)
-	}
+	check.Equal(t, runs, 1, "the function ran")
 }
 
 func TestRule10NilRawIsEmptyRaw(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -77,9 +78,7 @@ func TestRule12LateDuplicatesAreNotRunAgain(t *testing.T) {
 					}
 					a := d.ask(t.Context(), p, call, never(t))
 					a.wantErr(t, tt.want)
-					if semel.RetryAfter(a.err) != 0 {
-						t.Errorf("RetryAfter = %v, want none: it leads to the same", semel.RetryAfter(a.err))
-					}
+					check.Equal(t, semel.RetryAfter(a.err), 0, "RetryAfter (it leads to the same)")
 					wantState(t, mem, call, store.Absent)
 				})
 			})
@@ -99,9 +98,7 @@ func TestRule12CurrentRecordIsReplayed(t *testing.T) {
 		pass(20 * time.Hour)
 		d.ask(t.Context(), p, call, never(t)).want(t, "v", true)
 		pass(20 * time.Hour)
-		if n, err := admin.Purge(t.Context(), p, 10); n != 1 || err != nil {
-			t.Errorf("Purge = %d, %v, want 1", n, err)
-		}
+		check.Result(admin.Purge(t.Context(), p, 10))(t, 1, "Purge")
 		d.ask(t.Context(), p, call, never(t)).wantErr(t, semel.ErrKeyExpired)
 	})
 }

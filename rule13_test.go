@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -51,9 +52,7 @@ func wantSettled(t *testing.T, p *process, mem *memory.Store, call semel.Call, p
 	case pc.again:
 		do(t.Context(), p, call, p.run(returns("again"))).want(t, "again", false)
 		do(t.Context(), p, call, never(t)).want(t, "again", true)
-		if r := wantState(t, mem, call, store.Succeeded); r.Attempt != 2 {
-			t.Errorf("attempt %d succeeded, want 2", r.Attempt)
-		}
+		check.Equal(t, wantState(t, mem, call, store.Succeeded).Attempt, 2, "attempt: succeeded")
 	default:
 		do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInDoubt)
 		do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInDoubt)
@@ -131,9 +130,7 @@ func TestRule13InlineAfterALeasedLeader(t *testing.T) {
 		doTx(t.Context(), p, call, neverTx(t)).wantErr(t, semel.ErrInProgress)
 		pass(lease)
 		doTx(t.Context(), p, call, puts("e", "v")).want(t, "v", false)
-		if r := wantState(t, mem, call, store.Succeeded); r.Attempt != 2 {
-			t.Errorf("attempt %d succeeded, want 2", r.Attempt)
-		}
+		check.Equal(t, wantState(t, mem, call, store.Succeeded).Attempt, 2, "attempt: succeeded")
 	})
 }
 
@@ -162,8 +159,6 @@ func TestRule13EveryRetryReturnsTheSame(t *testing.T) {
 			a.want(t, "v", a.replayed)
 		}
 		runs.want(t, 1)
-		if first != 1 {
-			t.Errorf("%d callers got an answer that is no replay, want one", first)
-		}
+		check.Equal(t, first, 1, "callers got an answer that is no replay")
 	})
 }

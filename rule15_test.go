@@ -12,6 +12,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -146,9 +147,7 @@ func TestRule15BatchThatChangesItsResultRaisesAnAlarm(t *testing.T) {
 			t.Errorf("DoBatch = %+v, %v, %v, want the stored amount 0 and replayed %v", got, again, err, replayed)
 		}
 	}
-	if got := p.seen.count(event.Altered); got != 1 {
-		t.Errorf("%d events %q, want 1", got, event.Altered)
-	}
+	check.Equal(t, p.seen.count(event.Altered), 1, "events %q", event.Altered)
 }
 
 // refused requires that a call is refused before anything runs, naming the field.

@@ -2,7 +2,6 @@ package semel_test
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -47,9 +47,7 @@ func TestRule17StoreThatMayLoseRecords(t *testing.T) {
 				t.Errorf("%v required, %v survived: New: %v", required, survives, err)
 				continue
 			}
-			if err := e.Close(t.Context()); err != nil {
-				t.Errorf("Close: %v", err)
-			}
+			check.NoError(t, e.Close(t.Context()), "Close")
 			alarms := 0
 			if survives < store.PowerLoss {
 				alarms = 1
@@ -73,9 +71,7 @@ func wantLossAlarms(t *testing.T, s *seen, n int, because string) {
 			last = e
 		}
 	}
-	if got != n {
-		t.Errorf("%d events not_durable, want %d: %v", got, n, s.events)
-	}
+	check.Equal(t, got, n, "events not_durable, want %d: %v", n, s.events)
 	if got > 0 && (!last.Alarm() || last.Err == nil || !strings.Contains(last.Err.Error(), because)) {
 		t.Errorf("event %+v, want an alarm because of %q", last, because)
 	}
@@ -102,12 +98,8 @@ func TestRule17MemoryStore(t *testing.T) {
 	wantField(t, err, "Survive")
 	var log strings.Builder
 	e, err := semel.New(mem, semel.Options{Survive: store.NoFailure, Observer: event.Slog(slog.New(slog.NewTextHandler(&log, nil)))})
-	if err != nil {
-		t.Fatalf("New: %v", err)
-	}
-	if err := e.Close(t.Context()); err != nil {
-		t.Errorf("Close: %v", err)
-	}
+	check.Require(t, err, "New")
+	check.NoError(t, e.Close(t.Context()), "Close")
 	for _, part := range []string{"level=ERROR", "event=not_durable", "NoFailure", "memory"} {
 		if !strings.Contains(log.String(), part) {
 			t.Errorf("log %q does not contain %q", log.String(), part)
@@ -127,19 +119,13 @@ func TestRule17StoreThatSurvivesLessLater(t *testing.T) {
 		return nil
 	}
 	e, err := semel.New(w, semel.Options{Observer: seen})
-	if err != nil {
-		t.Fatalf("New: %v", err)
-	}
+	check.Require(t, err, "New")
 	sweeper, err := admin.NewSweeper(e, admin.SweeperOptions{})
-	if err != nil {
-		t.Fatalf("NewSweeper: %v", err)
-	}
+	check.Require(t, err, "NewSweeper")
 	pass := func(f store.Failure, reason string, alarms int) {
 		t.Helper()
 		now, why = f, reason
-		if err := sweeper.Pass(t.Context()); err != nil {
-			t.Errorf("Pass: %v", err)
-		}
+		check.NoError(t, sweeper.Pass(t.Context()), "Pass")
 		wantLossAlarms(t, seen, alarms, because)
 	}
 	pass(store.PowerLoss, "", 0)
@@ -149,10 +135,6 @@ func TestRule17StoreThatSurvivesLessLater(t *testing.T) {
 	pass(store.PowerLoss, "", 2)
 	pass(store.NoFailure, because, 3)
 	w.Adjust = func(context.Context, *store.Capabilities) error { return errCut }
-	if err := sweeper.Pass(t.Context()); !errors.Is(err, semel.ErrUnavailable) {
-		t.Errorf("Pass: %v, want ErrUnavailable", err)
-	}
-	if err := e.Close(t.Context()); err != nil {
-		t.Errorf("Close: %v", err)
-	}
+	check.ErrorIs(t, sweeper.Pass(t.Context()), semel.ErrUnavailable, "Pass")
+	check.NoError(t, e.Close(t.Context()), "Close")
 }

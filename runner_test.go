@@ -14,6 +14,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/internal/plainstore"
 	"github.com/semelgo/semel/store"
@@ -26,15 +27,11 @@ func newRunner(t *testing.T, s store.Store, o semel.Options) semel.Runner {
 	t.Helper()
 	o.Survive = store.NoFailure
 	e, err := semel.NewRunner(s, o)
-	if err != nil {
-		t.Fatalf("NewRunner: %v", err)
-	}
+	check.Require(t, err, "NewRunner")
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if err := e.Close(ctx); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		check.NoError(t, e.Close(ctx), "Close")
 	})
 	return e
 }
@@ -68,9 +65,7 @@ func TestDoWithoutTransactions(t *testing.T) {
 						v, _, err := semel.Do(t.Context(), engines[i%2], op.Call(me, "k", "in"), func(context.Context) (string, error) {
 							return fmt.Sprint("run ", runs.Add(1)), nil
 						})
-						if v != "run 1" || err != nil {
-							t.Errorf("Do = %q, %v, want the result of run 1", v, err)
-						}
+						check.Result(v, err)(t, "run 1", "Do (want the result of run 1)")
 					})
 				}
 				callers.Wait()
@@ -113,9 +108,7 @@ func TestAdminWithoutTransactions(t *testing.T) { //nolint:tparallel // onPlainS
 			t.Errorf("List = %d records, %v, want the one in doubt", len(all), err)
 		}
 		r, err := admin.Resolve(t.Context(), e, admin.Resolution{ID: call.ID(), To: store.Succeeded, Result: "found", Actor: "ann", Reason: "seen"})
-		if err != nil || r.State != store.Succeeded {
-			t.Errorf("Resolve = %v, %v, want Succeeded", r.State, err)
-		}
+		check.Result(r.State, err)(t, store.Succeeded, "Resolve")
 		v, replayed, err := semel.Do(t.Context(), e, call, func(context.Context) (string, error) { return "", errors.New("runs again") })
 		if v != "found" || !replayed || err != nil {
 			t.Errorf("Do = %q, %v, %v, want the resolution", v, replayed, err)
@@ -128,9 +121,7 @@ func TestTransactionsWithoutTransactionsDoNotCompile(t *testing.T) {
 	t.Parallel()
 	const file = "testdata/without_transactions/calls.go"
 	source, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	out, err := exec.CommandContext(t.Context(), "go", "build", "-gcflags=-e", "./testdata/without_transactions").CombinedOutput()
 	if err == nil {
 		t.Fatal("the package compiles")
@@ -149,9 +140,7 @@ func TestSwapsStayWithinMaxBytes(t *testing.T) {
 	t.Parallel()
 	const maxBytes, result = 4 << 10, 1500
 	s := storetest.NewFaulty(plainstore.New(plainstore.Options{MaxBytes: maxBytes, MaxOutcome: maxBytes / 2}), func(c storetest.Call) storetest.Fault {
-		if err := store.CheckBytes(c.Changes, maxBytes); err != nil {
-			t.Errorf("%s: %v", c.Method, err)
-		}
+		check.NoError(t, store.CheckBytes(c.Changes, maxBytes), "%s", c.Method)
 		return storetest.Fault{}
 	})
 	e := newRunner(t, s, semel.Options{})
@@ -162,9 +151,7 @@ func TestSwapsStayWithinMaxBytes(t *testing.T) {
 			v, _, err := semel.Do(t.Context(), e, op.Call(me, fmt.Sprint(i), i), func(context.Context) (string, error) {
 				return strings.Repeat("r", result), nil
 			})
-			if len(v) != result || err != nil {
-				t.Errorf("Do = %d bytes, %v, want %d", len(v), err, result)
-			}
+			check.Result(len(v), err)(t, result, "Do")
 		})
 	}
 	callers.Wait()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -38,9 +39,7 @@ func TestStoredFormatsStayReadable(t *testing.T) {
 				call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 				_, _, _ = semel.Do(t.Context(), p, call, tt.fn)
 				r := record(t, mem, call)
-				if got := string(r.Outcome); got != tt.want {
-					t.Errorf("stored %q, want %q", got, tt.want)
-				}
+				check.Equal(t, string(r.Outcome), tt.want, "stored")
 				sum := sha256.Sum256([]byte(`"in"`))
 				if diff := cmp.Diff(append([]byte{5, 0}, sum[:16]...), r.Fingerprint); diff != "" {
 					t.Errorf("fingerprint (-want +got):\n%s", diff)
@@ -78,9 +77,7 @@ func TestOutcomesOfOtherPrograms(t *testing.T) {
 				was := record(t, mem, call)
 				to := was
 				to.State, to.Outcome = tt.state, []byte(tt.outcome)
-				if _, err := mem.Swap(t.Context(), []store.Change{{If: was.Token, To: to}}); err != nil {
-					t.Fatal(err)
-				}
+				check.Must(mem.Swap(t.Context(), []store.Change{{If: was.Token, To: to}}))(t)
 				p := start(t, mem, semel.Options{})
 				for _, a := range []answer{do(t.Context(), p, call, never(t)), doTx(t.Context(), p, call, neverTx(t))} {
 					if a.err == nil || a.err.Error() != tt.want {

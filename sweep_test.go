@@ -8,6 +8,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -43,9 +44,7 @@ func TestSweepFollowsThePolicy(t *testing.T) {
 				}
 				wantState(t, mem, stranger, store.InProgress) // of an operation it was not given
 				wantState(t, mem, op.Call(me, "l", "in"), store.InProgress)
-				if got, err := admin.Sweep(t.Context(), p, 10); err != nil || got != (admin.Swept{}) {
-					t.Errorf("Sweep again = %+v, %v, want nothing left", got, err)
-				}
+				check.Result(admin.Sweep(t.Context(), p, 10))(t, (admin.Swept{}), "Sweep again (want nothing left)")
 				if pc.again {
 					do(t.Context(), p, call, p.run(returns("again"))).want(t, "again", false)
 				}
@@ -129,9 +128,7 @@ func TestSweepLosesToARetry(t *testing.T) {
 				done := make(chan admin.Swept)
 				go func() {
 					swept, err := admin.Sweep(t.Context(), p, 10)
-					if err != nil {
-						t.Errorf("Sweep: %v", err)
-					}
+					check.NoError(t, err, "Sweep")
 					done <- swept
 				}()
 				pass(time.Second)
@@ -157,12 +154,8 @@ func TestSweepBusy(t *testing.T) {
 		createExisting(t, mem, op.Call(me, "k", "in"), expired)
 		p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
 		p.faults.Decide(func(r request) fault { return fault{Busy: r.Method == "Swap"} })
-		if got, err := admin.Sweep(t.Context(), p, 10); err != nil || got != (admin.Swept{}) {
-			t.Errorf("Sweep = %+v, %v, want nothing", got, err)
-		}
+		check.Result(admin.Sweep(t.Context(), p, 10))(t, (admin.Swept{}), "Sweep (want nothing)")
 		p.faults.Decide(nil)
-		if got, err := admin.Sweep(t.Context(), p, 10); err != nil || got != (admin.Swept{Doubted: 1}) {
-			t.Errorf("Sweep = %+v, %v, want it doubted", got, err)
-		}
+		check.Result(admin.Sweep(t.Context(), p, 10))(t, (admin.Swept{Doubted: 1}), "Sweep (want it doubted)")
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -123,10 +124,7 @@ func TestSweeper(t *testing.T) {
 		}
 		left := queued(t, p, op, "left")[0]
 		crashAttempt(t, mem, op)
-		s, err := admin.NewSweeper(p, admin.SweeperOptions{Batch: 7})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := check.Must(admin.NewSweeper(p, admin.SweeperOptions{Batch: 7}))(t)
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		p.faults.Decide(func(r request) fault {
@@ -167,5 +165,37 @@ func TestSweeperErrorsNameTheField(t *testing.T) {
 		wantField(t, err, "Every")
 		_, err = admin.NewSweeper(p, admin.SweeperOptions{Batch: -1})
 		wantField(t, err, "Batch")
+	})
+}
+
+// TestLongPurgeDoesNotDelayTheSweep: what dead workers left does not wait for
+// the end of it.
+func TestLongPurgeDoesNotDelayTheSweep(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: steady(9, 9), Retention: time.Minute})
+		p, mem := owned(t, op)
+		const old = 20
+		for i := range old {
+			do(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), returns("v")).want(t, "v", false)
+		}
+		pass(time.Hour)
+		dead := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
+		c := queued(t, p, op, "dead")[0]
+		dequeued(t, dead, op, 1)
+		dead.crash()
+		p.faults.Decide(func(r request) fault {
+			if r.Method == "Purge" {
+				pass(10 * time.Second)
+			}
+			if r.Method == "Purge" && r.MethodN == old/2 {
+				wantState(t, mem, c, store.Pending)
+			}
+			return fault{}
+		})
+		sweeper, err := admin.NewSweeper(p, admin.SweeperOptions{Every: 10 * time.Second, Batch: 1})
+		check.Require(t, err, "NewSweeper")
+		if err := sweeper.Pass(t.Context()); err != nil || p.faults.CallsOf("Purge") != old+1 {
+			t.Errorf("Pass: %v, after %d batches, want %d", err, p.faults.CallsOf("Purge"), old+1)
+		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -42,10 +43,7 @@ func taintedEnds(t *testing.T, policy semel.Policy, maxErrors int, err error, wa
 		pass(time.Hour)
 		attempts := dequeued(t, p, op, 1)
 		if err == nil {
-			_, cerr := admin.Cancel(t.Context(), p, call.ID(), "not any more")
-			if cerr != nil {
-				t.Fatal(cerr)
-			}
+			check.Must(admin.Cancel(t.Context(), p, call.ID(), "not any more"))(t)
 			adapter.RenewLeases(t.Context(), p, attempts)
 			err = semel.NotCommitted(context.Cause(attempts[0].Context()))
 		}

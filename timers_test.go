@@ -7,6 +7,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -23,9 +24,7 @@ func TestEachLeaseIsRenewedAtItsOwnInterval(t *testing.T) {
 				op := plain("every-"+beat.String(), semel.OperationOptions[string]{Lease: 3 * beat, Heartbeat: beat})
 				for _, ends := range []bool{true, false} {
 					a, _, err := adapter.Begin(t.Context(), p, op.Call(me, strconv.Itoa(n)+strconv.FormatBool(ends), "in"))
-					if err != nil {
-						t.Fatalf("Begin: %v", err)
-					}
+					check.Require(t, err, "Begin")
 					if !ends {
 						run = append(run, a)
 					} else if _, err := a.End("v", nil); err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -36,9 +37,7 @@ func TestUnrecordedOutcomeKeepsTheLease(t *testing.T) {
 		}
 		for range 10 {
 			pass(10 * time.Second)
-			if swept, err := admin.Sweep(t.Context(), other, 10); swept != (admin.Swept{}) || err != nil {
-				t.Errorf("Sweep = %+v, %v, want nothing freed", swept, err)
-			}
+			check.Result(admin.Sweep(t.Context(), other, 10))(t, (admin.Swept{}), "Sweep (want nothing freed)")
 		}
 		p.faults.Decide(nil)
 		pass(time.Minute)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -44,7 +46,7 @@ func TestWaitContextLimitsOnlyTheWait(t *testing.T) {
 	}
 	p, _ := solo(t, semel.Options{})
 	if _, _, err := adapter.Begin(kept, p, plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")); !errors.Is(err, context.Canceled) {
-		t.Errorf("Begin for one who has hung up = %v, want %v", err, context.Canceled)
+		t.Errorf("Begin for a caller that has disconnected = %v, want %v", err, context.Canceled)
 	}
 }
 
@@ -124,5 +126,25 @@ func TestWaitContextEndsBeforeTheCall(t *testing.T) {
 		d.ask(ctx, p, call, never(t)).wantErr(t, context.Canceled)
 		wantState(t, mem, call, store.Absent)
 		d.ask(t.Context(), p, call, returns("v")).want(t, "v", false)
+	})
+}
+
+// TestTakeoverByAWaiterHasTheWholeLease: the lease counts from the claim, not from
+// the beginning of the wait.
+func TestTakeoverByAWaiterHasTheWholeLease(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		call := plain("op", semel.OperationOptions[string]{
+			Policy: semel.AtLeastOnce(), Lease: 10 * time.Second, Wait: time.Minute,
+		}).Call(me, "k", "in")
+		claimAndCrash(t, start(t, mem, semel.Options{}), call)
+		waiter := start(t, mem, semel.Options{})
+		do(t.Context(), waiter, call, func(ctx context.Context) (string, error) {
+			pass(5 * time.Second)
+			check.NoError(t, context.Cause(ctx), "after half of its lease")
+			return "v", nil
+		}).want(t, "v", false)
+		waiter.seen.want(t, event.Takeover)
+		waiter.seen.wantNone(t, event.LeaseLost)
 	})
 }

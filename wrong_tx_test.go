@@ -1,12 +1,19 @@
 package semel_test
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
+	"github.com/semelgo/semel/store/memory"
 )
 
 // A program that uses a transaction of one store with an engine over another,
@@ -53,23 +60,50 @@ func compile(t *testing.T, tx string) (string, error) {
 	t.Helper()
 	dir := t.TempDir()
 	source := filepath.Join(dir, "main.go")
-	if err := os.WriteFile(source, []byte(strings.Replace(txProgram, "TX", tx, 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, os.WriteFile(source, []byte(strings.Replace(txProgram, "TX", tx, 1)), 0o600))
 	root, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	overlay, err := json.Marshal(map[string]map[string]string{
 		"Replace": {filepath.Join(root, "internal", "wrongtx", "main.go"): source},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	file := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(file, overlay, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, os.WriteFile(file, overlay, 0o600))
 	out, err := exec.CommandContext(t.Context(), "go", "build", "-overlay", file, "-o", os.DevNull, "./internal/wrongtx").CombinedOutput()
 	return string(out), err
+}
+
+// txMode is one way to commit effect and outcome together.
+type txMode struct {
+	name   string
+	leased bool
+	o      semel.OperationOptions[string]
+	ask    func(ctx context.Context, p *process, c semel.Call, fn txHandler) answer
+}
+
+func txModes() []txMode {
+	return []txMode{
+		{name: "inline", ask: doTx},
+		{name: "leased", leased: true, o: semel.OperationOptions[string]{Policy: semel.Atomic(), Lease: 30 * time.Second}, ask: doTx},
+		{name: "InTx", leased: true, o: semel.OperationOptions[string]{Policy: semel.Atomic()}, ask: doInTx},
+	}
+}
+
+// doInTx runs fn as the only transaction of a Do.
+func doInTx(ctx context.Context, p *process, c semel.Call, fn txHandler) answer {
+	return do(ctx, p, c, func(ctx context.Context) (string, error) {
+		return semel.InTx(ctx, p.Engine, func(ctx context.Context, tx *memory.Tx) (string, error) { return fn(ctx, tx) })
+	})
+}
+
+// eachTxMode runs test in a bubble for each mode.
+func eachTxMode(t *testing.T, test func(t *testing.T, s txMode)) {
+	t.Helper()
+	t.Parallel()
+	for _, s := range txModes() {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { test(t, s) })
+		})
+	}
 }

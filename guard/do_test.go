@@ -9,6 +9,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/guard"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/store/storetest"
@@ -68,9 +69,7 @@ func TestDo(t *testing.T) {
 					t.Errorf("a found effect: %q, %v, %v", v, replayed, err)
 				}
 			}
-			if executed != 1 {
-				t.Errorf("executed %d times", executed)
-			}
+			check.Equal(t, executed, 1, "executed")
 		})
 	}
 }
@@ -115,9 +114,7 @@ func TestDoAfterLosingTheLease(t *testing.T) {
 		v, replayed, err := guard.Do(t.Context(), paused, call, func(ctx context.Context) (string, bool, error) {
 			faulty.Decide(func(storetest.Call) storetest.Fault { return storetest.Fault{Before: errRefused} })
 			<-ctx.Done()
-			if cause := context.Cause(ctx); !errors.Is(cause, semel.ErrLeaseLost) {
-				t.Errorf("the cause is %v, want ErrLeaseLost", cause)
-			}
+			check.ErrorIs(t, context.Cause(ctx), semel.ErrLeaseLost, "the cause")
 			if v, _, err := guard.Do(t.Context(), other, call, notFound, func(_ context.Context, fence uint32) (string, error) {
 				return "by attempt " + string('0'+rune(fence)), nil
 			}); v != "by attempt 2" || err != nil {
@@ -152,7 +149,5 @@ func TestDoContinuesAPanic(t *testing.T) {
 		t.Errorf("recovered %v", v)
 	}
 	v, _, err := guard.Do(t.Context(), e, op.Call(me, "a", ""), notFound, func(context.Context, uint32) (string, error) { return "executed", nil })
-	if v != "executed" || err != nil {
-		t.Errorf("after the panic: %q, %v", v, err)
-	}
+	check.Result(v, err)(t, "executed", "after the panic")
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/guard"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -83,18 +84,14 @@ func insertWithinRows[Tx any](t *testing.T, d *domain[Tx]) {
 		_, _, err := semel.Do(t.Context(), w.e, w.call(key), func(ctx context.Context) (receipt, error) {
 			return w.rows.InTx(ctx, func(ctx context.Context, tx Tx) (receipt, error) {
 				_, replayed, err := guard.Insert(ctx, d.of(tx), newUser(d, user{"ann", "ann@example.com", key}))
-				if replayed != (key == "b") {
-					t.Errorf("%s: replayed %v", key, replayed)
-				}
+				check.Equal(t, replayed, (key == "b"), "%s: replayed", key)
 				if err == nil {
 					err = d.addEffect(ctx, tx, key)
 				}
 				return receipt{7, key}, err
 			})
 		})
-		if err != nil {
-			t.Errorf("%s: %v", key, err)
-		}
+		check.NoError(t, err, "%s", key)
 		w.want(key)
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/guard"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	mysqlmigrate "github.com/semelgo/semel/migrate/mysql"
 	pgmigrate "github.com/semelgo/semel/migrate/postgres"
@@ -97,9 +98,7 @@ func onSQL(t *testing.T, direct, by *sql.DB, dialect guard.Dialect, s store.TxSt
 		},
 		scan: func(dest any, text string, args ...any) {
 			t.Helper()
-			if err := direct.QueryRowContext(t.Context(), text, args...).Scan(dest); err != nil {
-				t.Errorf("%s: %v", text, err)
-			}
+			check.NoError(t, direct.QueryRowContext(t.Context(), text, args...).Scan(dest), "%s", text)
 		},
 		execTx: func(ctx context.Context, tx *sql.Tx, text string, args ...any) error {
 			_, err := tx.ExecContext(ctx, text, args...)
@@ -146,9 +145,7 @@ func onPostgres(t *testing.T) *domain[pgx.Tx] {
 		},
 		scan: func(dest any, text string, args ...any) {
 			t.Helper()
-			if err := direct.QueryRow(t.Context(), text, args...).Scan(dest); err != nil {
-				t.Errorf("%s: %v", text, err)
-			}
+			check.NoError(t, direct.QueryRow(t.Context(), text, args...).Scan(dest), "%s", text)
 		},
 		execTx: func(ctx context.Context, tx pgx.Tx, text string, args ...any) error {
 			_, err := tx.Exec(ctx, text, args...)

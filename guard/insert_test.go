@@ -14,6 +14,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/guard"
+	"github.com/semelgo/semel/internal/check"
 )
 
 // user is a row of the table users, whose id is the business key.
@@ -60,9 +61,7 @@ func raceInserts[Tx any](t *testing.T, d *domain[Tx]) {
 						return got[i], err
 					})
 				}
-				if err != nil {
-					t.Errorf("caller %d: %v", i, err)
-				}
+				check.NoError(t, err, "caller %d", i)
 				if !replayed {
 					inserted.Add(1)
 				}
@@ -74,9 +73,7 @@ func raceInserts[Tx any](t *testing.T, d *domain[Tx]) {
 				t.Errorf("caller %d received %+v, caller 0 %+v", i, u, got[0])
 			}
 		}
-		if inserted.Load() != 1 {
-			t.Errorf("%d callers inserted the row", inserted.Load())
-		}
+		check.Equal(t, inserted.Load(), 1, "callers inserted the row")
 	}
 }
 
@@ -94,9 +91,7 @@ func insertInTx[Tx any](t *testing.T, d *domain[Tx]) {
 		t.Fatalf("the first insert: %+v, %v, %v", u, replayed, err)
 	}
 	tx := d.begin()
-	if err := d.addEffect(t.Context(), tx, "before"); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, d.addEffect(t.Context(), tx, "before"))
 	insert := func(n guard.Insertion[user]) (user, bool, error) { return guard.Insert(t.Context(), d.of(tx), n) }
 	again := user{"ann", "other@example.com", "second"}
 	if u, replayed, err := insert(newUser(d, again)); u != ann || !replayed || err != nil {
@@ -126,9 +121,7 @@ func insertInTx[Tx any](t *testing.T, d *domain[Tx]) {
 	if _, _, err := insert(guard.Insertion[user]{}); !errors.Is(err, semel.ErrInvalid) {
 		t.Errorf("an empty Insertion: %v, want ErrInvalid", err)
 	}
-	if err := d.commits(tx); err != nil {
-		t.Errorf("the caller's transaction: %v", err)
-	}
+	check.NoError(t, d.commits(tx), "the caller's transaction")
 	var n int
 	if d.scan(&n, `SELECT count(*) FROM users`); n != 1 || d.count("effects", "before") != 1 {
 		t.Errorf("%d users, %d effects, want one of each", n, d.count("effects", "before"))

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 )
@@ -75,8 +76,6 @@ func TestSealWaitsForACommit(t *testing.T) {
 		t.Errorf("%d effects before the COMMIT has ended", n)
 	}
 	must(0, d.commits(tx))
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, <-done)
 	w.want("a")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/guard"
+	"github.com/semelgo/semel/internal/check"
 )
 
 // TestCheckThenActWithoutALockFails: two callers that check before either has executed
@@ -42,13 +43,9 @@ func checkThenAct[Tx any](t *testing.T, d *domain[Tx]) {
 		_, _, err := guard.DoTx(t.Context(), e, op.Call(me, "locked", ""),
 			func(context.Context, Tx) (string, bool, error) { return "done", d.count("effects", "locked") > 0, nil },
 			func(ctx context.Context, tx Tx) (string, error) { return "done", d.addEffect(ctx, tx, "locked") })
-		if err != nil {
-			t.Error(err)
-		}
+		check.NoError(t, err)
 	})
-	if n := d.count("effects", "locked"); n != 1 {
-		t.Errorf("lock, check, execute had %d effects", n)
-	}
+	check.Equal(t, d.count("effects", "locked"), 1, "lock, check, execute: effects")
 	// Another path has made the effect, without a record.
 	d.exec(insert, "elsewhere")
 	v, replayed, err := guard.DoTx(t.Context(), e, op.Call(me, "elsewhere", ""),
@@ -78,9 +75,7 @@ func TestUniqueIndexCannotReplayAnAnswer(t *testing.T) {
 	d := onSQLite(t)
 	own := user{"ann", "ann@example.com", "web"}
 	first, _, err := guard.Insert(t.Context(), d.conn, newUser(d, own))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	d.exec(`UPDATE users SET mail = 'new@example.com' WHERE id = 'ann'`)
 	retry, replayed, err := guard.Insert(t.Context(), d.conn, newUser(d, own))
 	if err != nil || !replayed || retry == first {

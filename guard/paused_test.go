@@ -21,6 +21,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/guard"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/plainstore/servers"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
@@ -195,9 +196,7 @@ func pauseBeyondTheLease(t *testing.T, records servers.Place, fenced bool) {
 			_, err := p.call(ctx, "/act", key, fence)
 			return fmt.Sprint("by attempt ", fence), err
 		})
-		if v != "by attempt 2" || err != nil {
-			t.Errorf("the takeover: %q, %v", v, err)
-		}
+		check.Result(v, err)(t, "by attempt 2", "the takeover")
 		child.Signal(t, syscall.SIGCONT)
 		child.Command(t, "continue")
 		if got, want := child.Await(t, "ended"), "ended by attempt 2 <nil>"; got != want {
@@ -206,9 +205,7 @@ func pauseBeyondTheLease(t *testing.T, records servers.Place, fenced bool) {
 		r.mu.Lock()
 		got, want := fmt.Sprint(r.effects[key]), map[bool]string{true: "[2]", false: "[2 1]"}[fenced]
 		r.mu.Unlock()
-		if got != want {
-			t.Errorf("the effects are those of the attempts %s, want %s", got, want)
-		}
+		check.Equal(t, got, want, "the effects are those of the attempts")
 	}
 }
 
@@ -335,11 +332,7 @@ func stopCommits(t *testing.T, records servers.Place, driver, name string, open 
 		}
 		child.Signal(t, syscall.SIGCONT)
 		child.Command(t, "continue")
-		if got := child.Await(t, "ended"); got != wantEnd {
-			t.Errorf("the stopped leader: %q, want %q", got, wantEnd)
-		}
-		if n := d.count("effects", key); n != wantEffects {
-			t.Errorf("%s has %d effects, want %d", key, n, wantEffects)
-		}
+		check.Equal(t, child.Await(t, "ended"), wantEnd, "the stopped leader")
+		check.Equal(t, d.count("effects", key), wantEffects, "%s: effects", key)
 	}
 }

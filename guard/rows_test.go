@@ -13,6 +13,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/guard"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -237,9 +238,7 @@ func sealLateCommits[Tx any](t *testing.T, d *domain[Tx]) {
 			close(release)
 		}
 		now, err := w.rows.Settle(t.Context(), w.e, w.state(key), semel.Keep, "the test")
-		if err != nil {
-			t.Fatalf("settle: %v", err)
-		}
+		check.Require(t, err, "settle")
 		switch round % 3 {
 		case 1:
 			late = <-committed

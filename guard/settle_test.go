@@ -8,6 +8,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/guard"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -18,9 +19,7 @@ func settleInDoubt(t *testing.T, c *committer, e semel.Runner, key string, err e
 		t.Fatalf("%s: got %v, want ErrInDoubt", key, err)
 	}
 	r, _, err := admin.Get(t.Context(), e, "healed", me, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	now, err := c.healed.Settle(t.Context(), e, r, semel.Keep, "the test")
 	if err != nil || now.State != store.Failed {
 		t.Fatalf("%s: settled as %v, %v", key, now.State, err)
@@ -46,18 +45,14 @@ func TestSettle(t *testing.T) {
 		return now.State, err
 	}
 	first := doubt("a")
-	if state, err := settle(first, semel.Release); state != store.Pending || err != nil {
-		t.Errorf("to Pending: %v, %v", state, err)
-	}
+	check.Result(settle(first, semel.Release))(t, store.Pending, "to Pending")
 	// The next attempt may commit, and is in doubt again: the decision about the first
 	// attempt does not hold for it.
 	second := doubt("a")
 	if _, err := settle(first, semel.Keep); !errors.Is(err, admin.ErrNotInDoubt) {
 		t.Errorf("with an old record: %v, want ErrNotInDoubt", err)
 	}
-	if state, err := settle(second, semel.Release); state != store.Pending || err != nil {
-		t.Errorf("the second attempt: %v, %v", state, err)
-	}
+	check.Result(settle(second, semel.Release))(t, store.Pending, "the second attempt")
 	w.want("a")
 	if _, err := settle(w.state("a"), semel.Keep); !errors.Is(err, admin.ErrNotInDoubt) {
 		t.Errorf("a final record: %v, want ErrNotInDoubt", err)
@@ -95,9 +90,7 @@ func TestSeal(t *testing.T) {
 	w := newApart(t, onSQLite(t), false)
 	seal := func(key string, n uint32) (receipt, bool) {
 		v, committed, err := w.rows.Seal(t.Context(), me, key, n)
-		if err != nil {
-			t.Error(err)
-		}
+		check.NoError(t, err)
 		return v, committed
 	}
 	for _, n := range []uint32{3, 3, 2, 0} {

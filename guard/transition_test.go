@@ -14,6 +14,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/guard"
+	"github.com/semelgo/semel/internal/check"
 )
 
 // order is a row of the table orders.
@@ -164,9 +165,7 @@ func wrongTransitions[Tx any](t *testing.T, d *domain[Tx]) {
 			} else {
 				tx := d.begin()
 				_, err = guard.Transition(t.Context(), conn(tx), c)
-				if e := d.commits(tx); e != nil {
-					t.Errorf("%s: the caller's transaction: %v", name, e)
-				}
+				check.NoError(t, d.commits(tx), "%s: the caller's transaction", name)
 			}
 			if err == nil || test.want != nil && !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("%s, %s: %v, want %v with %q", name, where, err, test.want, test.says)

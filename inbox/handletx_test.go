@@ -10,6 +10,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 )
 
@@ -71,9 +72,7 @@ func duplicate[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 			t.Errorf("the record is %v, want %v, %v", got.ID, c.ID(), err)
 		}
 	}
-	if n := r.effects("a"); n != 1 {
-		t.Errorf("%d effects, want 1", n)
-	}
+	check.Equal(t, r.effects("a"), 1, "effects")
 }
 
 // failing: a failed handler leaves no effect, and the message is redelivered.
@@ -86,14 +85,10 @@ func failing[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 	got := inbox.HandleTx(t.Context(), in, e, newMessage("shop", "1", "a"), handle)
 	want(t, got, inbox.Result{Decision: inbox.Redeliver})
 	wantErr(t, got, errHandler)
-	if n := r.effects("a"); n != 0 {
-		t.Errorf("%d effects of the failed handler", n)
-	}
+	check.Equal(t, r.effects("a"), 0, "effects of the failed handler")
 	fail = nil
 	want(t, inbox.HandleTx(t.Context(), in, e, newMessage("shop", "1", "a"), handle), inbox.Result{Decision: inbox.Ack})
-	if n := r.effects("a"); n != 1 {
-		t.Errorf("%d effects, want 1", n)
-	}
+	check.Equal(t, r.effects("a"), 1, "effects")
 }
 
 // poison: after MaxErrors errors a message is poison, and further deliveries do
@@ -143,9 +138,7 @@ func final[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 		t.Errorf("the error is %v, want the handler's own", got.Err)
 	}
 	want(t, deliver(), inbox.Result{Decision: inbox.Reject, Poisoned: true, Duplicate: true})
-	if n := r.effects("a"); n != 0 {
-		t.Errorf("%d effects", n)
-	}
+	check.Equal(t, r.effects("a"), 0, "effects")
 }
 
 // panicking: a panic continues and is counted. A message that always makes its
@@ -172,9 +165,7 @@ func panicking[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 		t.Errorf("the handler was run again, and panicked with %v", died)
 	}
 	want(t, got, inbox.Result{Decision: inbox.Reject, Poisoned: true, Duplicate: true})
-	if n := r.effects("a"); n != 0 {
-		t.Errorf("%d effects", n)
-	}
+	check.Equal(t, r.effects("a"), 0, "effects")
 }
 
 // mismatch: a delivery with the same identity and another payload is rejected,
@@ -241,13 +232,9 @@ func redriven[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 	}
 	got := deliver()
 	want(t, got, inbox.Result{Decision: inbox.Reject, Poisoned: true})
-	if _, err := admin.Redrive(t.Context(), e, admin.RedriveRequest{ID: got.ID, Actor: "ann", Reason: "mended"}); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(admin.Redrive(t.Context(), e, admin.RedriveRequest{ID: got.ID, Actor: "ann", Reason: "mended"}))(t)
 	fail = nil
 	want(t, deliver(), inbox.Result{Decision: inbox.Ack})
 	want(t, deliver(), inbox.Result{Decision: inbox.Ack, Duplicate: true})
-	if n := r.effects("a"); n != 1 {
-		t.Errorf("%d effects, want 1", n)
-	}
+	check.Equal(t, r.effects("a"), 1, "effects")
 }

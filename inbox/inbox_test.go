@@ -3,6 +3,7 @@ package inbox_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -71,10 +73,7 @@ func TestKeysAreDistinct(t *testing.T) {
 			for _, id := range names[1:] {
 				m := newMessage(producer, id, "a")
 				m.Sent = time.UnixMilli(1)
-				c, err := in.Call(m)
-				if err != nil {
-					t.Fatal(err)
-				}
+				c := check.Must(in.Call(m))(t)
 				if other, taken := owner[c.Key()]; taken {
 					t.Errorf("%q of %q has the same key as %s", id, producer, other)
 				}
@@ -88,10 +87,7 @@ func TestKeysAreDistinct(t *testing.T) {
 // error of the message.
 func TestUnreadablePayload(t *testing.T) {
 	t.Parallel()
-	in, err := inbox.New("ship", inbox.Options[any]{Group: "shipping"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := check.Must(inbox.New("ship", inbox.Options[any]{Group: "shipping"}))(t)
 	m := inbox.Message[any]{Producer: "shop", ID: "1", Payload: func() {}}
 	got := inbox.HandleTx(t.Context(), in, inMemory(t).engine(t, semel.Options{}), m, nil)
 	want(t, got, inbox.Result{Decision: inbox.Reject})
@@ -174,9 +170,7 @@ func TestReplies(t *testing.T) {
 			m := newMessage("shop", fmt.Sprint(n), "a")
 			v, got := reply(m, n)
 			want(t, got, inbox.Result{Decision: inbox.Ack})
-			if len(v) != n {
-				t.Errorf("%v: the reply has %d bytes, want %d", mode, len(v), n)
-			}
+			check.Equal(t, len(v), n, "%v: the reply: bytes", mode)
 			v, got = reply(m, 7)
 			want(t, got, duplicate)
 			if duplicate.Decision == inbox.Ack && len(v) != n {
@@ -215,9 +209,7 @@ func TestHandlerThatCommits(t *testing.T) {
 			}
 			want(t, deliver(), inbox.Result{Decision: inbox.Ack})
 			want(t, deliver(), inbox.Result{Decision: inbox.Ack, Duplicate: true})
-			if n := r.effects("a"); n != 1 {
-				t.Errorf("%d effects, want 1", n)
-			}
+			check.Equal(t, r.effects("a"), 1, "effects")
 		})
 	}
 }
@@ -266,7 +258,37 @@ func TestInvalidOptions(t *testing.T) {
 func TestDecisionAndModeNames(t *testing.T) {
 	t.Parallel()
 	got := fmt.Sprint(inbox.Redeliver, inbox.Ack, inbox.Reject, inbox.Decision(9), inbox.Pessimistic, inbox.Optimistic, inbox.Leased, inbox.Mode(9))
-	if got != "Redeliver Ack Reject Decision(?) Pessimistic Optimistic Leased Mode(?)" {
-		t.Errorf("they are called %s", got)
+	check.Equal(t, got, "Redeliver Ack Reject Decision(?) Pessimistic Optimistic Leased Mode(?)", "they are called")
+}
+
+// TestGenerations: a message without a time still has its record after the end
+// of its generation, and no longer after the end of the next one. Its failures
+// are not stored.
+func TestGenerations(t *testing.T) {
+	t.Parallel()
+	for _, mode := range transactional() {
+		t.Run(mode.String(), func(t *testing.T) {
+			t.Parallel()
+			r, stores := inMemoryAt()
+			now := &clock{now: time.Now().Truncate(time.Hour).Add(59 * time.Minute)}
+			e := r.engine(t, semel.Options{Clock: now.Now})
+			in := check.Must(inbox.New("ship", inbox.Options[string]{Group: "shipping", Mode: mode, Generation: time.Hour}))(t)
+			deliver := func(ends error) inbox.Result {
+				return handleIn(t.Context(), in, e, newMessage("shop", "1", "a"), func() error { return ends })
+			}
+			for range 20 {
+				want(t, deliver(errHandler), inbox.Result{Decision: inbox.Redeliver})
+			}
+			if got := deliver(semel.Final(errors.New("no"))); got.Decision == inbox.Ack {
+				t.Errorf("a final failure: %+v", got)
+			}
+			want(t, deliver(nil), inbox.Result{Decision: inbox.Ack})
+			for range 2 {
+				want(t, deliver(errHandler), inbox.Result{Decision: inbox.Ack, Duplicate: true})
+				now.advance(time.Hour)
+				stores.advance(time.Hour)
+			}
+			want(t, deliver(nil), inbox.Result{Decision: inbox.Ack})
+		})
 	}
 }

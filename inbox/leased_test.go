@@ -10,6 +10,7 @@ import (
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -46,9 +47,7 @@ func (l *leasedInbox) deliver(t *testing.T, ends error) inbox.Result {
 func (l *leasedInbox) crash(t *testing.T) {
 	t.Helper()
 	c, err := l.in.Call(newMessage("shop", "1", "a"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	dead := l.engine(t, semel.Options{})
 	a, _, err := adapter.Begin(t.Context(), dead, c)
 	if err != nil || a == nil {
@@ -69,15 +68,10 @@ func TestHoldLeavesItInDoubt(t *testing.T) {
 	got = l.deliver(t, nil)
 	want(t, got, inbox.Result{Decision: inbox.Reject, InDoubt: true})
 	wantErr(t, got, semel.ErrInDoubt)
-	_, err := admin.Resolve(t.Context(), l.e, admin.Resolution{ID: got.ID, To: store.Pending, Actor: "ann", Reason: "the bank has no charge"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(admin.Resolve(t.Context(), l.e, admin.Resolution{ID: got.ID, To: store.Pending, Actor: "ann", Reason: "the bank has no charge"}))(t)
 	want(t, l.deliver(t, nil), inbox.Result{Decision: inbox.Ack})
 	want(t, l.deliver(t, nil), inbox.Result{Decision: inbox.Ack, Duplicate: true})
-	if l.runs != 2 {
-		t.Errorf("%d runs, want 2", l.runs)
-	}
+	check.Equal(t, l.runs, 2, "runs")
 }
 
 // TestHoldAfterACrash: a crashed consumer also leaves the message InDoubt,
@@ -87,9 +81,7 @@ func TestHoldAfterACrash(t *testing.T) {
 	l := newLeased(t, inbox.Options[string]{})
 	l.crash(t)
 	want(t, l.deliver(t, nil), inbox.Result{Decision: inbox.Reject, InDoubt: true})
-	if l.runs != 0 {
-		t.Errorf("the handler ran %d times", l.runs)
-	}
+	check.Equal(t, l.runs, 0, "the handler ran")
 }
 
 // TestRunAgainUntilPoison: a policy that allows another attempt retries after
@@ -117,9 +109,7 @@ func TestRunAgainUntilPoison(t *testing.T) {
 			want(t, l.deliver(t, semel.NotCommitted(errHandler)), inbox.Result{Decision: inbox.Redeliver})
 			want(t, l.deliver(t, semel.NotCommitted(errHandler)), inbox.Result{Decision: inbox.Reject, Poisoned: true})
 			want(t, l.deliver(t, nil), inbox.Result{Decision: inbox.Reject, Poisoned: true, Duplicate: true})
-			if l.runs != 2 {
-				t.Errorf("%d runs, want 2", l.runs)
-			}
+			check.Equal(t, l.runs, 2, "runs")
 		})
 	}
 }
@@ -134,9 +124,7 @@ func TestHealFromEvidence(t *testing.T) {
 	want(t, l.deliver(t, errHandler), inbox.Result{Decision: inbox.Reject, InDoubt: true})
 	charged = true
 	want(t, l.deliver(t, nil), inbox.Result{Decision: inbox.Ack, Duplicate: true})
-	if l.runs != 1 {
-		t.Errorf("%d runs, want 1", l.runs)
-	}
+	check.Equal(t, l.runs, 1, "runs")
 }
 
 // TestFencedLooksUpFirst: after another consumer's attempt, a fenced consumer
@@ -172,9 +160,7 @@ func TestLeasedInATransaction(t *testing.T) {
 	l.crash(t)
 	want(t, inbox.HandleTx(t.Context(), l.in, l.e, newMessage("shop", "1", "a"), handle), inbox.Result{Decision: inbox.Ack})
 	want(t, inbox.HandleTx(t.Context(), l.in, l.e, newMessage("shop", "1", "a"), handle), inbox.Result{Decision: inbox.Ack, Duplicate: true})
-	if n := l.effects("a"); n != 1 {
-		t.Errorf("%d effects, want 1", n)
-	}
+	check.Equal(t, l.effects("a"), 1, "effects")
 }
 
 // TestWrongCallKeepsTheMessage: the error is the program's, so the broker keeps

@@ -8,6 +8,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/store/storetest"
 )
@@ -48,9 +49,7 @@ func TestEarlyRedelivery(t *testing.T) {
 			wantAfter(deliver(errHandler), 2*time.Minute)
 			clock.advance(2 * time.Minute)
 			want(t, deliver(errHandler), inbox.Result{Decision: inbox.Reject, Poisoned: true})
-			if runs != 3 {
-				t.Errorf("%d runs, want 3", runs)
-			}
+			check.Equal(t, runs, 3, "runs")
 		})
 	}
 }
@@ -114,9 +113,7 @@ func TestUnavailableStore(t *testing.T) {
 			}
 			down = false
 			want(t, deliver(), inbox.Result{Decision: inbox.Ack})
-			if runs != 1 {
-				t.Errorf("%d runs, want 1", runs)
-			}
+			check.Equal(t, runs, 1, "runs")
 		})
 	}
 }
@@ -141,9 +138,7 @@ func TestStoppedConsumer(t *testing.T) {
 				want(t, got, inbox.Result{Decision: inbox.Redeliver})
 				wantErr(t, got, context.Canceled)
 			}
-			if err := e.Close(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			check.Require(t, e.Close(t.Context()))
 			got := inbox.HandleTx(t.Context(), in, e, newMessage("shop", "1", "a"), r.handler(func() {}))
 			want(t, got, inbox.Result{Decision: inbox.Redeliver})
 			wantErr(t, got, semel.ErrClosed)

@@ -3,7 +3,6 @@ package inbox_test
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
@@ -38,16 +38,11 @@ func (r *rig[Tx]) engine(t *testing.T, o semel.Options) *semel.Engine[Tx] {
 func engineOver[Tx any](t *testing.T, s store.TxStore[Tx], o semel.Options) *semel.Engine[Tx] {
 	t.Helper()
 	o.Survive = store.NoFailure
-	e, err := semel.New(s, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Must(semel.New(s, o))(t)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 		defer cancel()
-		if err := e.Close(ctx); err != nil {
-			t.Errorf("close the engine: %v", err)
-		}
+		check.NoError(t, e.Close(ctx), "close the engine")
 	})
 	return e
 }
@@ -119,9 +114,7 @@ func newInbox(t *testing.T, kind string, o inbox.Options[string]) *inbox.Inbox[s
 		o.Retry.Delay = func(int) time.Duration { return 0 }
 	}
 	in, err := inbox.New(kind+"@"+t.Name(), o) // tests share stores
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	return in
 }
 
@@ -145,9 +138,7 @@ func want(t *testing.T, got, want inbox.Result) {
 // wantErr fails the test unless the result's error is target.
 func wantErr(t *testing.T, got inbox.Result, target error) {
 	t.Helper()
-	if !errors.Is(got.Err, target) {
-		t.Errorf("the error is %v, want %v", got.Err, target)
-	}
+	check.ErrorIs(t, got.Err, target, "the error")
 }
 
 // wantField fails the test unless the error names the field.

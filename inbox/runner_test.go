@@ -6,6 +6,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/internal/plainstore"
 	"github.com/semelgo/semel/store"
@@ -15,14 +16,9 @@ import (
 // transactions. An inbox in another mode handles none.
 func TestInboxWithoutTransactions(t *testing.T) {
 	t.Parallel()
-	e, err := semel.NewRunner(plainstore.New(plainstore.Options{}), semel.Options{Survive: store.NoFailure})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Must(semel.NewRunner(plainstore.New(plainstore.Options{}), semel.Options{Survive: store.NoFailure}))(t)
 	t.Cleanup(func() {
-		if err := e.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		check.NoError(t, e.Close(context.WithoutCancel(t.Context())), "Close")
 	})
 	runs := 0
 	handle := func(in *inbox.Inbox[string]) (string, inbox.Result) {
@@ -38,9 +34,7 @@ func TestInboxWithoutTransactions(t *testing.T) {
 			t.Errorf("delivery %d: %q, %+v, want the reply of the only run", i+1, reply, r)
 		}
 	}
-	if runs != 1 {
-		t.Errorf("the message is handled %d times, want once", runs)
-	}
+	check.Equal(t, runs, 1, "the message is handled")
 	_, r := handle(newInbox(t, "pay", inbox.Options[string]{}))
 	if f, ok := errtype.Find[*semel.FieldError](r.Err); !ok || f.Field != "Mode" || r.Decision == inbox.Ack {
 		t.Errorf("a message of a transactional inbox: %+v, want an error about Mode", r)

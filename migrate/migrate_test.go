@@ -10,16 +10,14 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/migrate"
 	"github.com/semelgo/semel/store/sqlite"
 )
 
 func open(t *testing.T) *sql.DB {
 	t.Helper()
-	db, err := sqlite.Open(filepath.Join(t.TempDir(), "semel.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := check.Must(sqlite.Open(filepath.Join(t.TempDir(), "semel.db")))(t)
 	t.Cleanup(func() { db.Close() })
 	return db
 }
@@ -47,9 +45,7 @@ func over(files ...string) migrate.Database {
 func created(t *testing.T, db *sql.DB) string {
 	t.Helper()
 	var all sql.NullString
-	if err := db.QueryRowContext(t.Context(), `SELECT group_concat(name, ' ' ORDER BY name) FROM sqlite_schema`).Scan(&all); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, db.QueryRowContext(t.Context(), `SELECT group_concat(name, ' ' ORDER BY name) FROM sqlite_schema`).Scan(&all))
 	return all.String
 }
 
@@ -57,9 +53,7 @@ func created(t *testing.T, db *sql.DB) string {
 func TestStatements(t *testing.T) {
 	db := open(t)
 	d := over("1_a.sql", "-- A comment;\n\nCREATE TABLE a ( -- ; inside\n  x TEXT\n);\n-- Another.\nINSERT INTO a VALUES ('--;'\n);\nCREATE TABLE b (y)")
-	if err := migrate.Up(t.Context(), db, d); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, migrate.Up(t.Context(), db, d))
 	if got := created(t, db); got != "a b migrations" {
 		t.Errorf("the tables are %s, want a, b and migrations", got)
 	}
@@ -70,9 +64,7 @@ func TestPrefix(t *testing.T) {
 	db := open(t)
 	d := over("1_a.sql", "CREATE TABLE semel_a (x);")
 	d.Prefix = "app_"
-	if err := migrate.Up(t.Context(), db, d); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, migrate.Up(t.Context(), db, d))
 	if got := created(t, db); got != "app_a migrations" {
 		t.Errorf("the tables are %s, want app_a and migrations", got)
 	}
@@ -109,9 +101,7 @@ func TestWithoutTransactions(t *testing.T) {
 	}
 	mended := over("1_a.sql", first, "2_b.sql", "CREATE TABLE IF NOT EXISTS b (x);\nCREATE TABLE c (x);")
 	mended.Begin, mended.Commit, mended.Rollback = d.Begin, d.Commit, d.Rollback
-	if err := migrate.Up(t.Context(), db, mended); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, migrate.Up(t.Context(), db, mended))
 	if got := created(t, db); got != "a b c migrations" {
 		t.Errorf("the tables are %s, want a, b, c and migrations", got)
 	}
@@ -136,9 +126,7 @@ func TestContextEnds(t *testing.T) {
 		t.Errorf("the tables are %s, want none", got)
 	}
 	d.Begin = begin
-	if err := migrate.Up(t.Context(), db, d); err != nil {
-		t.Errorf("Up after that = %v", err)
-	}
+	check.NoError(t, migrate.Up(t.Context(), db, d), "Up after that")
 }
 
 // TestLockLost: a process that loses its lock before the n-th statement executes neither
@@ -160,9 +148,7 @@ func TestLockLost(t *testing.T) {
 		if err := migrate.Up(t.Context(), db, d); !errors.Is(err, lost) {
 			t.Errorf("Up that loses its lock before statement %d = %v, want the error of Hold", n+1, err)
 		}
-		if got := created(t, db); got != want {
-			t.Errorf("the tables are %s, want %s", got, want)
-		}
+		check.Equal(t, created(t, db), want, "the tables")
 		var records int
 		if err := db.QueryRowContext(t.Context(), `SELECT count(*) FROM migrations`).Scan(&records); err != nil || records != 0 {
 			t.Errorf("%d migrations are recorded, %v, want none", records, err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
@@ -96,9 +97,7 @@ func newChild(t *testing.T, path string) child {
 	if c.start, err = c.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, c.Start())
 	return c
 }
 
@@ -107,10 +106,7 @@ func newChild(t *testing.T, path string) child {
 func TestTenConcurrentProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "semel.db")
 	mustMigrateAtOnce(t, path)
-	db, err := sqlite.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := check.Must(sqlite.Open(path))(t)
 	defer db.Close()
 	mustHaveRunOnce(t, db)
 }
@@ -119,10 +115,7 @@ func TestTenConcurrentProcessesOnPostgres(t *testing.T) {
 	t.Attr("engine", "postgres")
 	url := realtest.Postgres(t).Database(t)
 	mustMigrateAtOnce(t, url)
-	db, err := sql.Open("pgx", url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := check.Must(sql.Open("pgx", url))(t)
 	defer db.Close()
 	mustHaveRunOnce(t, db)
 }
@@ -132,9 +125,7 @@ func mustHaveRunOnce(t *testing.T, db *sql.DB) {
 	t.Helper()
 	var rows, versions, newest int
 	const read = `SELECT count(*), count(DISTINCT version_id), max(version_id) FROM semel_migrations`
-	if err := db.QueryRowContext(t.Context(), read).Scan(&rows, &versions, &newest); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, db.QueryRowContext(t.Context(), read).Scan(&rows, &versions, &newest))
 	if rows != newest || versions != newest {
 		t.Errorf("%d migrations with %d versions are recorded, want each up to %d once", rows, versions, newest)
 	}
@@ -153,13 +144,9 @@ func mustMigrateAtOnce(t *testing.T, path string) {
 		}
 	}
 	for _, c := range children {
-		if err := c.start.Close(); err != nil {
-			t.Error(err)
-		}
+		check.NoError(t, c.start.Close())
 	}
 	for i, c := range children {
-		if err := c.Wait(); err != nil {
-			t.Errorf("child %d: %v", i, err)
-		}
+		check.NoError(t, c.Wait(), "child %d", i)
 	}
 }

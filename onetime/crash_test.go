@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 	mysqlmigrate "github.com/semelgo/semel/migrate/mysql"
@@ -50,29 +51,21 @@ func killInTheHandler(t *testing.T, c child, point string) {
 	t.Helper()
 	migrateChild(t, c)
 	db, err := c.open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	closeAtEnd(t, db.engine)
-	if _, err := db.ExecContext(t.Context(), `CREATE TABLE spent (name VARCHAR(255) NOT NULL)`); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(db.ExecContext(t.Context(), `CREATE TABLE spent (name VARCHAR(255) NOT NULL)`))(t)
 	if c.Token, err = db.purpose.Issue(t.Context(), db.engine, subject, time.Hour, order{Name: "o1"}); err != nil {
 		t.Fatal(err)
 	}
 	c.KillAt = point
 	config, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	realtest.StartProcess(t, realtest.Self(t, childVariable+"="+string(config))).AwaitKilled(t)
 
 	v, replayed, err := db.use(t.Context(), c.Token, "")
 	effects := 0
-	if err := db.QueryRowContext(t.Context(), `SELECT count(*) FROM spent`).Scan(&effects); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, db.QueryRowContext(t.Context(), `SELECT count(*) FROM spent`).Scan(&effects))
 	happened := map[string]int{before: 0, after: 1}[point]
 	switch {
 	case c.Policy == inOneTx && (v != "placed" || replayed || err != nil || effects != 1):
@@ -105,7 +98,5 @@ func migrateChild(t *testing.T, c child) {
 	default:
 		err = pgmigrate.Up(t.Context(), ledger.Pool(t, c.Address), pgmigrate.Options{})
 	}
-	if err != nil {
-		t.Fatalf("migrate: %v", err)
-	}
+	check.Require(t, err, "migrate")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/onetime"
 )
@@ -55,9 +56,7 @@ func openTokensAreLimited(t *testing.T, r *rig, w way) {
 	}
 	for i, token := range tokens {
 		v, _, err := onetime.Consume(t.Context(), limited, r.engines[0], semel.ScopeOf("ann"), token, func(_ context.Context, n int) (int, error) { return n + i, nil })
-		if v != 7+i || err != nil {
-			t.Errorf("Consume = %d, %v, want %d", v, err, 7+i)
-		}
+		check.Result(v, err)(t, 7+i, "Consume")
 	}
 	for range 3 { // the used tokens make room; these expire at once
 		if _, err := issue(r.engines[1], "ann", time.Nanosecond); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/onetime"
@@ -47,12 +48,8 @@ func manySubmits(t *testing.T, r *rig, w way) {
 			t.Fatalf("submit %d = %q, %v, want %q", i, results[i], errs[i], results[0])
 		}
 	}
-	if n := first.Load(); n != 1 {
-		t.Errorf("%d submits are no replays, want 1", n)
-	}
-	if n := w.effects(w.name + " o1"); n != 1 {
-		t.Errorf("%d effects, want 1", n)
-	}
+	check.Equal(t, first.Load(), 1, "submits are no replays")
+	check.Equal(t, w.effects(w.name+" o1"), 1, "effects")
 }
 
 // otherTokensAreUnknown: a token of another user, of another purpose, changed or
@@ -82,9 +79,7 @@ func otherTokensAreUnknown(t *testing.T, r *rig, w way) {
 			t.Errorf("submit %d = %v, want only ErrUnknown", i, err)
 		}
 	}
-	if n := w.effects(w.name + " o2"); n != 0 {
-		t.Errorf("%d effects, want none", n)
-	}
+	check.Equal(t, w.effects(w.name+" o2"), 0, "effects")
 	if v, replayed, err := w.use(t.Context(), e, "ann", token, nothing); v == "" || replayed || err != nil {
 		t.Errorf("the owner's submit = %q, %v, %v, want the first result", v, replayed, err)
 	}
@@ -116,9 +111,7 @@ func expiry(t *testing.T, r *rig, w way) {
 			t.Errorf("an old token = %v, want ErrExpired", err)
 		}
 	}
-	if n := w.effects(w.name + " old"); n != 0 {
-		t.Errorf("%d effects of an old token, want none", n)
-	}
+	check.Equal(t, w.effects(w.name+" old"), 0, "effects of an old token")
 	var token, v string
 	for ttl := time.Second; ; ttl *= 2 { // a busy machine may be too slow for the first
 		token = r.issue(t, "ann", w.name+" meanwhile", ttl)
@@ -138,9 +131,7 @@ func expiry(t *testing.T, r *rig, w way) {
 	if again, replayed, err := w.use(t.Context(), r.engines[1], "ann", token, nothing); again != v || !replayed || err != nil {
 		t.Errorf("a submit after the token's time = %q, %v, %v, want a replay of %q", again, replayed, err, v)
 	}
-	if n := w.effects(w.name + " meanwhile"); n != 1 {
-		t.Errorf("%d effects, want 1", n)
-	}
+	check.Equal(t, w.effects(w.name+" meanwhile"), 1, "effects")
 }
 
 var errBoom = errors.New("boom")

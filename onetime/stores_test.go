@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/plainstore"
 	"github.com/semelgo/semel/internal/plainstore/servers"
@@ -117,10 +118,7 @@ func txRig[Tx any](t *testing.T, s storetest.Subject[Tx]) *rig {
 	t.Helper()
 	r := &rig{purpose: onetime.Define[order]("place_order", onetime.Options{Wait: time.Minute})}
 	for i := range r.engines {
-		e, err := semel.New(s.Store, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{r.purpose.Operation()}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := check.Must(semel.New(s.Store, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{r.purpose.Operation()}}))(t)
 		closeAtEnd(t, e)
 		r.engines[i] = e
 	}
@@ -142,10 +140,7 @@ func plainRig(t *testing.T, s store.Store) *rig {
 	t.Helper()
 	r := &rig{purpose: onetime.Define[order]("place_order", onetime.Options{Wait: time.Minute})}
 	for i := range r.engines {
-		e, err := semel.NewRunner(s, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{r.purpose.Operation()}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := check.Must(semel.NewRunner(s, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{r.purpose.Operation()}}))(t)
 		closeAtEnd(t, e)
 		r.engines[i] = e
 	}
@@ -180,9 +175,7 @@ func closeAtEnd(t *testing.T, e semel.Runner) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 		defer cancel()
-		if err := e.Close(ctx); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		check.NoError(t, e.Close(ctx), "Close")
 	})
 }
 
@@ -190,9 +183,7 @@ func closeAtEnd(t *testing.T, e semel.Runner) {
 func (r *rig) issue(t *testing.T, subject, name string, ttl time.Duration) string {
 	t.Helper()
 	token, err := r.purpose.Issue(t.Context(), r.engines[0], semel.ScopeOf(subject), ttl, order{Name: name})
-	if err != nil {
-		t.Fatalf("Issue: %v", err)
-	}
+	check.Require(t, err, "Issue")
 	return token
 }
 

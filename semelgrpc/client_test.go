@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelgrpc"
 )
 
@@ -23,10 +24,7 @@ func retrying(t *testing.T, o semelgrpc.ClientOptions) grpc.UnaryClientIntercept
 	if o.MinBackoff == 0 {
 		o.MinBackoff = time.Millisecond
 	}
-	client, err := semelgrpc.UnaryClientInterceptor(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := check.Must(semelgrpc.UnaryClientInterceptor(o))(t)
 	return client
 }
 
@@ -53,9 +51,7 @@ func TestLostReplies(t *testing.T) {
 				if run != 1 || !replayed || err != nil || lost.Load() != 3 {
 					t.Errorf("run %d, replayed %t, %v after %d tries, want the response of run 1 in the third", run, replayed, err, lost.Load())
 				}
-				if n := r.effects(t); n != 1 {
-					t.Errorf("%d effects, want 1", n)
-				}
+				check.Equal(t, r.effects(t), 1, "effects")
 				if run, _, err := r.call(t, "", payment(5)); run != 2 || err != nil {
 					t.Errorf("another call: run %d, %v, want a key and a run of its own", run, err)
 				}
@@ -87,9 +83,7 @@ func TestClientWaits(t *testing.T) {
 	results := make(chan int64, 2)
 	call := func() {
 		run, _, err := r.call(t, "k", payment(5))
-		if err != nil {
-			t.Error(err)
-		}
+		check.NoError(t, err)
 		results <- run
 	}
 	go call()
@@ -126,9 +120,7 @@ func TestClientErrors(t *testing.T) {
 	if _, _, err := r.call(t, "doubt", payment(6)); !errors.Is(err, semel.ErrInDoubt) || status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("%v, want ErrInDoubt", err)
 	}
-	if n := r.runs.Load(); n != 2 {
-		t.Errorf("%d runs, want 2", n)
-	}
+	check.Equal(t, r.runs.Load(), 2, "runs")
 }
 
 // TestBudget: the client gives up when its budget is used up, with the last status.
@@ -172,9 +164,7 @@ func TestChildKeys(t *testing.T) {
 		t.Errorf("without a name: %v with keys %q, want an error that names WithChildKey before anything is sent", err, keys)
 	}
 	_ = order("charge", errors.New("crashed after the charge"))
-	if err := order("charge", nil); err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, order("charge", nil))
 	if len(keys) != 2 || keys[0] != keys[1] || payments.runs.Load() != 1 {
 		t.Errorf("keys %q, %d runs, want one key twice and one run", keys, payments.runs.Load())
 	}

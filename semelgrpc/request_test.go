@@ -9,15 +9,13 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelgrpc"
 )
 
 func fingerprint(t *testing.T, m proto.Message) string {
 	t.Helper()
-	b, err := semelgrpc.Request[proto.Message]{Message: m}.AppendFingerprint(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := check.Must(semelgrpc.Request[proto.Message]{Message: m}.AppendFingerprint(nil))(t)
 	return hex.EncodeToString(b)
 }
 
@@ -79,10 +77,7 @@ func TestFingerprints(t *testing.T) {
 func TestNestedFingerprints(t *testing.T) {
 	t.Parallel()
 	newStruct := func(v map[string]any) proto.Message {
-		s, err := structpb.NewStruct(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := check.Must(structpb.NewStruct(v))(t)
 		return s
 	}
 	values := []proto.Message{
@@ -102,10 +97,7 @@ func TestNestedFingerprints(t *testing.T) {
 func TestRequestsAsJSON(t *testing.T) {
 	t.Parallel()
 	in := semelgrpc.Request[*structpb.Struct]{Message: &structpb.Struct{Fields: map[string]*structpb.Value{"a": structpb.NewNumberValue(1)}}}
-	text, err := json.Marshal(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Must(json.Marshal(in))(t)
 	var out semelgrpc.Request[*structpb.Struct]
 	if err := json.Unmarshal(text, &out); err != nil || !proto.Equal(in.Message, out.Message) {
 		t.Errorf("%s is read as %v, %v", text, out.Message, err)

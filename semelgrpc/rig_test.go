@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/semelgrpc"
 	"github.com/semelgo/semel/store/sqlite"
@@ -122,12 +123,8 @@ func newRig(t *testing.T, u setUp) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.db.Close() })
-	if err := sqlitemigrate.Up(t.Context(), r.db, sqlitemigrate.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.db.ExecContext(t.Context(), `create table effects (run integer)`); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, sqlitemigrate.Up(t.Context(), r.db, sqlitemigrate.Options{}))
+	check.Must(r.db.ExecContext(t.Context(), `create table effects (run integer)`))(t)
 	if r.engine, err = semel.New(sqlite.New(r.db, sqlite.Options{}), semel.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -143,9 +140,7 @@ func newRig(t *testing.T, u setUp) *rig {
 	protected, err := semelgrpc.UnaryServerInterceptor(semelgrpc.ServerOptions{
 		Methods: map[string]semelgrpc.Method{method: protect}, KeyField: u.keyField, ScopeFunc: scopeOf,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	if u.outer == nil {
 		u.outer = func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 			return next(ctx, req)
@@ -191,9 +186,7 @@ func dial(t *testing.T, dialer func(ctx context.Context, address string) (net.Co
 	t.Helper()
 	conn, err := grpc.NewClient("passthrough:///test", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(dialer), grpc.WithChainUnaryInterceptor(client...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
@@ -229,8 +222,6 @@ func callOn(ctx context.Context, conn *grpc.ClientConn, key string, in message, 
 // effects counts the rows.
 func (r *rig) effects(t *testing.T) (n int) {
 	t.Helper()
-	if err := r.db.QueryRowContext(t.Context(), `select count(*) from effects`).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, r.db.QueryRowContext(t.Context(), `select count(*) from effects`).Scan(&n))
 	return n
 }

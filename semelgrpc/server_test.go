@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelgrpc"
 )
 
@@ -40,9 +41,7 @@ func TestRetriesReceiveTheStoredResponse(t *testing.T) {
 		if run, _, err := r.call(t, "k", payment(5), "user", "bob"); run != 2 || err != nil {
 			t.Errorf("another user with the same key: run %d, %v, want a run of its own", run, err)
 		}
-		if n := r.effects(t); n != 2 {
-			t.Errorf("%d effects, want 2", n)
-		}
+		check.Equal(t, r.effects(t), 2, "effects")
 	})
 }
 
@@ -69,9 +68,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: %v (%s), want %v (%s)", name, err, reasonOf(err), test.code, test.reason)
 		}
 	}
-	if n := r.runs.Load(); n != 1 {
-		t.Errorf("the handler ran %d times, want once", n)
-	}
+	check.Equal(t, r.runs.Load(), 1, "the handler ran")
 }
 
 func reasonOf(err error) string {
@@ -118,9 +115,7 @@ func TestStatusesOfHandlers(t *testing.T) {
 			if test.replayed && first.Error() != again.Error() {
 				t.Errorf("first %v, then %v, want the same status", first, again)
 			}
-			if n := r.runs.Load(); n != test.runs {
-				t.Errorf("%d runs, want %d", n, test.runs)
-			}
+			check.Equal(t, r.runs.Load(), test.runs, "runs")
 			if n := r.effects(t); test.inTx && n != 0 {
 				t.Errorf("%d effects of rolled back transactions", n)
 			}
@@ -164,9 +159,7 @@ func TestHandlersCallInTx(t *testing.T) {
 			if status.Code(err) != test.code {
 				t.Errorf("%v, want %v", err, test.code)
 			}
-			if n := r.effects(t); n != test.rows {
-				t.Errorf("%d effects, want %d", n, test.rows)
-			}
+			check.Equal(t, r.effects(t), test.rows, "effects")
 			if test.code != codes.OK {
 				return
 			}
@@ -217,9 +210,7 @@ func TestInProgress(t *testing.T) {
 		t.Errorf("%v (%s), with RetryInfo %t, want ABORTED with it", err, reasonOf(err), delay)
 	}
 	close(open)
-	if err := <-first; err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, <-first)
 }
 
 // TestPanics: the effect of a handler that panics is unknown, and the panic continues.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 )
@@ -38,10 +39,7 @@ func TestAbandonedTransactionChangesNoResponse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newTestEngine(t, semel.Options{})
-			protect, err := semelhttp.Middleware(b.Engine, inTxOp(semel.Release), options())
-			if err != nil {
-				t.Fatal(err)
-			}
+			protect := check.Must(semelhttp.Middleware(b.Engine, inTxOp(semel.Release), options()))(t)
 			text := func(key string) string { return strings.Repeat(key+" ", 100) }
 			begun, goOn, over := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 			h := protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -63,9 +61,7 @@ func TestAbandonedTransactionChangesNoResponse(t *testing.T) {
 			w := &slowClient{ResponseRecorder: httptest.NewRecorder()}
 			w.meanwhile = func() {
 				close(goOn)
-				if err := <-over; err == nil {
-					t.Error("a transaction committed after its handler's answer")
-				}
+				check.Fails(t, <-over, "a transaction committed after its handler's answer")
 				for range 10 {
 					h.ServeHTTP(httptest.NewRecorder(), testRequest{key: []string{"other"}}.request(t, ""))
 				}
@@ -83,18 +79,9 @@ func TestAbandonedTransactionChangesNoResponse(t *testing.T) {
 func TestRetryIsComparedWithTheOriginalRequest(t *testing.T) {
 	t.Parallel()
 	b := newTestEngine(t, inMemory())
-	other, err := semel.New[semelTx](b.store, semel.Options{Survive: store.NoFailure})
-	if err != nil {
-		t.Fatal(err)
-	}
-	theirs, err := runAgain(other)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ours, err := runAgain(b.Engine)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := check.Must(semel.New[semelTx](b.store, semel.Options{Survive: store.NoFailure}))(t)
+	theirs := check.Must(runAgain(other))(t)
+	ours := check.Must(runAgain(b.Engine))(t)
 	taker := theirs(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) }))
 	h := ours(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		b.ahead.Store(int64(2 * time.Hour))
@@ -107,7 +94,7 @@ func TestRetryIsComparedWithTheOriginalRequest(t *testing.T) {
 		return w
 	}
 	if w := send(testRequest{}); w.Code != http.StatusCreated {
-		t.Errorf("the leader was told %d %s", w.Code, w.Body)
+		t.Errorf("the leader received %d %s", w.Code, w.Body)
 	}
 	if w := send(testRequest{mediaType: "text/plain"}); w.Code != http.StatusUnprocessableEntity {
 		t.Errorf("another media type got %d %v, want 422", w.Code, w.Header())
@@ -123,10 +110,7 @@ type sharedWriter struct{ http.ResponseWriter }
 func TestAbandonedHeadersReachNoOtherClient(t *testing.T) {
 	t.Parallel()
 	b := newTestEngine(t, semel.Options{})
-	protect, err := semelhttp.Middleware(b.Engine, define("op", plain{}), options())
-	if err != nil {
-		t.Fatal(err)
-	}
+	protect := check.Must(semelhttp.Middleware(b.Engine, define("op", plain{}), options()))(t)
 	var left http.ResponseWriter
 	h := protect(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if left != nil {
@@ -150,18 +134,12 @@ func TestAbandonedHeadersReachNoOtherClient(t *testing.T) {
 func TestAbandonedHeaderInHTTP2(t *testing.T) {
 	t.Parallel()
 	b := newTestEngine(t, semel.Options{})
-	protect, err := semelhttp.Middleware(b.Engine, define("op", plain{}), options())
-	if err != nil {
-		t.Fatal(err)
-	}
+	protect := check.Must(semelhttp.Middleware(b.Engine, define("op", plain{}), options()))(t)
 	left := make(chan http.ResponseWriter, 1)
 	srv := httptest.NewUnstartedServer(protect(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { left <- w })))
 	srv.EnableHTTP2 = true
 	srv.StartTLS()
-	resp, err := srv.Client().Do(testRequest{}.request(t, srv.URL))
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := check.Must(srv.Client().Do(testRequest{}.request(t, srv.URL)))(t)
 	_, _ = io.Copy(io.Discard, resp.Body)
 	_ = resp.Body.Close()
 	if resp.ProtoMajor != 2 {
@@ -195,9 +173,7 @@ func TestLateAttemptGetsTheCurrentResponse(t *testing.T) {
 	close(bar.open)
 	got := <-late
 	wantReplay(t, got, first)
-	if got.header.Get("Set-Cookie") != "" {
-		t.Error("the zombie's own header came through")
-	}
+	check.Equal(t, got.header.Get("Set-Cookie"), "", "the zombie's own header came through")
 	if len(b.events.of(event.Fenced)) == 0 {
 		t.Error("no fenced zombie was observed")
 	}
@@ -222,9 +198,7 @@ func TestLateAttemptGetsTheCurrentRefusal(t *testing.T) {
 	wantFirst(t, first, http.StatusConflict, "taken\n")
 	close(bar.open)
 	wantReplay(t, <-late, first)
-	if n.Load() != 2 {
-		t.Errorf("the handler ran %d times, want twice", n.Load())
-	}
+	check.Equal(t, n.Load(), 2, "the handler ran")
 }
 
 // TestAbandonedWritesReachNoOtherClient: an abandoned goroutine writes into no
@@ -233,10 +207,7 @@ func TestLateAttemptGetsTheCurrentRefusal(t *testing.T) {
 func TestAbandonedWritesReachNoOtherClient(t *testing.T) {
 	t.Parallel()
 	b := newTestEngine(t, semel.Options{})
-	protect, err := semelhttp.Middleware(b.Engine, define("op", plain{}), options())
-	if err != nil {
-		t.Fatal(err)
-	}
+	protect := check.Must(semelhttp.Middleware(b.Engine, define("op", plain{}), options()))(t)
 	type kept struct {
 		w http.ResponseWriter
 		r *http.Request

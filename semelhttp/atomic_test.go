@@ -2,6 +2,7 @@ package semelhttp_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,8 +11,10 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
 )
 
 // effects counts what a handler did, in memory and in its transaction.
@@ -28,9 +31,7 @@ func (e *effects) in(t *testing.T, r *http.Request) {
 		t.Error("the handler finds no transaction")
 		return
 	}
-	if err := tx.Put(fmt.Sprintf("effect/%d", e.n.Add(1)), []byte(r.URL.Path)); err != nil {
-		t.Errorf("Put: %v", err)
-	}
+	check.NoError(t, tx.Put(fmt.Sprintf("effect/%d", e.n.Add(1)), []byte(r.URL.Path)), "Put")
 }
 
 // committed counts the committed effects.
@@ -45,12 +46,8 @@ func (e *effects) committed() (n int) {
 
 func wantEffects(t *testing.T, e *effects, ran, committed int) {
 	t.Helper()
-	if got := int(e.n.Load()); got != ran {
-		t.Errorf("the handler ran %d times, want %d", got, ran)
-	}
-	if got := e.committed(); got != committed {
-		t.Errorf("%d effects are there, want %d", got, committed)
-	}
+	check.Equal(t, int(e.n.Load()), ran, "the handler ran")
+	check.Equal(t, e.committed(), committed, "effects are there")
 }
 
 func TestAtomicReplays(t *testing.T) {
@@ -209,9 +206,7 @@ func TestAtomicStoresARefusal(t *testing.T) {
 		wantReplay(t, testRequest{}.do(t, srv), first)
 		wantReplay(t, testRequest{}.do(t, srv), first)
 		wantEffects(t, fx, 1, 0)
-		if r := b.record(t, "op", "k1"); r.State != store.Failed {
-			t.Errorf("%d: the record is %v, want Failed", status, r.State)
-		}
+		check.Equal(t, b.record(t, "op", "k1").State, store.Failed, "%d: the record", status)
 		wantFirst(t, testRequest{key: []string{"k2"}}.do(t, srv), 201, "said 201, for the 2. time")
 	}
 }
@@ -230,9 +225,7 @@ func TestAtomicNeverStoresThese(t *testing.T) {
 			wantFirst(t, testRequest{}.do(t, srv), status, fmt.Sprintf("said %d, for the 1. time", status))
 			wantFirst(t, testRequest{}.do(t, srv), status, fmt.Sprintf("said %d, for the 2. time", status))
 			wantEffects(t, fx, 2, 0)
-			if r := b.record(t, "op", "k1"); r.State != store.Absent {
-				t.Errorf("%d: the record is %v, want none", status, r.State)
-			}
+			check.Equal(t, b.record(t, "op", "k1").State, store.Absent, "%d: the record", status)
 			now.Store(201)
 			first := testRequest{}.do(t, srv)
 			wantFirst(t, first, 201, "said 201, for the 3. time")
@@ -256,13 +249,52 @@ func TestAtomicLeased(t *testing.T) {
 		srv := b.atomicServer(t, op, options(), fx.status(t, now))
 		first := testRequest{}.do(t, srv)
 		wantFirst(t, first, status, fmt.Sprintf("said %d, for the 1. time", status))
-		if r := b.record(t, "op", "k1"); r.State != want {
-			t.Errorf("%d: the record is %v, want %v", status, r.State, want)
-		}
+		check.Equal(t, b.record(t, "op", "k1").State, want, "%d: the record", status)
 		if again := (testRequest{}).do(t, srv); want.Final() {
 			wantReplay(t, again, first)
 		} else {
 			wantFirst(t, again, status, fmt.Sprintf("said %d, for the 2. time", status))
 		}
 	}
+}
+
+// TestAnotherRunGetsTheOriginalRequest: after a conflict in the database, the
+// handler's changes of its request and its writes are gone.
+func TestAnotherRunGetsTheOriginalRequest(t *testing.T) {
+	t.Parallel()
+	n := new(atomic.Int64)
+	engine := check.Must(semel.New[semelTx](&conflictStore{Store: memory.New(memory.Options{})}, semel.Options{Survive: store.NoFailure}))(t)
+	protect := check.Must(semelhttp.Atomic(engine, define("op", plain{}), options()))(t)
+	srv := serve(t, protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		w.Header().Add("Link", r.URL.Path+" "+r.Header.Get("X-User")+" "+r.PathValue("id"))
+		fmt.Fprintf(w, "%s %d %v", body, n.Add(1), err)
+		r.URL.Path, r.Host = "/elsewhere", "elsewhere"
+		r.Header["X-User"][0] = "eve"
+		r.Header.Set("X-More", "more")
+		r.SetPathValue("id", "8")
+	})))
+	got := testRequest{path: "/ops/7"}.do(t, srv)
+	wantFirst(t, got, http.StatusOK, `{"n":1} 2 <nil>`)
+	if link := got.header["Link"]; fmt.Sprint(link) != "[/ops/7 ann 7]" {
+		t.Errorf("the second run sees %q", link)
+	}
+}
+
+// conflictStore is a store that aborts its first transaction because of a conflict.
+type conflictStore struct {
+	*memory.Store
+	given atomic.Bool
+}
+
+func (c *conflictStore) Atomic(ctx context.Context, id store.ID, hold bool,
+	run func(context.Context, *memory.Tx, store.SwapResult) (*store.Change, error),
+) (store.Verdict, error) {
+	return c.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, current store.SwapResult) (*store.Change, error) {
+		last, err := run(ctx, tx, current)
+		if !c.given.Swap(true) {
+			return nil, store.ErrConflict
+		}
+		return last, err
+	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/semelhttp"
 )
@@ -21,9 +22,7 @@ import (
 func declared(t *testing.T, o semelhttp.Options, terms semelhttp.Terms) *semelhttp.Declaration {
 	t.Helper()
 	d, err := semelhttp.DeclarationOf(o, terms)
-	if err != nil {
-		t.Fatalf("DeclarationOf: %v", err)
-	}
+	check.Require(t, err, "DeclarationOf")
 	return d
 }
 
@@ -31,18 +30,13 @@ func declared(t *testing.T, o semelhttp.Options, terms semelhttp.Terms) *semelht
 // defaults.
 func TestDeclarationIsServed(t *testing.T) {
 	t.Parallel()
-	h, err := semelhttp.Declare(options(), semelhttp.Terms{Retention: 24 * time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := check.Must(semelhttp.Declare(options(), semelhttp.Terms{Retention: 24 * time.Hour}))(t)
 	mux := http.NewServeMux()
 	mux.Handle("GET /.well-known/idempotency", h)
 	srv := httptest.NewServer(mux)
 	t.Cleanup(srv.Close)
 	var got map[string]any
-	if err := json.Unmarshal([]byte(get(t, srv.URL+"/.well-known/idempotency")), &got); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, json.Unmarshal([]byte(get(t, srv.URL+"/.well-known/idempotency")), &got))
 	statuses := map[string]any{}
 	for code, status := range declared(t, options(), semelhttp.Terms{Retention: time.Hour}).Statuses {
 		statuses[code] = float64(status)

@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 )
@@ -29,10 +30,7 @@ import (
 // document is docs/http.md.
 func document(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "docs", "http.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Must(os.ReadFile(filepath.Join("..", "docs", "http.md")))(t)
 	return string(text)
 }
 
@@ -141,9 +139,7 @@ func (b *testEngine) ledTo(t *testing.T, o semelhttp.Options, leased bool, statu
 	if leased {
 		protect, err = semelhttp.Middleware(b.Engine, op, o)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	h := protect(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		n.Add(1)
 		w.WriteHeader(status)
@@ -185,15 +181,12 @@ func TestEndpointsAreAsDocumented(t *testing.T) {
 		for _, err := range returned[row[0]] {
 			for i, run := range []func(context.Context, *testEngine, semel.Call, error) (int, bool, error){doTx, do} {
 				b := newTestEngine(t, semel.Options{})
-				h, herr := semelhttp.Handle(semelhttp.Endpoint[order, int]{
+				h := check.Must(semelhttp.Handle(semelhttp.Endpoint[order, int]{
 					Operation: semel.Define("op", semel.OperationOptions[order]{}), Decode: decodeOrder,
 					Run: func(ctx context.Context, c semel.Call, _ order) (int, bool, error) {
 						return run(ctx, b, c, err)
 					},
-				}, options())
-				if herr != nil {
-					t.Fatal(herr)
-				}
+				}, options()))(t)
 				_ = testRequest{body: tea}.direct(t, h)
 				state, again := b.record(t, "op", "k1").State, testRequest{body: tea}.direct(t, h)
 				want := map[store.State]string{
@@ -253,10 +246,7 @@ func TestModesAreAsDocumented(t *testing.T) {
 // TestDeclarationIsAsDocumented: the example is the served text.
 func TestDeclarationIsAsDocumented(t *testing.T) {
 	t.Parallel()
-	h, err := semelhttp.Declare(options(), semelhttp.Terms{Retention: 24 * time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := check.Must(semelhttp.Declare(options(), semelhttp.Terms{Retention: 24 * time.Hour}))(t)
 	if served := (testRequest{method: "GET"}).direct(t, h).body; !strings.Contains(document(t), "```json\n"+served+"```\n") {
 		t.Errorf("docs/http.md lacks the declaration as it is served:\n%s", served)
 	}
@@ -297,21 +287,12 @@ func TestEachLineOfTheDraftIsShown(t *testing.T) {
 // testNames returns the names of the tests of this package and of the client.
 func testNames(t *testing.T) map[string]bool {
 	t.Helper()
-	server, err := filepath.Glob("*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := filepath.Glob("client/*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := check.Must(filepath.Glob("*_test.go"))(t)
+	client := check.Must(filepath.Glob("client/*_test.go"))(t)
 	files := slices.Concat(server, client)
 	names := map[string]bool{}
 	for _, file := range files {
-		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := check.Must(parser.ParseFile(token.NewFileSet(), file, nil, 0))(t)
 		for _, d := range f.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok {
 				names[fn.Name.Name] = true

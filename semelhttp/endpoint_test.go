@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 )
@@ -71,9 +72,7 @@ func decodeOrder(r *http.Request) (in order, err error) {
 func (s *shop) serve(t *testing.T, o semelhttp.Options) string {
 	t.Helper()
 	h, err := semelhttp.Handle(s.Endpoint, o)
-	if err != nil {
-		t.Fatalf("Handle: %v", err)
-	}
+	check.Require(t, err, "Handle")
 	return serve(t, h)
 }
 
@@ -97,9 +96,7 @@ func TestEndpointRendersTheStoredValue(t *testing.T) {
 	// The fingerprint is of the decoded value.
 	wantReplay(t, testRequest{body: `{ "item": "tea" }`, mediaType: "text/json"}.do(t, srv), first)
 	wantProblem(t, testRequest{body: `{"item":"milk"}`}.do(t, srv), http.StatusUnprocessableEntity, "key_reused")
-	if s.runs.Load() != 1 {
-		t.Errorf("ran %d times", s.runs.Load())
-	}
+	check.Equal(t, s.runs.Load(), 1, "ran")
 }
 
 // TestEndpointRendersAHealedValue: a record that never had a response gets the same
@@ -127,9 +124,7 @@ func TestEndpointRendersAHealedValue(t *testing.T) {
 		t.Errorf("healed: %d %q, want %q", healed.status, healed.body, want)
 	}
 	wantReplay(t, testRequest{body: tea}.do(t, srv), healed)
-	if s.runs.Load() != 1 {
-		t.Errorf("ran %d times", s.runs.Load())
-	}
+	check.Equal(t, s.runs.Load(), 1, "ran")
 }
 
 func TestEndpointJSON(t *testing.T) {
@@ -248,9 +243,7 @@ func TestEndpointUnknown(t *testing.T) {
 	srv := s.serve(t, options())
 	wantProblem(t, testRequest{body: tea}.do(t, srv), http.StatusServiceUnavailable, "outcome_unknown")
 	wantProblem(t, testRequest{body: tea}.do(t, srv), http.StatusConflict, "outcome_unknown")
-	if got := b.record(t, "order", "k1").State; got != store.InDoubt {
-		t.Errorf("the record is %v, want InDoubt", got)
-	}
+	check.Equal(t, b.record(t, "order", "k1").State, store.InDoubt, "the record")
 }
 
 func TestEndpointOptionalAndScopes(t *testing.T) {
@@ -280,9 +273,7 @@ func TestEndpointHangUp(t *testing.T) {
 	run, gone := s.Run, make(chan (<-chan struct{}), 10)
 	s.Run = func(ctx context.Context, c semel.Call, in order) (receipt, bool, error) {
 		bar.wait()
-		if err := ctx.Err(); err != nil {
-			t.Errorf("the context has ended: %v", err)
-		}
+		check.NoError(t, ctx.Err(), "the context has ended")
 		return run(ctx, c, in)
 	}
 	decode := s.Decode

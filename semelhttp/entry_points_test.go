@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 )
@@ -75,9 +76,7 @@ func (s *protectedSite) protect(t *testing.T, o semelhttp.Options, h http.Handle
 	} else {
 		protect, err = s.atomic(op, o)
 	}
-	if err != nil {
-		t.Fatalf("%s: %v", s.name, err)
-	}
+	check.Require(t, err, "%s", s.name)
 	return protect(h)
 }
 
@@ -142,12 +141,8 @@ func (s *protectedSite) creates(w http.ResponseWriter, r *http.Request) error {
 // wantHad checks how often the handler ran and how many effects are committed.
 func (s *protectedSite) wantHad(t *testing.T, ran, had int) {
 	t.Helper()
-	if got := int(s.ran.Load()); got != ran {
-		t.Errorf("the handler ran %d times, want %d", got, ran)
-	}
-	if got := s.had(); got != had {
-		t.Errorf("there are %d effects, want %d", got, had)
-	}
+	check.Equal(t, int(s.ran.Load()), ran, "the handler ran")
+	check.Equal(t, s.had(), had, "there: effects")
 }
 
 // wantMade checks that a retry gets the response of the one request that ran.

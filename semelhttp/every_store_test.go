@@ -16,6 +16,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
@@ -88,16 +89,12 @@ func newSetup[Tx any](t *testing.T, d domain[Tx]) *setup {
 		return storetest.Fault{}
 	})
 	engine, err := semel.New[Tx](faulty, semel.Options{Survive: store.NoFailure})
-	if err != nil {
-		t.Fatalf("New: %v", err)
-	}
+	check.Require(t, err, "New")
 	t.Cleanup(func() {
 		r.faults.Store(nil)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if err := engine.Close(ctx); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		check.NoError(t, engine.Close(ctx), "Close")
 	})
 	r.runner, r.effects = engine, d.effects
 	r.another = func(t *testing.T) *setup { t.Helper(); return newSetup(t, d.again(t)) }
@@ -123,9 +120,7 @@ func newSetup[Tx any](t *testing.T, d domain[Tx]) *setup {
 	}
 	r.get = func(op, key string) store.Record {
 		record, _, err := admin.Get(context.WithoutCancel(t.Context()), engine, op, semel.ScopeOf("ann"), key)
-		if err != nil {
-			t.Errorf("Get %s: %v", key, err)
-		}
+		check.NoError(t, err, "Get %s", key)
 		return record
 	}
 	return r
@@ -178,17 +173,10 @@ func memoryDomain() domain[*memory.Tx] {
 // sqliteDomain opens the file, as every process does that shares it.
 func sqliteDomain(t *testing.T, path string) domain[*sql.Tx] {
 	t.Helper()
-	db, err := sqlite.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := check.Must(sqlite.Open(path))(t)
 	t.Cleanup(func() { _ = db.Close() })
-	if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.ExecContext(t.Context(), `CREATE TABLE IF NOT EXISTS effects (id INTEGER PRIMARY KEY, key TEXT NOT NULL)`); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}))
+	check.Must(db.ExecContext(t.Context(), `CREATE TABLE IF NOT EXISTS effects (id INTEGER PRIMARY KEY, key TEXT NOT NULL)`))(t)
 	ctx := context.WithoutCancel(t.Context())
 	return domain[*sql.Tx]{
 		store: sqlite.New(db, sqlite.Options{}),
@@ -197,9 +185,7 @@ func sqliteDomain(t *testing.T, path string) domain[*sql.Tx] {
 			return err
 		},
 		effects: func(key string) (n int) {
-			if err := db.QueryRowContext(ctx, `SELECT count(*) FROM effects WHERE key = ?`, key).Scan(&n); err != nil {
-				t.Errorf("count effects: %v", err)
-			}
+			check.NoError(t, db.QueryRowContext(ctx, `SELECT count(*) FROM effects WHERE key = ?`, key).Scan(&n), "count effects")
 			return n
 		},
 		spoil: func(ctx context.Context, tx *sql.Tx) error {
@@ -222,21 +208,11 @@ func postgresDomain(t *testing.T) domain[pgx.Tx] {
 // postgresAt connects to the database, as every process does that shares it.
 func postgresAt(t *testing.T, url string) domain[pgx.Tx] {
 	t.Helper()
-	pool, err := pgxpool.New(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pool := check.Must(pgxpool.New(t.Context(), url))(t)
 	t.Cleanup(pool.Close)
-	if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := pool.Exec(t.Context(), `CREATE TABLE IF NOT EXISTS effects (id bigint GENERATED ALWAYS AS IDENTITY, key text NOT NULL)`); err != nil {
-		t.Fatal(err)
-	}
-	s, err := postgres.New(pool, postgres.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}))
+	check.Must(pool.Exec(t.Context(), `CREATE TABLE IF NOT EXISTS effects (id bigint GENERATED ALWAYS AS IDENTITY, key text NOT NULL)`))(t)
+	s := check.Must(postgres.New(pool, postgres.Options{}))(t)
 	ctx := context.WithoutCancel(t.Context())
 	return domain[pgx.Tx]{
 		store: s,
@@ -245,9 +221,7 @@ func postgresAt(t *testing.T, url string) domain[pgx.Tx] {
 			return err
 		},
 		effects: func(key string) (n int) {
-			if err := pool.QueryRow(ctx, `SELECT count(*) FROM effects WHERE key = $1`, key).Scan(&n); err != nil {
-				t.Errorf("count effects: %v", err)
-			}
+			check.NoError(t, pool.QueryRow(ctx, `SELECT count(*) FROM effects WHERE key = $1`, key).Scan(&n), "count effects")
 			return n
 		},
 		spoil: func(ctx context.Context, tx pgx.Tx) error {

@@ -11,21 +11,20 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 )
 
-// TestFlushedResponsesAreReplayed: flushing a response that is no stream changes
-// nothing.
+// TestFlushedResponsesAreReplayed: a response that is no stream may be flushed, and is stored
+// and replayed all the same.
 func TestFlushedResponsesAreReplayed(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 	srv := b.leasedServer(t, define("op", plain{}), options(), func(w http.ResponseWriter, r *http.Request) {
 		n.Add(1)
 		c := http.NewResponseController(w)
-		if err := c.Flush(); err != nil {
-			t.Errorf("Flush: %v", err)
-		}
+		check.NoError(t, c.Flush(), "Flush")
 		_, _ = io.WriteString(w, "first ")
 		_ = c.Flush()
 		_, _ = io.WriteString(w, "second")
@@ -34,9 +33,7 @@ func TestFlushedResponsesAreReplayed(t *testing.T) {
 	first := testRequest{}.do(t, srv)
 	wantFirst(t, first, http.StatusOK, "first second")
 	wantReplay(t, testRequest{}.do(t, srv), first)
-	if n.Load() != 1 {
-		t.Errorf("%d runs, want one", n.Load())
-	}
+	check.Equal(t, n.Load(), 1, "runs")
 }
 
 // TestChunkedUpstreamIsReplayed: httputil.ReverseProxy flushes at once what an
@@ -53,18 +50,13 @@ func TestChunkedUpstreamIsReplayed(t *testing.T) {
 		_, _ = io.WriteString(w, `1}`)
 	}))
 	t.Cleanup(upstream.Close)
-	to, err := url.Parse(upstream.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	to := check.Must(url.Parse(upstream.URL))(t)
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }}
 	srv := b.leasedServer(t, define("op", plain{}), options(), proxy.ServeHTTP)
 	first := testRequest{}.do(t, srv)
 	wantFirst(t, first, http.StatusCreated, `{"id":1}`)
 	wantReplay(t, testRequest{}.do(t, srv), first)
-	if n.Load() != 1 {
-		t.Errorf("the upstream was asked %d times, want once", n.Load())
-	}
+	check.Equal(t, n.Load(), 1, "the upstream was asked")
 }
 
 // TestStreamTypesAreSentAtOnce by a flush, also those of the option.
@@ -94,7 +86,7 @@ func TestStreamTypesAreSentAtOnce(t *testing.T) {
 		_ = testRequest{}.do(t, srv)
 		again := testRequest{}.do(t, srv)
 		if got := again.status == http.StatusConflict; got != o.out {
-			t.Errorf("%v, %q: the retry got %d %s, want that it was let out: %v", o.types, o.contentType, again.status, again.body, o.out)
+			t.Errorf("%v, %q: the retry got %d %s, want it sent before its end: %v", o.types, o.contentType, again.status, again.body, o.out)
 		}
 	}
 }
@@ -132,9 +124,7 @@ func TestStatusVerdict(t *testing.T) {
 		if first.status != row.first || again.status != row.again || n.Load() != row.runs {
 			t.Errorf("%d: answered %d, then %d, after %d runs; want %d, %d, %d", row.status, first.status, again.status, n.Load(), row.first, row.again, row.runs)
 		}
-		if s := b.record(t, "op", "k1").State; s != row.state {
-			t.Errorf("%d: the record is %v, want %v", row.status, s, row.state)
-		}
+		check.Equal(t, b.record(t, "op", "k1").State, row.state, "%d: the record", row.status)
 	}
 	if d := declared(t, o, semelhttp.Terms{Retention: 1 << 40}); len(d.NeverStored) != 1 || d.NeverStored[0] != http.StatusServiceUnavailable {
 		t.Errorf("never stored: %v, want 503", d.NeverStored)

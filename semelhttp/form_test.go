@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/onetime"
 	"github.com/semelgo/semel/semelhttp"
@@ -46,9 +47,7 @@ func onEveryForm(t *testing.T, o semelhttp.FormOptions, test func(t *testing.T, 
 			if name == "FormTx" {
 				wrap, err = semelhttp.FormTx(f.Engine, f.purpose, o)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Require(t, err)
 			f.respond = func(w http.ResponseWriter, r *http.Request, n int32) {
 				c, err := f.purpose.Payload(r.Context())
 				w.Header().Set("Location", fmt.Sprintf("/orders/%s?run=%d&error=%v", c.ID, n, err))
@@ -70,10 +69,7 @@ func onEveryForm(t *testing.T, o semelhttp.FormOptions, test func(t *testing.T, 
 
 func (f *shopForm) issue(t *testing.T, user string) string {
 	t.Helper()
-	token, err := f.purpose.Issue(t.Context(), f, semel.ScopeOf(user), time.Hour, cart{ID: "c1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	token := check.Must(f.purpose.Issue(t.Context(), f, semel.ScopeOf(user), time.Hour, cart{ID: "c1"}))(t)
 	return token
 }
 
@@ -90,9 +86,7 @@ type page struct {
 func (f *shopForm) send(t *testing.T, user, mediaType, body string, headers ...string) page {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.server.URL+"/orders?step=2", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	r.Header.Set("Content-Type", mediaType)
 	r.Header.Set("X-User", user)
 	for _, token := range headers {
@@ -105,9 +99,7 @@ func (f *shopForm) send(t *testing.T, user, mediaType, body string, headers ...s
 	}
 	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, err)
 	return page{
 		resp.StatusCode, resp.Header.Get("Location"), string(text),
 		resp.Header.Get(semelhttp.HeaderReplayed) == "true", resp.Header,
@@ -190,9 +182,7 @@ func TestFormRefusesOtherTokens(t *testing.T) {
 		}
 		f.ahead.Store(int64(time.Hour))
 		wantPage(t, f.submit(t, "ann", token, "Ann"), 410, "token_expired")
-		if n := f.runs.Load(); n != 0 {
-			t.Errorf("%d runs, want none", n)
-		}
+		check.Equal(t, f.runs.Load(), 0, "runs")
 	})
 }
 
@@ -301,14 +291,8 @@ func TestFormPages(t *testing.T) {
 		if p := f.submit(t, "ann", "<script>", "Ann"); p.status != 403 || !strings.Contains(p.body, "can no longer be sent") || strings.Contains(p.body, "<script>") {
 			t.Errorf("got %d %q, want the built-in page", p.status, p.body)
 		}
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.server.URL, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err := f.server.Client().Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := check.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, f.server.URL, nil))(t)
+		resp := check.Must(f.server.Client().Do(r))(t)
 		defer func() { _ = resp.Body.Close() }()
 		if text, err := io.ReadAll(resp.Body); string(text) != "the form" || err != nil {
 			t.Errorf("GET = %q, %v, want the form", text, err)

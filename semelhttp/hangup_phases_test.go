@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/storetest"
@@ -144,15 +145,9 @@ func TestHangUpDuringTheResponse(t *testing.T) {
 
 func dialTo(t *testing.T, base string) net.Conn {
 	t.Helper()
-	u, err := url.Parse(base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := check.Must(url.Parse(base))(t)
 	var d net.Dialer
-	conn, err := d.DialContext(t.Context(), "tcp", u.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := check.Must(d.DialContext(t.Context(), "tcp", u.Host))(t)
 	return conn
 }
 
@@ -201,7 +196,7 @@ func failsAt(t *testing.T, s *protectedSite, k int, fault storetest.Fault) (reac
 	reached = left <= 0
 	mu.Unlock()
 	if first.status == http.StatusCreated && s.had() != 1 {
-		t.Errorf("call %d: told that it is made, with %d effects", k, s.had())
+		t.Errorf("call %d: reported as done, with %d effects", k, s.had())
 	}
 	if first.status < 500 && first.status != http.StatusCreated {
 		t.Errorf("call %d: got %d %s, of a store that fails", k, first.status, first.body)
@@ -239,9 +234,7 @@ func TestReplayAfterRestart(t *testing.T) {
 		other.body = "other"
 		wantProblem(t, other.do(t, base), http.StatusUnprocessableEntity, "key_reused")
 		s.wantHad(t, 1, 1)
-		if after.ran.Load() != 0 {
-			t.Error("the second process ran it again")
-		}
+		check.Equal(t, after.ran.Load(), 0, "the second process ran it again")
 	})
 }
 
@@ -258,9 +251,7 @@ func TestConcurrentRequestsToTwoServers(t *testing.T) {
 		for i := range callers {
 			go func() {
 				got, err := s.ask().send(t, bases[i%2])
-				if err != nil {
-					t.Error(err)
-				}
+				check.NoError(t, err)
 				answers <- got
 			}()
 		}
@@ -276,15 +267,9 @@ func TestConcurrentRequestsToTwoServers(t *testing.T) {
 				t.Errorf("got %d %s", got.status, got.body)
 			}
 		}
-		if firsts != 1 {
-			t.Errorf("%d answers are not marked as replays, want one", firsts)
-		}
+		check.Equal(t, firsts, 1, "answers are not marked as replays")
 		s.wantMade(t, s.settled(t, bases[0]))
-		if ran := s.ran.Load() + other.ran.Load(); ran != 1 {
-			t.Errorf("the handler ran %d times, want once", ran)
-		}
-		if had := max(s.had(), other.had()); had != 1 {
-			t.Errorf("there are %d effects, want one", had)
-		}
+		check.Equal(t, s.ran.Load()+other.ran.Load(), 1, "the handler ran")
+		check.Equal(t, max(s.had(), other.had()), 1, "there: effects")
 	})
 }

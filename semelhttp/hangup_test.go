@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 )
@@ -28,9 +29,7 @@ func TestHangUpChangesNothing(t *testing.T) {
 		}
 		srv := serve(b, define("op", plain{Wait: time.Minute}), o, func(w http.ResponseWriter, r *http.Request) {
 			bar.wait()
-			if err := r.Context().Err(); err != nil {
-				t.Errorf("the handler's context has ended: %v", err)
-			}
+			check.NoError(t, r.Context().Err(), "the handler's context has ended")
 			created(n)(w, r)
 		})
 		ctx, hangUp := context.WithCancel(t.Context())
@@ -58,14 +57,8 @@ func TestHangUpChangesNothing(t *testing.T) {
 func protected(t *testing.T, b *testEngine, h http.HandlerFunc) map[string]http.Handler {
 	t.Helper()
 	o := options()
-	a, err := semelhttp.Atomic(b.Engine, define("a", plain{Wait: time.Hour}), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := semelhttp.Middleware(b.Engine, define("m", plain{Wait: time.Hour}), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := check.Must(semelhttp.Atomic(b.Engine, define("a", plain{Wait: time.Hour}), o))(t)
+	m := check.Must(semelhttp.Middleware(b.Engine, define("m", plain{Wait: time.Hour}), o))(t)
 	s := newShop(b, semel.OperationOptions[order]{Wait: time.Hour})
 	run := s.Run
 	s.Run = func(ctx context.Context, c semel.Call, in order) (receipt, bool, error) {
@@ -75,10 +68,7 @@ func protected(t *testing.T, b *testEngine, h http.HandlerFunc) map[string]http.
 			return v, err
 		})
 	}
-	e, err := semelhttp.Handle(s.Endpoint, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Must(semelhttp.Handle(s.Endpoint, o))(t)
 	return map[string]http.Handler{"atomic": a(h), "middleware": m(h), "endpoint": e}
 }
 
@@ -93,9 +83,7 @@ func TestHangUpOfAFollower(t *testing.T) {
 				b, bar := newTestEngine(t, semel.Options{}), newBarrier()
 				h := protected(t, b, func(w http.ResponseWriter, r *http.Request) {
 					bar.wait()
-					if err := r.Context().Err(); err != nil {
-						t.Errorf("the leader's context has ended: %v", err)
-					}
+					check.NoError(t, r.Context().Err(), "the leader's context has ended")
 					w.WriteHeader(http.StatusCreated)
 				})[name]
 				send := func() (answered <-chan int, hangUp context.CancelFunc) {
@@ -120,9 +108,7 @@ func TestHangUpOfAFollower(t *testing.T) {
 				synctest.Wait()
 				select {
 				case code := <-leaves:
-					if code != http.StatusServiceUnavailable {
-						t.Errorf("the follower that left was answered %d, want 503", code)
-					}
+					check.Equal(t, code, http.StatusServiceUnavailable, "the follower that left was answered")
 				default:
 					t.Error("the follower waits on for a client that is gone")
 				}
@@ -141,14 +127,8 @@ func TestHangUpBeforeTheStart(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 	atomicOp, leasedOp := define("a", plain{}), define("l", plain{})
-	a, err := semelhttp.Atomic(b.Engine, atomicOp, options())
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := semelhttp.Middleware(b.Engine, leasedOp, options())
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := check.Must(semelhttp.Atomic(b.Engine, atomicOp, options()))(t)
+	l := check.Must(semelhttp.Middleware(b.Engine, leasedOp, options()))(t)
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	for op, protect := range map[string]func(http.Handler) http.Handler{"a": a, "l": l} {

@@ -15,6 +15,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -42,17 +43,13 @@ func newTestEngine(t *testing.T, o semel.Options) *testEngine {
 	o.Observer = &b.events
 	o.Survive = store.NoFailure
 	engine, err := semel.New[semelTx](b.store, o)
-	if err != nil {
-		t.Fatalf("New: %v", err)
-	}
+	check.Require(t, err, "New")
 	b.Engine = engine
 	t.Cleanup(func() {
 		b.store.down.Store(false)
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
-		if err := engine.Close(ctx); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		check.NoError(t, engine.Close(ctx), "Close")
 	})
 	return b
 }
@@ -61,9 +58,7 @@ func newTestEngine(t *testing.T, o semel.Options) *testEngine {
 func (b *testEngine) record(t *testing.T, op, key string) store.Record {
 	t.Helper()
 	r, _, err := admin.Get(t.Context(), b, op, semel.ScopeOf("ann"), key)
-	if err != nil {
-		t.Fatalf("Get %s: %v", key, err)
-	}
+	check.Require(t, err, "Get %s", key)
 	return r
 }
 
@@ -142,7 +137,7 @@ func (e *events) of(kind event.Kind) []event.Event {
 func byUser(r *http.Request) (semel.Scope, error) {
 	user := r.Header.Get("X-User")
 	if user == "" {
-		return semel.Scope{}, errors.New("nobody")
+		return semel.Scope{}, errors.New("no user")
 	}
 	return semel.ScopeOf(user), nil
 }
@@ -168,9 +163,7 @@ func serve(t *testing.T, h http.Handler) string {
 func (b *testEngine) atomicServer(t *testing.T, op *semel.Operation[semelhttp.Request], o semelhttp.Options, h http.HandlerFunc) string {
 	t.Helper()
 	protect, err := semelhttp.Atomic(b.Engine, op, o)
-	if err != nil {
-		t.Fatalf("Atomic: %v", err)
-	}
+	check.Require(t, err, "Atomic")
 	return serve(t, protect(h))
 }
 
@@ -178,9 +171,7 @@ func (b *testEngine) atomicServer(t *testing.T, op *semel.Operation[semelhttp.Re
 func (b *testEngine) leasedServer(t *testing.T, op *semel.Operation[semelhttp.Request], o semelhttp.Options, h http.HandlerFunc) string {
 	t.Helper()
 	protect, err := semelhttp.Middleware(b.Engine, op, o)
-	if err != nil {
-		t.Fatalf("Middleware: %v", err)
-	}
+	check.Require(t, err, "Middleware")
 	return serve(t, protect(h))
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 )
@@ -29,16 +30,10 @@ func runAgain(e *semel.Engine[semelTx]) (func(http.Handler) http.Handler, error)
 // process, which ran the operation again.
 func overtaken(t *testing.T, b *testEngine, protect protector, h http.HandlerFunc, entered <-chan struct{}, send func(zombie string)) (zombie string, first answer) {
 	t.Helper()
-	other, err := semel.New[semelTx](b.store, semel.Options{Survive: store.NoFailure})
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := check.Must(semel.New[semelTx](b.store, semel.Options{Survive: store.NoFailure}))(t)
 	var bases []string
 	for _, e := range []*semel.Engine[semelTx]{b.Engine, other} {
-		once, err := protect(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		once := check.Must(protect(e))(t)
 		bases = append(bases, serve(t, once(h)))
 	}
 	send(bases[0])
@@ -52,9 +47,7 @@ func sendLater(t *testing.T, late chan<- answer) func(base string) {
 	return func(base string) {
 		go func() {
 			got, err := testRequest{}.send(t, base)
-			if err != nil {
-				t.Error(err)
-			}
+			check.NoError(t, err)
 			late <- got
 		}()
 	}
@@ -85,9 +78,7 @@ func TestInterruptedStreamIsNoResponse(t *testing.T) {
 	wantFirst(t, first, http.StatusOK, "run 2")
 	close(bar.open)
 	body, err := io.ReadAll(resp.Body)
-	if err == nil {
-		t.Errorf("the zombie's client read %q to its end; it must not look complete", body)
-	}
+	check.Fails(t, err, "the zombie's client read %q to its end; it must not look complete", body)
 	wantReplay(t, testRequest{}.do(t, zombie), first)
 }
 
@@ -113,14 +104,10 @@ func TestInterruptedStreamInHTTP10(t *testing.T) {
 	wantFirst(t, first, http.StatusOK, "run 2")
 	close(bar.open)
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, err)
 	wantReplay(t, answer{resp.StatusCode, resp.Header, string(text)}, first)
 }
 
@@ -140,9 +127,7 @@ func TestStreamInHTTP10(t *testing.T) {
 			_, _ = io.WriteString(w, " and the rest")
 		})
 		resp, err := http.ReadResponse(bufio.NewReader(sendHTTP10(t, srv)), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, err)
 		defer resp.Body.Close()
 		text, err := io.ReadAll(resp.Body)
 		const whole = "a part and the rest"
@@ -159,18 +144,13 @@ func TestStreamInHTTP10(t *testing.T) {
 func sendHTTP10(t *testing.T, base string) net.Conn {
 	t.Helper()
 	r := testRequest{}.request(t, base)
-	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", r.URL.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := check.Must(new(net.Dialer).DialContext(t.Context(), "tcp", r.URL.Host))(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s %s HTTP/1.0\r\nHost: %s\r\nContent-Length: %d\r\n", r.Method, r.URL.RequestURI(), r.URL.Host, r.ContentLength)
 	_ = r.Header.Write(&text) // to memory
 	text.WriteString("\r\n")
 	_, _ = io.Copy(&text, r.Body)
-	if _, err := io.WriteString(conn, text.String()); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(io.WriteString(conn, text.String()))(t)
 	return conn
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 )
@@ -34,16 +35,10 @@ func TestInTxStoresWhatWasWrittenInside(t *testing.T) {
 			_, err := io.WriteString(w, "inside")
 			return struct{}{}, err
 		})
-		if err != nil {
-			t.Errorf("InTx: %v", err)
-		}
+		check.NoError(t, err, "InTx")
 		w.Header().Set("Location", "/ops/8")
-		if n, err := io.WriteString(w, "after"); n != 0 || !errors.Is(err, semelhttp.ErrResponseClosed) {
-			t.Errorf("a write after InTx = %d, %v", n, err)
-		}
-		if err := http.NewResponseController(w).Flush(); !errors.Is(err, semelhttp.ErrResponseClosed) {
-			t.Errorf("Flush after InTx: %v", err)
-		}
+		check.ResultIs(io.WriteString(w, "after"))(t, 0, semelhttp.ErrResponseClosed, "a write after InTx")
+		check.ErrorIs(t, http.NewResponseController(w).Flush(), semelhttp.ErrResponseClosed, "Flush after InTx")
 		w.WriteHeader(http.StatusInternalServerError)
 	})
 	first := testRequest{}.do(t, srv)
@@ -71,9 +66,7 @@ func TestInTxAlone(t *testing.T) {
 				w.WriteHeader(status)
 				return 0, nil
 			})
-			if err != nil {
-				t.Errorf("InTx: %v", err)
-			}
+			check.NoError(t, err, "InTx")
 		})
 		first := testRequest{}.do(t, srv)
 		wantFirst(t, first, status, "")
@@ -135,9 +128,7 @@ func TestInTxRolledBack(t *testing.T) {
 						_, _ = io.WriteString(w, "created")
 						return 0, errDomain
 					})
-					if !errors.Is(err, errDomain) {
-						t.Errorf("InTx = %v", err)
-					}
+					check.ErrorIs(t, err, errDomain, "InTx")
 					c.then(w, r)
 				})
 				first := testRequest{}.do(t, srv)
@@ -147,9 +138,7 @@ func TestInTxRolledBack(t *testing.T) {
 					wantFirst(t, first, c.status, c.body)
 				}
 				wantEffects(t, fx, 1, 0)
-				if got := b.record(t, "op", "k1").State; got != c.state {
-					t.Errorf("the record is %v, want %v", got, c.state)
-				}
+				check.Equal(t, b.record(t, "op", "k1").State, c.state, "the record")
 				if c.state == store.Succeeded {
 					wantReplay(t, testRequest{}.do(t, srv), first)
 				}
@@ -199,18 +188,14 @@ func TestInTxCommitFails(t *testing.T) {
 			func(*testEngine) (store.Verdict, error) { return store.NotCommitted, lost },
 			func(t *testing.T, b *testEngine, got answer) {
 				wantFirst(t, got, 500, "sorry\n")
-				if s := b.record(t, "op", "k1").State; s != store.Pending {
-					t.Errorf("the record is %v, want Pending", s)
-				}
+				check.Equal(t, b.record(t, "op", "k1").State, store.Pending, "the record")
 			},
 		},
 		"unknown, committed after all": {
 			func(*testEngine) (store.Verdict, error) { return store.Unknown, lost },
 			func(t *testing.T, b *testEngine, got answer) {
 				wantFirst(t, got, 201, "created")
-				if s := b.record(t, "op", "k1").State; s != store.Succeeded {
-					t.Errorf("the record is %v, want Succeeded", s)
-				}
+				check.Equal(t, b.record(t, "op", "k1").State, store.Succeeded, "the record")
 			},
 		},
 		"unknown for good": {
@@ -257,12 +242,80 @@ func TestAtomicCommitFails(t *testing.T) {
 	b.store.commit.Store(&unknown)
 	got := testRequest{}.do(t, srv)
 	wantProblem(t, got, http.StatusServiceUnavailable, "outcome_unknown")
-	if got.header.Get("Location") != "" {
-		t.Error("a header of the handler came through")
-	}
+	check.Equal(t, got.header.Get("Location"), "", "a header of the handler came through")
 	b.store.down.Store(false)
 	got = testRequest{}.do(t, srv) // it had committed
 	if got.status != http.StatusCreated || got.body != "run 1" || !got.replayed() {
 		t.Errorf("the retry got %d %q", got.status, got.body)
+	}
+}
+
+// TestHandlerWithoutInTx: a handler of an operation with policy Atomic that never called
+// InTx may refuse. If it reports success or breaks off, the effect is unknown.
+func TestHandlerWithoutInTx(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		status  int
+		unknown bool
+		state   store.State
+		tainted bool
+	}{
+		"says nothing":     {0, true, store.InDoubt, true},
+		"reports success":  {http.StatusCreated, true, store.InDoubt, true},
+		"redirects":        {http.StatusSeeOther, true, store.InDoubt, true},
+		"refuses":          {http.StatusConflict, false, store.Succeeded, false},
+		"refuses for now":  {http.StatusTooManyRequests, false, store.Pending, false},
+		"reports an error": {http.StatusBadGateway, true, store.Pending, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, onError := range []semel.OnError{semel.Release, semel.Keep} {
+				b := newTestEngine(t, semel.Options{})
+				srv := b.leasedServer(t, inTxOp(onError), options(), func(w http.ResponseWriter, _ *http.Request) {
+					if c.status != 0 {
+						w.WriteHeader(c.status)
+					}
+				})
+				first := testRequest{}.do(t, srv)
+				if c.unknown {
+					wantProblem(t, first, http.StatusServiceUnavailable, "outcome_unknown")
+				} else {
+					wantFirst(t, first, c.status, "")
+				}
+				if r := b.record(t, "op", "k1"); r.State != c.state || r.Tainted != c.tainted {
+					t.Errorf("the record is %v, tainted %v, want %v, %v", r.State, r.Tainted, c.state, c.tainted)
+				}
+				if c.state == store.InDoubt {
+					wantProblem(t, testRequest{}.do(t, srv), http.StatusConflict, "outcome_unknown")
+				}
+			}
+		})
+	}
+}
+
+// TestErrorBeforeInTxIsUnknown: a handler that calls InTx in its second attempt only has
+// one effect in the database, and the record says that the first attempt is unknown.
+func TestErrorBeforeInTxIsUnknown(t *testing.T) {
+	t.Parallel()
+	b := newTestEngine(t, semel.Options{})
+	fx, broken := &effects{b: b}, true
+	srv := b.leasedServer(t, inTxOp(semel.Release), options(), func(w http.ResponseWriter, r *http.Request) {
+		if broken {
+			broken = false
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		_, err := semel.InTx(r.Context(), b.Engine, func(ctx context.Context, _ semelTx) (int, error) {
+			fx.in(t, r.WithContext(ctx))
+			w.WriteHeader(http.StatusCreated)
+			return 0, nil
+		})
+		check.NoError(t, err, "InTx")
+	})
+	wantProblem(t, testRequest{}.do(t, srv), http.StatusServiceUnavailable, "outcome_unknown")
+	wantFirst(t, testRequest{}.do(t, srv), http.StatusCreated, "")
+	wantEffects(t, fx, 1, 1)
+	if r := b.record(t, "op", "k1"); r.State != store.Succeeded || !r.Tainted {
+		t.Errorf("the record is %v, tainted %v, want Succeeded and tainted", r.State, r.Tainted)
 	}
 }

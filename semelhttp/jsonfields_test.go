@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 )
 
@@ -34,12 +35,8 @@ func zipped(t *testing.T, text string) string {
 	t.Helper()
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	if _, err := io.WriteString(w, text); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(io.WriteString(w, text))(t)
+	check.Require(t, w.Close())
 	return b.String()
 }
 
@@ -48,15 +45,9 @@ func form(t *testing.T, boundary string) (body, mediaType string) {
 	t.Helper()
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
-	if err := w.SetBoundary(boundary); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.WriteField("amount", "1"); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, w.SetBoundary(boundary))
+	check.Require(t, w.WriteField("amount", "1"))
+	check.Require(t, w.Close())
 	return b.String(), w.FormDataContentType()
 }
 
@@ -158,13 +149,9 @@ func compares(t *testing.T, serve serveFunc, op *semel.Operation[semelhttp.Reque
 		wantProblem(t, got, http.StatusUnprocessableEntity, "key_reused")
 	case refused:
 		wantProblem(t, got, http.StatusBadRequest, "body_invalid")
-		if b.store.calls.Load() != asked {
-			t.Error("the store was asked about a request that has no fingerprint")
-		}
+		check.Equal(t, b.store.calls.Load(), asked, "the store was asked about a request that has no fingerprint")
 	}
-	if n.Load() != 1 {
-		t.Errorf("ran %d times", n.Load())
-	}
+	check.Equal(t, n.Load(), 1, "ran")
 }
 
 // TestChunkedIsTheSameRequest: the framing of the body does not matter.
@@ -176,10 +163,7 @@ func TestChunkedIsTheSameRequest(t *testing.T) {
 		_ = testRequest{}.do(t, srv)
 		chunked := testRequest{}.request(t, srv)
 		chunked.Body, chunked.ContentLength = io.NopCloser(strings.NewReader(`{"n":1}`)), -1
-		resp, err := testClient.Do(chunked)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := check.Must(testClient.Do(chunked))(t)
 		resp.Body.Close()
 		if resp.Header.Get(semelhttp.HeaderReplayed) != "true" || n.Load() != 1 {
 			t.Errorf("%s: in chunks the same request got %d", name, resp.StatusCode)
@@ -310,9 +294,7 @@ func FuzzJSONFields(f *testing.F) {
 			t.Fatalf("%q is compared as %q, which is no JSON", body, whole)
 		}
 		var parts struct{ Body json.RawMessage }
-		if err := json.Unmarshal(whole, &parts); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, json.Unmarshal(whole, &parts))
 		in.Body = parts.Body
 		if again, ok := semelhttp.JSONFields()(in).(semel.Raw); !ok || !bytes.Equal(again, whole) {
 			t.Fatalf("%q is compared as %q, and that as %q", body, whole, again)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 )
 
@@ -38,10 +39,7 @@ func TestParseKey(t *testing.T) {
 		`"` + longest + `"`:                      longest,
 		`"` + strings.Repeat(`\"`, 255) + `"`:    strings.Repeat(`"`, 255),
 	} {
-		got, err := semelhttp.ParseKey(line)
-		if got != want || err != nil {
-			t.Errorf("ParseKey(%q) = %q, %v, want %q", line, got, err, want)
-		}
+		check.Result(semelhttp.ParseKey(line))(t, want, "ParseKey(%q)", line)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 )
 
@@ -43,8 +44,8 @@ func everyWay(t *testing.T, test func(t *testing.T, serve func(*testEngine, seme
 	})
 }
 
-// TestKeyFromAField: the header is none of its business then, and another field
-// under the same key is another request.
+// TestKeyFromAField: the key is in the body, the header is ignored, and another value of
+// another field is another request.
 func TestKeyFromAField(t *testing.T) {
 	t.Parallel()
 	everyWay(t, func(t *testing.T, serve func(*testEngine, semelhttp.Options, *atomic.Int64) string) {
@@ -56,9 +57,7 @@ func TestKeyFromAField(t *testing.T) {
 		wantReplay(t, tea.do(t, srv), first)
 		tea.key = []string{"malformed\u00e9", "twice"}
 		wantReplay(t, tea.do(t, srv), first)
-		if r := b.record(t, "op", "o-1"); r.Key != "o-1" {
-			t.Errorf("the record is under %q", r.Key)
-		}
+		check.Equal(t, b.record(t, "op", "o-1").Key, "o-1", "the record is under")
 		milk := testRequest{key: []string{}, body: `{"order":"o-1","item":"milk"}`}
 		wantProblem(t, milk.do(t, srv), http.StatusUnprocessableEntity, "key_reused")
 		milk.body = `{"order":"o-2","item":"milk"}`
@@ -68,7 +67,8 @@ func TestKeyFromAField(t *testing.T) {
 	})
 }
 
-// TestKeyFuncRefuses: before the store is asked, and told by name.
+// TestKeyFuncRefuses: a bad key is refused before the store is called, and the problem names
+// the field.
 func TestKeyFuncRefuses(t *testing.T) {
 	t.Parallel()
 	everyWay(t, func(t *testing.T, serve func(*testEngine, semelhttp.Options, *atomic.Int64) string) {
@@ -104,8 +104,8 @@ func TestKeyFuncRefuses(t *testing.T) {
 	})
 }
 
-// TestKeyFuncErrorNamesNoHeader: what the engine says of a key names no header
-// that the key is not in.
+// TestKeyFuncErrorNamesNoHeader: the problem of a key that does not come from the header
+// does not name the header.
 func TestKeyFuncErrorNamesNoHeader(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
@@ -114,10 +114,10 @@ func TestKeyFuncErrorNamesNoHeader(t *testing.T) {
 		got := testRequest{body: `{"id":"o-1"}`}.do(t, serve(b, timed, keyedBy(semelhttp.KeyField("id")), created(n)))
 		wantProblem(t, got, http.StatusBadRequest, "key_malformed")
 		if p := got.problem(t); p.Field != "" || !strings.Contains(p.Detail, "carries no time") {
-			t.Errorf("it is told as %+v", p)
+			t.Errorf("the problem is %+v", p)
 		}
 		if p := (testRequest{}).do(t, serve(b, timed, options(), created(n))).problem(t); p.Field != semelhttp.HeaderKey {
-			t.Errorf("a key in the header is told as %+v", p)
+			t.Errorf("the problem of a key in the header is %+v", p)
 		}
 	})
 }
@@ -140,14 +140,12 @@ func TestKeyFuncMayBeOptional(t *testing.T) {
 		first := testRequest{body: `{"order":{"id":7}}`}.do(t, srv)
 		wantFirst(t, first, http.StatusCreated, "run 3")
 		wantReplay(t, testRequest{body: `{"order":{"id":7}}`}.do(t, srv), first)
-		if r := b.record(t, "op", "7"); r.Key != "7" {
-			t.Errorf("the record is under %q", r.Key)
-		}
+		check.Equal(t, b.record(t, "op", "7").Key, "7", "the record is under")
 	})
 }
 
-// TestNoFieldNoRecord: behind Middleware a request that needs no key and has none
-// costs nothing.
+// TestNoFieldNoRecord: behind Middleware a request without a key, which needs none, creates
+// no record.
 func TestNoFieldNoRecord(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
@@ -156,9 +154,7 @@ func TestNoFieldNoRecord(t *testing.T) {
 	srv := b.leasedServer(t, define("op", plain{}), o, created(n))
 	asked := b.store.calls.Load()
 	wantFirst(t, testRequest{}.do(t, srv), http.StatusCreated, "run 1")
-	if b.store.calls.Load() != asked {
-		t.Error("the store was asked about a request without a key")
-	}
+	check.Equal(t, b.store.calls.Load(), asked, "the store was asked about a request without a key")
 }
 
 // TestCustomKeyFunc: it sees the request, may read its body, and its error

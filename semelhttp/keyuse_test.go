@@ -13,10 +13,11 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 )
 
-// TestHeaderNameInAnyCase: it is the same header, and the key's own case counts.
+// TestHeaderNameInAnyCase: the name of the header is the same in any case, the key is not.
 func TestHeaderNameInAnyCase(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
@@ -41,10 +42,7 @@ func rawRequest(t *testing.T, base, lines string) *http.Response {
 	conn := dialTo(t, base)
 	defer conn.Close()
 	fmt.Fprintf(conn, "POST /ops HTTP/1.1\r\nHost: h\r\nX-User: ann\r\nContent-Type: application/json\r\n%sContent-Length: 7\r\n\r\n{\"n\":1}", lines)
-	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := check.Must(http.ReadResponse(bufio.NewReader(conn), nil))(t)
 	_, _ = io.Copy(io.Discard, resp.Body)
 	resp.Body.Close()
 	return resp
@@ -72,7 +70,7 @@ func TestKeysAreOpaque(t *testing.T) {
 	})
 }
 
-// TestUsualKeys: what people draw keys with is taken, quoted and raw.
+// TestUsualKeys: keys in the usual formats are accepted, quoted and raw.
 func TestUsualKeys(t *testing.T) {
 	t.Parallel()
 	keys := map[string]string{

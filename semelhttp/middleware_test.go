@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 )
 
@@ -157,9 +158,7 @@ func TestInProgress(t *testing.T) {
 		leader := make(chan answer)
 		go func() {
 			got, err := testRequest{}.send(t, srv)
-			if err != nil {
-				t.Error(err)
-			}
+			check.NoError(t, err)
 			leader <- got
 		}()
 		<-bar.entered
@@ -195,9 +194,7 @@ func TestFollowersWait(t *testing.T) {
 		for range callers {
 			go func() {
 				got, err := testRequest{}.send(t, srv)
-				if err != nil {
-					t.Error(err)
-				}
+				check.NoError(t, err)
 				answers <- got
 			}()
 		}
@@ -227,9 +224,7 @@ func TestKeyExpired(t *testing.T) {
 		wantProblem(t, testRequest{key: []string{"01890a5d-ac96-774b-bcce-b302099a8057"}}.do(t, srv), http.StatusGone, "key_expired")
 		got := testRequest{key: []string{"no-time-in-it"}}.do(t, srv)
 		wantProblem(t, got, http.StatusBadRequest, "key_malformed")
-		if n.Load() != 0 {
-			t.Error("the handler ran")
-		}
+		check.Equal(t, n.Load(), 0, "the handler ran")
 		fresh := uuid.Must(uuid.NewV7()).String()
 		first := testRequest{key: []string{fresh}}.do(t, srv)
 		wantFirst(t, first, http.StatusCreated, "run 1")
@@ -250,14 +245,9 @@ func TestBodyLimit(t *testing.T) {
 		wantProblem(t, testRequest{body: "12345678901"}.do(t, srv), http.StatusRequestEntityTooLarge, "body_too_large")
 		chunked := testRequest{body: "12345678901"}.request(t, srv)
 		chunked.Body, chunked.ContentLength = io.NopCloser(strings.NewReader("12345678901")), -1
-		resp, err := testClient.Do(chunked)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := check.Must(testClient.Do(chunked))(t)
 		resp.Body.Close()
-		if resp.StatusCode != http.StatusRequestEntityTooLarge {
-			t.Errorf("chunked: %d, want 413", resp.StatusCode)
-		}
+		check.Equal(t, resp.StatusCode, http.StatusRequestEntityTooLarge, "chunked")
 		if n.Load() != 0 || b.store.calls.Load() != asked {
 			t.Error("it reached the handler or the store")
 		}

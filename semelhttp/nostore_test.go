@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 )
@@ -113,9 +114,7 @@ func TestNoStoreInTx(t *testing.T) {
 			secret(n, "no-store")(w, r)
 			return 0, nil
 		})
-		if err != nil {
-			t.Errorf("InTx: %v", err)
-		}
+		check.NoError(t, err, "InTx")
 	})
 	wantFirst(t, testRequest{}.do(t, srv), http.StatusCreated, "canary")
 	wantTombstone(t, b, srv, n)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -53,9 +54,7 @@ func TestPanicLeavesATrueRecord(t *testing.T) {
 				if !c.leased {
 					protect, err = semelhttp.Atomic(b.Engine, c.op, options())
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				check.Require(t, err)
 				inner := protect(handler)
 				srv := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					defer func() {
@@ -73,12 +72,8 @@ func TestPanicLeavesATrueRecord(t *testing.T) {
 				if got := <-seen; got != value {
 					t.Errorf("recovered %v, want the handler's own %v", got, value)
 				}
-				if got := b.record(t, "op", "k1").State; got != c.state {
-					t.Errorf("the record is %v, want %v", got, c.state)
-				}
-				if got := fx.committed(); got != c.effect {
-					t.Errorf("%d effects, want %d", got, c.effect)
-				}
+				check.Equal(t, b.record(t, "op", "k1").State, c.state, "the record")
+				check.Equal(t, fx.committed(), c.effect, "effects")
 			})
 		}
 	}
@@ -100,9 +95,7 @@ func TestInTxPanicRecovered(t *testing.T) {
 	})
 	wantProblem(t, testRequest{}.do(t, srv), http.StatusServiceUnavailable, "unavailable")
 	wantEffects(t, fx, 1, 0)
-	if got := b.record(t, "op", "k1").State; got != store.Pending {
-		t.Errorf("the record is %v, want Pending", got)
-	}
+	check.Equal(t, b.record(t, "op", "k1").State, store.Pending, "the record")
 }
 
 // tripping is an Observer that panics when an attempt has succeeded.
@@ -118,14 +111,8 @@ func (tripping) Observe(_ context.Context, e event.Event) {
 // after the commit, and responds again, gets the committed response sent.
 func TestCommittedResponseIsSentAfterAPanic(t *testing.T) {
 	t.Parallel()
-	e, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure, Observer: tripping{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	protect, err := semelhttp.Middleware(e, inTxOp(semel.Release), options())
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Must(semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure, Observer: tripping{}}))(t)
+	protect := check.Must(semelhttp.Middleware(e, inTxOp(semel.Release), options()))(t)
 	srv := serve(t, protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
 			if recover() == nil {
@@ -158,9 +145,7 @@ func TestGoexitIsNoEvidence(t *testing.T) {
 			t.Parallel()
 			onEveryWay(t, func(t *testing.T, s *protectedSite) {
 				base := serve(t, s.protect(t, options(), s.handler(func(w http.ResponseWriter, r *http.Request) error {
-					if err := s.creates(w, r); err != nil {
-						t.Errorf("effect: %v", err)
-					}
+					check.NoError(t, s.creates(w, r), "effect")
 					if s.ran.Load() == 1 {
 						end()
 					}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 )
@@ -76,9 +77,7 @@ func TestProblemIsWritten(t *testing.T) {
 	for name, want := range map[string]string{
 		"Content-Type": "application/problem+json", "Retry-After": "2", "Cache-Control": "no-cache", "Content-Encoding": "",
 	} {
-		if got := w.Header().Get(name); got != want {
-			t.Errorf("%s = %q, want %q", name, got, want)
-		}
+		check.Equal(t, w.Header().Get(name), want, "%s", name)
 	}
 	if got, want := p.Error(), "slow: too fast"; got != want {
 		t.Errorf("Error() = %q, want %q", got, want)
@@ -96,9 +95,7 @@ func TestRetryAfterIsRoundedUp(t *testing.T) {
 	} {
 		w := httptest.NewRecorder()
 		(&semelhttp.Problem{RetryAfter: wait}).Write(w)
-		if got := w.Header().Get("Retry-After"); got != want {
-			t.Errorf("Retry-After of %v is %q, want %q", wait, got, want)
-		}
+		check.Equal(t, w.Header().Get("Retry-After"), want, "Retry-After of %v", wait)
 	}
 }
 
@@ -143,26 +140,18 @@ func TestProblemTypesAreDocumented(t *testing.T) {
 	}
 	w := httptest.NewRecorder()
 	mux.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/docs/errors/nonsense", http.NoBody))
-	if w.Code != http.StatusNotFound {
-		t.Errorf("nonsense: %d, want 404", w.Code)
-	}
+	check.Equal(t, w.Code, http.StatusNotFound, "nonsense")
 }
 
 func get(t *testing.T, url string) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	resp, err := testClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != http.StatusOK {
-		t.Errorf("GET %s: %d, %v", url, resp.StatusCode, err)
-	}
+	check.Result(resp.StatusCode, err)(t, http.StatusOK, "GET %s", url)
 	return string(body)
 }
 

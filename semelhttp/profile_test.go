@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/semelhttp"
 )
@@ -34,9 +35,7 @@ func (a testRequest) direct(t *testing.T, h http.Handler) answer {
 func (b *testEngine) protectedBy(t *testing.T, o semelhttp.Options, h http.HandlerFunc) http.Handler {
 	t.Helper()
 	protect, err := semelhttp.Atomic(b.Engine, define("op", plain{}), o)
-	if err != nil {
-		t.Fatalf("Atomic: %v", err)
-	}
+	check.Require(t, err, "Atomic")
 	return protect(h)
 }
 
@@ -116,7 +115,7 @@ func TestProfilesReadTheKey(t *testing.T) {
 	}
 }
 
-// TestStrictRefusesARawKeyByName: its sender is told what is wrong.
+// TestStrictRefusesARawKeyByName: the problem says that the key must be quoted.
 func TestStrictRefusesARawKeyByName(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
@@ -124,13 +123,9 @@ func TestStrictRefusesARawKeyByName(t *testing.T) {
 	for _, lines := range [][]string{{"k1"}, {`"k1"`, `"k1"`}, {`"a"`, `"b"`}} {
 		got := testRequest{key: lines}.do(t, srv)
 		wantProblem(t, got, http.StatusBadRequest, "key_malformed")
-		if f := got.problem(t).Field; f != semelhttp.HeaderKey {
-			t.Errorf("%q: the field is %q", lines, f)
-		}
+		check.Equal(t, got.problem(t).Field, semelhttp.HeaderKey, "%q: the field", lines)
 	}
-	if n.Load() != 0 {
-		t.Errorf("the handler ran %d times", n.Load())
-	}
+	check.Equal(t, n.Load(), 0, "the handler ran")
 	wantFirst(t, testRequest{key: []string{`"k1"`}}.do(t, srv), http.StatusCreated, "run 1")
 }
 
@@ -139,13 +134,11 @@ func TestProfilesHaveNames(t *testing.T) {
 	for p, want := range map[semelhttp.Profile]string{
 		semelhttp.Lenient: "lenient", semelhttp.Strict: "strict", semelhttp.Stripe: "stripe", 9: "Profile(9)",
 	} {
-		if got := p.String(); got != want {
-			t.Errorf("String() = %q, want %q", got, want)
-		}
+		check.Equal(t, p.String(), want, "String()")
 	}
 	b := newTestEngine(t, semel.Options{})
 	_, err := semelhttp.Atomic(b.Engine, define("op", plain{}), profiled(9))
 	if f, ok := errtype.Find[*semel.FieldError](err); !ok || f.Field != "Profile" {
-		t.Errorf("Atomic with a profile that is none: %v, want an error that names Profile", err)
+		t.Errorf("Atomic with an unknown profile: %v, want an error that names Profile", err)
 	}
 }

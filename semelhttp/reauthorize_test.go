@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 )
@@ -45,9 +46,7 @@ func TestReauthorize(t *testing.T) {
 		srv := serve(b, o, n)
 		first := testRequest{body: tea}.do(t, srv)
 		wantFirst(t, first, http.StatusCreated, "run 1")
-		if v.asked.Load() != 0 {
-			t.Error("it is asked about an answer that is not stored")
-		}
+		check.Equal(t, v.asked.Load(), 0, "it is asked about an answer that is not stored")
 		wantReplay(t, testRequest{body: tea}.do(t, srv), first)
 		before := b.record(t, "op", "k1")
 		wrong := errors.New("run 1 is none of your business")
@@ -91,9 +90,7 @@ func TestReauthorizeEveryStoredAnswer(t *testing.T) {
 				t.Errorf("%s: %s discloses the answer", name, got.body)
 			}
 			v.err.Store(nil)
-			if again := (testRequest{}).do(t, srv); again.status != http.StatusConflict {
-				t.Errorf("%s: %d afterwards", name, again.status)
-			}
+			check.Equal(t, (testRequest{}).do(t, srv).status, http.StatusConflict, "%s: afterwards", name)
 		}
 	})
 }

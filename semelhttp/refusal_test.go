@@ -12,6 +12,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 )
@@ -112,13 +113,10 @@ func TestDetailsOfAnotherProgram(t *testing.T) {
 		b := newTestEngine(t, semel.Options{})
 		srv := b.leasedServer(t, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
 		_ = testRequest{}.do(t, srv)
-		_, err := admin.Resolve(t.Context(), b, admin.Resolution{
+		check.Must(admin.Resolve(t.Context(), b, admin.Resolution{
 			ID: b.record(t, "op", "k1").ID, To: store.Failed, Actor: "eve", Reason: "looked",
 			Failure: &semel.Failure{Code: row.code, Message: "lost", Details: json.RawMessage(row.details)},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		if got := (testRequest{}).do(t, srv); got.status != row.want || got.problem(t).Detail != "lost" || !got.replayed() {
 			t.Errorf("%s %s is answered %d %s, want %d", row.code, row.details, got.status, got.body, row.want)
 		}

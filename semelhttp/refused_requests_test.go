@@ -8,6 +8,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 )
 
@@ -78,9 +79,7 @@ func TestGuessingKeysRevealsNothing(t *testing.T) {
 			if end == "hang" {
 				go func() {
 					got, err := a.send(t, srv)
-					if err != nil {
-						t.Error(err)
-					}
+					check.NoError(t, err)
 					late <- got
 				}()
 				<-bar.entered
@@ -119,16 +118,13 @@ func TestUnmarshalableResultHasHappened(t *testing.T) {
 	} {
 		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		inner := run(b)
-		h, err := semelhttp.Handle(semelhttp.Endpoint[order, box]{
+		h := check.Must(semelhttp.Handle(semelhttp.Endpoint[order, box]{
 			Operation: semel.Define("op", semel.OperationOptions[order]{}), Decode: decodeOrder,
 			Run: inner,
 			Render: func(w http.ResponseWriter, r *http.Request, _ box) {
 				created(n)(w, r)
 			},
-		}, options())
-		if err != nil {
-			t.Fatal(err)
-		}
+		}, options()))(t)
 		srv := serve(t, h)
 		wantFirst(t, testRequest{body: tea}.do(t, srv), http.StatusCreated, "run 1")
 		for range 2 {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -32,18 +33,9 @@ func wantBefore(t *testing.T, h http.Header) {
 func TestHeadersOfTheLosingResponseAreRemoved(t *testing.T) {
 	t.Parallel()
 	b := newTestEngine(t, semel.Options{})
-	other, err := semel.New[semelTx](b.store, semel.Options{Survive: store.NoFailure})
-	if err != nil {
-		t.Fatal(err)
-	}
-	theirs, err := runAgain(other)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ours, err := runAgain(b.Engine)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := check.Must(semel.New[semelTx](b.store, semel.Options{Survive: store.NoFailure}))(t)
+	theirs := check.Must(runAgain(other))(t)
+	ours := check.Must(runAgain(b.Engine))(t)
 	taker := theirs(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Location", "/theirs")
 		w.WriteHeader(http.StatusCreated)
@@ -58,7 +50,7 @@ func TestHeadersOfTheLosingResponseAreRemoved(t *testing.T) {
 	w.Header().Set("Vary", "before")
 	h.ServeHTTP(w, testRequest{}.request(t, ""))
 	if got := w.Header(); w.Code != http.StatusCreated || got.Get("Location") != "/theirs" {
-		t.Errorf("told %d %v, want what the other has made of it", w.Code, got)
+		t.Errorf("got %d %v, want the headers of the outer handler", w.Code, got)
 	}
 	wantBefore(t, w.Header())
 }
@@ -68,10 +60,7 @@ func TestHeadersOfTheLosingResponseAreRemoved(t *testing.T) {
 func TestPanicRemovesItsHeaders(t *testing.T) {
 	t.Parallel()
 	b := newTestEngine(t, semel.Options{})
-	protect, err := runAgain(b.Engine)
-	if err != nil {
-		t.Fatal(err)
-	}
+	protect := check.Must(runAgain(b.Engine))(t)
 	h := protect(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		boasts(w.Header())
 		panic("broken")

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 )
 
@@ -32,20 +33,14 @@ func TestHandlerSeesItsRequest(t *testing.T) {
 		wantFirst(t, first, http.StatusOK, want)
 		chunked := testRequest{path: "/ops/7"}.request(t, srv)
 		chunked.Body, chunked.ContentLength = io.NopCloser(strings.NewReader(`{"n":1}`)), -1
-		resp, err := testClient.Do(chunked)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := check.Must(testClient.Do(chunked))(t)
 		defer resp.Body.Close()
 		if resp.Header.Get(semelhttp.HeaderReplayed) != "true" {
 			t.Errorf("the same request in chunks got %d, not a replay", resp.StatusCode)
 		}
 		other := testRequest{path: "/ops/7", key: []string{"k2"}}.request(t, srv)
 		other.Body, other.ContentLength = io.NopCloser(strings.NewReader(`{"n":1}`)), -1
-		resp, err = testClient.Do(other)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp = check.Must(testClient.Do(other))(t)
 		defer resp.Body.Close()
 		if body, err := io.ReadAll(resp.Body); string(body) != want || err != nil {
 			t.Errorf("in chunks the handler sees %q, %v, want %q", body, err, want)
@@ -68,9 +63,7 @@ func TestRequestFields(t *testing.T) {
 		Method: "POST", Path: "/ops/a%2Fb", Query: "y=2&x=1",
 		MediaType: "text/plain; charset=UTF-8", Body: []byte("b"),
 	})
-	if got != want {
-		t.Errorf("the operation's input is %s, want %s", got, want)
-	}
+	check.Equal(t, got, want, "the operation's input")
 	// This operation compares the body alone.
 	wantReplay(t, testRequest{method: "PATCH", body: "b"}.do(t, srv), first)
 }
@@ -92,14 +85,9 @@ func TestUploadsAreRemoved(t *testing.T) {
 	})
 	var form bytes.Buffer
 	w := multipart.NewWriter(&form)
-	part, err := w.CreateFormFile("file", "a.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	part := check.Must(w.CreateFormFile("file", "a.txt"))(t)
 	_, _ = part.Write(bytes.Repeat([]byte("x"), 1<<19))
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, w.Close())
 	wantFirst(t, testRequest{body: form.String(), mediaType: w.FormDataContentType()}.do(t, srv), http.StatusOK, "")
 	if files, err := os.ReadDir(os.TempDir()); err != nil || len(files) != 0 || n.Load() != 1 {
 		t.Errorf("%d files are left after %d runs, %v", len(files), n.Load(), err)
@@ -112,21 +100,15 @@ func TestInterruptedBody(t *testing.T) {
 	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 	srv := b.leasedServer(t, define("op", plain{}), options(), created(n))
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(srv, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	defer conn.Close()
 	fmt.Fprint(conn, "POST /ops HTTP/1.1\r\nHost: h\r\nX-User: ann\r\nIdempotency-Key: k1\r\nContent-Length: 100\r\n\r\nhalf")
-	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, conn.(*net.TCPConn).CloseWrite())
 	reply, err := io.ReadAll(conn)
 	if err != nil || !strings.HasPrefix(string(reply), "HTTP/1.1 400") || !strings.Contains(string(reply), "body_unreadable") {
 		t.Errorf("got %q, %v, want 400 body_unreadable", reply, err)
 	}
-	if n.Load() != 0 {
-		t.Error("the handler ran")
-	}
+	check.Equal(t, n.Load(), 0, "the handler ran")
 }
 
 // TestTargetsThatAreNotUTF8: requests that differ only in such bytes are different.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 )
 
@@ -39,11 +40,8 @@ func (a testRequest) request(t *testing.T, base string) *http.Request {
 		}
 		return s
 	}
-	r, err := http.NewRequestWithContext(t.Context(), or(a.method, "POST"), base+or(a.path, "/ops"),
-		strings.NewReader(or(a.body, `{"n":1}`)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := check.Must(http.NewRequestWithContext(t.Context(), or(a.method, "POST"), base+or(a.path, "/ops"),
+		strings.NewReader(or(a.body, `{"n":1}`))))(t)
 	maps.Copy(r.Header, a.header)
 	if user := or(a.user, "ann"); user != "-" {
 		r.Header.Set("X-User", user)
@@ -74,9 +72,7 @@ func (a testRequest) send(t *testing.T, base string) (answer, error) {
 func (a testRequest) do(t *testing.T, base string) answer {
 	t.Helper()
 	got, err := a.send(t, base)
-	if err != nil {
-		t.Fatalf("%+v: %v", a, err)
-	}
+	check.Require(t, err, "%+v", a)
 	return got
 }
 
@@ -88,9 +84,7 @@ func (a answer) problem(t *testing.T) semelhttp.Problem {
 		t.Errorf("Content-Type = %q of %d %s, want %q", got, a.status, a.body, want)
 	}
 	var p semelhttp.Problem
-	if err := json.Unmarshal([]byte(a.body), &p); err != nil {
-		t.Errorf("body %q: %v", a.body, err)
-	}
+	check.NoError(t, json.Unmarshal([]byte(a.body), &p), "body %q", a.body)
 	return p
 }
 
@@ -131,9 +125,7 @@ func wantReplay(t *testing.T, a, first answer) {
 	}
 	for _, name := range []string{"Content-Type", "Location", "Etag", "Link", "Content-Length"} {
 		got, want := strings.Join(a.header[name], "|"), strings.Join(first.header[name], "|")
-		if got != want {
-			t.Errorf("replayed %s = %q, want %q", name, got, want)
-		}
+		check.Equal(t, got, want, "replayed %s", name)
 	}
 }
 

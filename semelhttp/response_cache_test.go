@@ -13,6 +13,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -72,10 +73,7 @@ func TestCacheIsOfOneHost(t *testing.T) {
 	b, n := newTestEngine(t, inMemory()), new(atomic.Int64)
 	o := options()
 	o.FingerprintHeaders = []string{"host"}
-	protect, err := semelhttp.Middleware(b.Engine, define("op", plain{}), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	protect := check.Must(semelhttp.Middleware(b.Engine, define("op", plain{}), o))(t)
 	h, mux := protect(created(n)), http.NewServeMux()
 	mux.Handle("POST a.example/ops", h)
 	mux.Handle("POST b.example/{what}", h)
@@ -106,10 +104,7 @@ func TestCacheOfManyRequests(t *testing.T) {
 		"keys":  func(i int) testRequest { return testRequest{key: []string{fmt.Sprint("k", i)}} },
 	} {
 		b, n := newTestEngine(t, semel.Options{CacheBytes: 1 << 26, CacheAge: time.Hour}), new(atomic.Int64)
-		protect, err := semelhttp.Middleware(b.Engine, define("op", plain{}), options())
-		if err != nil {
-			t.Fatal(err)
-		}
+		protect := check.Must(semelhttp.Middleware(b.Engine, define("op", plain{}), options()))(t)
 		h := protect(created(n))
 		for range 3 {
 			for i := range many {
@@ -146,9 +141,7 @@ func TestCacheIsAuthorized(t *testing.T) {
 		t.Fatalf("the store was asked %d times, Reauthorize %d times, want 0, 3", asked, len(bodies))
 	}
 	for range 3 {
-		if body := <-bodies; body != `{"n":1}` {
-			t.Errorf("Reauthorize sees the body %q", body)
-		}
+		check.Equal(t, <-bodies, `{"n":1}`, "Reauthorize sees the body")
 	}
 }
 
@@ -168,9 +161,7 @@ func TestCacheOfAClosedEngine(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, inMemory()), new(atomic.Int64)
 	srv, _ := remembering(t, b, options(), n)
-	if err := b.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, b.Close(t.Context()))
 	wantProblem(t, testRequest{}.do(t, srv), http.StatusServiceUnavailable, "unavailable")
 }
 
@@ -187,15 +178,10 @@ func TestCacheExpires(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() {
-				if err := engines[i].Close(context.WithoutCancel(t.Context())); err != nil {
-					t.Error(err)
-				}
+				check.NoError(t, engines[i].Close(context.WithoutCancel(t.Context())))
 			}()
 		}
-		protect, err := semelhttp.Middleware(engines[0], define("op", plain{}), options())
-		if err != nil {
-			t.Fatal(err)
-		}
+		protect := check.Must(semelhttp.Middleware(engines[0], define("op", plain{}), options()))(t)
 		h := protect(created(n))
 		send := func() string {
 			w := httptest.NewRecorder()
@@ -223,10 +209,7 @@ func TestCacheExpires(t *testing.T) {
 func TestCachedResponsesShareNoMemory(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, inMemory()), new(atomic.Int64)
-	protect, err := semelhttp.Middleware(b.Engine, define("op", plain{}), options())
-	if err != nil {
-		t.Fatal(err)
-	}
+	protect := check.Must(semelhttp.Middleware(b.Engine, define("op", plain{}), options()))(t)
 	h := protect(created(n))
 	for i := range 4 {
 		w := httptest.NewRecorder()

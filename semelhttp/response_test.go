@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 )
 
@@ -64,10 +65,7 @@ func TestNeverStoredInAnySpelling(t *testing.T) {
 	r := semelhttp.Response{Status: 200, Header: http.Header{
 		"set-cookie": {"s=1"}, "DATE": {"now"}, "idempotent-replayed": {"true"}, "x-kept": {"1"},
 	}}
-	got, err := semelhttp.ParseResponse(r.Raw())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := check.Must(semelhttp.ParseResponse(r.Raw()))(t)
 	if diff := cmp.Diff(http.Header{"x-kept": {"1"}}, got.Header); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -129,9 +127,7 @@ func FuzzParseResponse(f *testing.F) {
 			return
 		}
 		again, err := semelhttp.ParseResponse(r.Raw())
-		if err != nil {
-			t.Fatalf("ParseResponse(%q) is good, but not what it stores: %v", raw, err)
-		}
+		check.Require(t, err, "ParseResponse(%q) is good, but not what it stores", raw)
 		if again.Status != r.Status || !bytes.Equal(again.Body, r.Body) {
 			t.Fatalf("stored again: %+v, want %+v", again, r)
 		}

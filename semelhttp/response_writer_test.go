@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 )
 
@@ -46,10 +47,7 @@ func TestInformationalResponsesAreSentAtOnce(t *testing.T) {
 			return nil
 		}}
 		req := testRequest{}.request(t, srv)
-		resp, err := testClient.Do(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := check.Must(testClient.Do(req.WithContext(httptrace.WithClientTrace(req.Context(), trace))))(t)
 		resp.Body.Close()
 		if len(hints) != 1 || hints[0] != "103 </style.css>; rel=preload" {
 			t.Errorf("hints = %q", hints)
@@ -87,9 +85,7 @@ func TestControllerReachesTheConnection(t *testing.T) {
 	both(t, func(t *testing.T, serve serveFunc) {
 		b := newTestEngine(t, semel.Options{})
 		srv := serve(b, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
-			if err := http.NewResponseController(w).SetWriteDeadline(time.Time{}); err != nil {
-				t.Errorf("SetWriteDeadline: %v", err)
-			}
+			check.NoError(t, http.NewResponseController(w).SetWriteDeadline(time.Time{}), "SetWriteDeadline")
 		})
 		wantFirst(t, testRequest{}.do(t, srv), http.StatusOK, "")
 	})
@@ -119,10 +115,7 @@ func TestNoBodyWhereNoneIsAllowed(t *testing.T) {
 func TestHeadersSetOutside(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
-	protect, err := semelhttp.Atomic(b.Engine, define("op", plain{}), options())
-	if err != nil {
-		t.Fatal(err)
-	}
+	protect := check.Must(semelhttp.Atomic(b.Engine, define("op", plain{}), options()))(t)
 	inner := protect(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if w.Header().Get("X-Trace") == "" {
 			t.Error("the handler does not see the headers set before it")
@@ -172,10 +165,7 @@ func TestReaderFromIsSentWhole(t *testing.T) {
 	b := newTestEngine(t, semel.Options{})
 	o := options()
 	o.MaxResponse = 4
-	protect, err := semelhttp.Middleware(b.Engine, define("op", plain{}), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	protect := check.Must(semelhttp.Middleware(b.Engine, define("op", plain{}), o))(t)
 	h := protect(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "10")
 		w.Header().Set("Etag", "first")
@@ -188,7 +178,7 @@ func TestReaderFromIsSentWhole(t *testing.T) {
 	h.ServeHTTP(w, testRequest{}.request(t, ""))
 	got := w.Result().Header
 	if got.Get("Content-Length") != "" {
-		t.Errorf("Content-Length = %s: the response is complete before its outcome stands", got.Get("Content-Length"))
+		t.Errorf("Content-Length = %s: the response is complete before its outcome is stored", got.Get("Content-Length"))
 	}
 	if got.Get("Etag") != "first" || got.Get(semelhttp.HeaderReplayed) != "" {
 		t.Errorf("was sent %v", got)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 )
 
@@ -44,9 +45,7 @@ func TestNoScopeIsUnauthenticated(t *testing.T) {
 		o := options()
 		o.ScopeFunc = func(*http.Request) (semel.Scope, error) { return semel.Scope{}, nil }
 		wantProblem(t, testRequest{}.do(t, serve(b, define("op", plain{}), o, created(n))), http.StatusUnauthorized, "unauthenticated")
-		if n.Load() != 0 {
-			t.Error("the handler ran")
-		}
+		check.Equal(t, n.Load(), 0, "the handler ran")
 	})
 }
 

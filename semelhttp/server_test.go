@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 )
 
@@ -26,15 +27,11 @@ func TestPipelined(t *testing.T) {
 		conn := dialTo(t, serve(b, define("op", plain{}), options(), created(n)))
 		defer conn.Close()
 		const request = "POST /ops HTTP/1.1\r\nHost: h\r\nX-User: ann\r\nIdempotency-Key: k1\r\nContent-Length: 7\r\n\r\n{\"n\":1}"
-		if _, err := io.WriteString(conn, strings.Repeat(request, 3)); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(io.WriteString(conn, strings.Repeat(request, 3)))(t)
 		in := bufio.NewReader(conn)
 		for i := range 3 {
 			resp, err := http.ReadResponse(in, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Require(t, err)
 			body, err := io.ReadAll(resp.Body)
 			resp.Body.Close()
 			if string(body) != "run 1" || err != nil || (resp.Header.Get(semelhttp.HeaderReplayed) == "true") != (i > 0) {
@@ -68,9 +65,7 @@ func TestExpectContinue(t *testing.T) {
 			}
 			conn.Close()
 		}
-		if n.Load() != 1 {
-			t.Errorf("ran %d times", n.Load())
-		}
+		check.Equal(t, n.Load(), 1, "ran")
 	})
 }
 
@@ -78,10 +73,7 @@ func TestExpectContinue(t *testing.T) {
 func TestStreamsOfOneConnection(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
-	protect, err := semelhttp.Atomic(b.Engine, define("op", plain{Wait: time.Minute}), options())
-	if err != nil {
-		t.Fatal(err)
-	}
+	protect := check.Must(semelhttp.Atomic(b.Engine, define("op", plain{Wait: time.Minute}), options()))(t)
 	srv := httptest.NewUnstartedServer(protect(created(n)))
 	srv.EnableHTTP2 = true
 	srv.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // the client drops connections that it does not need any more
@@ -96,9 +88,7 @@ func TestStreamsOfOneConnection(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n.Load() != 1 {
-		t.Errorf("ran %d times", n.Load())
-	}
+	check.Equal(t, n.Load(), 1, "ran")
 }
 
 // TestReplaysHaveTheirOwnDate: headers of an exchange are those of the replay
@@ -141,10 +131,7 @@ func TestReplaysHaveTheirOwnDate(t *testing.T) {
 func TestHTTP2(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
-	protect, err := semelhttp.Middleware(b.Engine, define("op", plain{}), options())
-	if err != nil {
-		t.Fatal(err)
-	}
+	protect := check.Must(semelhttp.Middleware(b.Engine, define("op", plain{}), options()))(t)
 	srv := httptest.NewUnstartedServer(protect(created(n)))
 	srv.EnableHTTP2 = true
 	srv.StartTLS()

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -91,19 +92,11 @@ func oneUser() semelhttp.Options {
 func protectedPayment(b testing.TB, o semel.Options) http.Handler {
 	b.Helper()
 	o.Survive = store.NoFailure
-	engine, err := semel.New(memory.New(memory.Options{MaxRecords: 1 << 30}), o)
-	if err != nil {
-		b.Fatal(err)
-	}
+	engine := check.Must(semel.New(memory.New(memory.Options{MaxRecords: 1 << 30}), o))(b)
 	b.Cleanup(func() {
-		if err := engine.Close(context.WithoutCancel(b.Context())); err != nil {
-			b.Errorf("Close: %v", err)
-		}
+		check.NoError(b, engine.Close(context.WithoutCancel(b.Context())), "Close")
 	})
-	protect, err := semelhttp.Middleware(engine, define("create_payment", semel.OperationOptions[semelhttp.Request]{}), oneUser())
-	if err != nil {
-		b.Fatal(err)
-	}
+	protect := check.Must(semelhttp.Middleware(engine, define("create_payment", semel.OperationOptions[semelhttp.Request]{}), oneUser()))(b)
 	return protect(payment())
 }
 
@@ -227,16 +220,10 @@ func loopback(b *testing.B, server *httptest.Server, fresh bool) {
 		if fresh {
 			n++
 		}
-		r, err := http.NewRequestWithContext(b.Context(), http.MethodPost, server.URL+"/payments", bytes.NewReader(s.text))
-		if err != nil {
-			b.Fatal(err)
-		}
+		r := check.Must(http.NewRequestWithContext(b.Context(), http.MethodPost, server.URL+"/payments", bytes.NewReader(s.text)))(b)
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set(semelhttp.HeaderKey, keyNumber(n))
-		resp, err := server.Client().Do(r)
-		if err != nil {
-			b.Fatal(err)
-		}
+		resp := check.Must(server.Client().Do(r))(b)
 		if got, err := io.Copy(io.Discard, resp.Body); err != nil || got != 256 || resp.StatusCode != http.StatusCreated {
 			b.Fatalf("answered %d with %d bytes, %v", resp.StatusCode, got, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
@@ -28,9 +29,7 @@ func TestLeasedStatuses(t *testing.T) {
 				fmt.Fprintf(w, "run %d", n.Add(1))
 			})
 			first := testRequest{client: noRedirect(testClient)}.do(t, srv)
-			if got := b.record(t, "op", "k1").State; got != want {
-				t.Errorf("%d, keep %d: the record is %v, want %v", status, onError, got, want)
-			}
+			check.Equal(t, b.record(t, "op", "k1").State, want, "%d, keep %d: the record", status, onError)
 			if want == store.InDoubt {
 				wantProblem(t, first, http.StatusServiceUnavailable, "outcome_unknown")
 				continue

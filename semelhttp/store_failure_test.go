@@ -11,6 +11,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 )
@@ -28,9 +29,7 @@ func TestStoreDown(t *testing.T) {
 			t.Error("no Retry-After")
 		}
 		wantProblem(t, testRequest{key: []string{`"a`}}.do(t, srv), http.StatusBadRequest, "key_malformed")
-		if n.Load() != 0 {
-			t.Error("the handler ran")
-		}
+		check.Equal(t, n.Load(), 0, "the handler ran")
 		b.store.down.Store(false)
 		wantFirst(t, testRequest{}.do(t, srv), http.StatusCreated, "run 1")
 	})
@@ -47,18 +46,14 @@ func TestStoreDownAfterTheEffect(t *testing.T) {
 	})
 	first := testRequest{}.do(t, srv)
 	wantFirst(t, first, http.StatusCreated, "run 1")
-	if late := len(b.events.of(event.Late)); late != 1 {
-		t.Errorf("%d late outcomes were observed, want one", late)
-	}
+	check.Equal(t, len(b.events.of(event.Late)), 1, "late outcomes were observed")
 	b.store.down.Store(false)
 	again := testRequest{}.do(t, srv)
 	for again.status == http.StatusConflict && again.problem(t).Code == "in_progress" {
 		again = testRequest{}.do(t, srv)
 	}
 	wantReplay(t, again, first)
-	if n.Load() != 1 {
-		t.Errorf("the handler ran %d times, want once", n.Load())
-	}
+	check.Equal(t, n.Load(), 1, "the handler ran")
 }
 
 func TestClosedEngine(t *testing.T) {
@@ -66,9 +61,7 @@ func TestClosedEngine(t *testing.T) {
 	both(t, func(t *testing.T, serve serveFunc) {
 		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 		srv := serve(b, define("op", plain{}), options(), created(n))
-		if err := b.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, b.Close(t.Context()))
 		wantProblem(t, testRequest{}.do(t, srv), http.StatusServiceUnavailable, "unavailable")
 	})
 }
@@ -96,18 +89,13 @@ func TestUnknown(t *testing.T) {
 	for _, other := range others() {
 		wantProblem(t, other.do(t, srv), http.StatusUnprocessableEntity, "key_reused")
 	}
-	if n.Load() != 1 {
-		t.Errorf("ran %d times, want once", n.Load())
-	}
+	check.Equal(t, n.Load(), 1, "ran")
 
 	stands := b.record(t, "op", "k1")
 	response := semelhttp.Response{Status: 201, Header: http.Header{"Location": {"/ops/7"}}, Body: []byte("found")}
-	_, err := admin.Resolve(t.Context(), b, admin.Resolution{
+	check.Must(admin.Resolve(t.Context(), b, admin.Resolution{
 		ID: stands.ID, To: store.Succeeded, Result: response.Raw(), Actor: "eve", Reason: "it is there",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	got = testRequest{}.do(t, srv)
 	if got.status != 201 || got.body != "found" || got.header.Get("Location") != "/ops/7" || !got.replayed() {
 		t.Errorf("after Resolve: %d %q %v", got.status, got.body, got.header)
@@ -139,9 +127,7 @@ func TestResolvedByAnOperator(t *testing.T) {
 		if p := got.problem(t); got.status != c.status || p.Code != c.code {
 			t.Errorf("%s: got %d %s, want %d %s", name, got.status, got.body, c.status, c.code)
 		}
-		if got.replayed() != (c.to.To == store.Failed) {
-			t.Errorf("%s: replayed = %v", name, got.replayed())
-		}
+		check.Equal(t, got.replayed(), (c.to.To == store.Failed), "%s: replayed", name)
 	}
 }
 
@@ -160,9 +146,7 @@ func TestHealedResponse(t *testing.T) {
 		if got.status != 201 || got.body != "healed" || got.header.Get("Location") != "/ops/7" || got.header.Get("Set-Cookie") != "" {
 			t.Errorf("got %d %q %v", got.status, got.body, got.header)
 		}
-		if got.replayed() != (i > 0) {
-			t.Errorf("answer %d: replayed = %v", i+1, got.replayed())
-		}
+		check.Equal(t, got.replayed(), (i > 0), "answer %d: replayed", i+1)
 	}
 }
 

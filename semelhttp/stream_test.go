@@ -11,6 +11,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 )
@@ -22,15 +23,9 @@ func wantTombstone(t *testing.T, b *testEngine, srv string, n *atomic.Int64) {
 	for range 2 {
 		wantProblem(t, testRequest{}.do(t, srv), http.StatusConflict, "result_unavailable")
 	}
-	if n.Load() != 1 {
-		t.Errorf("the handler ran %d times, want once", n.Load())
-	}
-	if r := b.record(t, "op", "k1"); r.State != store.Succeeded {
-		t.Errorf("the record is %v, want Succeeded", r.State)
-	}
-	if got := len(b.events.of(event.Tombstone)); got != 1 {
-		t.Errorf("%d tombstones were observed, want one", got)
-	}
+	check.Equal(t, n.Load(), 1, "the handler ran")
+	check.Equal(t, b.record(t, "op", "k1").State, store.Succeeded, "the record")
+	check.Equal(t, len(b.events.of(event.Tombstone)), 1, "tombstones were observed")
 }
 
 // TestFlushedStreamIsATombstone: the first caller gets each part of a stream when
@@ -51,23 +46,19 @@ func TestFlushedStreamIsATombstone(t *testing.T) {
 				w.Header().Set("X-Kind", "stream")
 				w.WriteHeader(http.StatusCreated)
 				_, _ = io.WriteString(w, "first")
-				if err := flush(w); err != nil {
-					t.Errorf("Flush: %v", err)
-				}
+				check.NoError(t, flush(w), "Flush")
 				<-read // the client has the first part while the handler runs
 				_, _ = io.WriteString(w, "after")
 			})
 			resp, err := testClient.Do(testRequest{}.request(t, srv))
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Require(t, err)
 			defer resp.Body.Close()
 			part := make([]byte, 5)
 			if _, err := io.ReadFull(resp.Body, part); err != nil || string(part) != "first" {
 				t.Fatalf("the first part is %q, %v", part, err)
 			}
 			if resp.ContentLength != -1 {
-				t.Errorf("Content-Length = %d: the response would be complete before its outcome stands", resp.ContentLength)
+				t.Errorf("Content-Length = %d: the response would be complete before its outcome is stored", resp.ContentLength)
 			}
 			close(read)
 			rest, err := io.ReadAll(resp.Body)
@@ -91,9 +82,7 @@ func TestOversizeIsATombstone(t *testing.T) {
 				w.Header().Set("Content-Type", "text/plain")
 				for i := range pieces {
 					size := len(large) / pieces
-					if k, err := io.WriteString(w, large[i*size:(i+1)*size]); k != size || err != nil {
-						t.Errorf("Write = %d, %v", k, err)
-					}
+					check.Result(io.WriteString(w, large[i*size:(i+1)*size]))(t, size, "Write")
 				}
 			})
 			wantFirst(t, testRequest{}.do(t, srv), http.StatusOK, large)
@@ -151,10 +140,7 @@ func TestAtomicSendsNothingBeforeTheCommit(t *testing.T) {
 	t.Parallel()
 	b := newTestEngine(t, semel.Options{})
 	early := make(chan string, 10)
-	protect, err := semelhttp.Atomic(b.Engine, define("op", plain{}), options())
-	if err != nil {
-		t.Fatal(err)
-	}
+	protect := check.Must(semelhttp.Atomic(b.Engine, define("op", plain{}), options()))(t)
 	large := strings.Repeat("x", 2<<20)
 	inner := protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Large") != "" {
@@ -163,9 +149,7 @@ func TestAtomicSendsNothingBeforeTheCommit(t *testing.T) {
 			return
 		}
 		_, _ = io.WriteString(w, "all ")
-		if err := http.NewResponseController(w).Flush(); err != nil {
-			t.Errorf("Flush: %v", err)
-		}
+		check.NoError(t, http.NewResponseController(w).Flush(), "Flush")
 		if _, _, err := http.NewResponseController(w).Hijack(); !errors.Is(err, errors.ErrUnsupported) {
 			t.Errorf("Hijack: %v, want it unsupported", err)
 		}
@@ -205,9 +189,7 @@ func TestTrailersReachTheFirstCallerOnly(t *testing.T) {
 			w.Header().Set(http.TrailerPrefix+"X-More", "43")
 		})
 		resp, err := testClient.Do(testRequest{}.request(t, srv))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, err)
 		defer resp.Body.Close()
 		body, err := io.ReadAll(resp.Body)
 		if string(body) != "body" || err != nil || resp.Trailer.Get("X-Sum") != "42" || resp.Trailer.Get("X-More") != "43" {
@@ -239,9 +221,7 @@ func TestUnstorableResponseHasHappened(t *testing.T) {
 			wantProblem(t, s.ask().do(t, base), http.StatusConflict, "result_unavailable")
 		}
 		s.wantHad(t, 1, 1)
-		if r := s.record(); r.State != store.Succeeded {
-			t.Errorf("the record is %v", r.State)
-		}
+		check.Equal(t, s.record().State, store.Succeeded, "the record")
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 )
 
@@ -55,10 +56,10 @@ func TestStripeEndpointIsTheTarget(t *testing.T) {
 		})
 		_ = testRequest{}.do(t, srv)
 		if got := (testRequest{body: `{"n":2}`}).do(t, srv); strings.Contains(got.body, otherEndpoint) {
-			t.Errorf("the same endpoint is told as another: %s", got.body)
+			t.Errorf("the same endpoint is reported as another one: %s", got.body)
 		}
 		if got := (testRequest{path: "/ops/7"}).do(t, srv); !strings.Contains(got.body, otherEndpoint) {
-			t.Errorf("another endpoint is told as %s", got.body)
+			t.Errorf("another endpoint is reported as %s", got.body)
 		}
 	})
 }
@@ -69,15 +70,12 @@ func TestValueThatIsNoJSON(t *testing.T) {
 	t.Parallel()
 	for _, p := range []semelhttp.Profile{semelhttp.Lenient, semelhttp.Stripe} {
 		b := newTestEngine(t, semel.Options{})
-		h, err := semelhttp.Handle(semelhttp.Endpoint[order, func()]{
+		h := check.Must(semelhttp.Handle(semelhttp.Endpoint[order, func()]{
 			Operation: semel.Define("op", semel.OperationOptions[order]{}), Decode: decodeOrder,
 			Run: func(ctx context.Context, c semel.Call, _ order) (func(), bool, error) {
 				return semel.DoTx(ctx, b.Engine, c, func(context.Context, semelTx) (func(), error) { return func() {}, nil })
 			},
-		}, profiled(p))
-		if err != nil {
-			t.Fatal(err)
-		}
+		}, profiled(p)))(t)
 		srv := serve(t, h)
 		for range 2 {
 			got := testRequest{body: tea}.do(t, srv)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 )
@@ -28,9 +29,7 @@ type stripeError struct {
 func wantStripe(t *testing.T, a answer, status int, kind, code string) string {
 	t.Helper()
 	var e stripeError
-	if err := json.Unmarshal([]byte(a.body), &e); err != nil {
-		t.Errorf("body %q: %v", a.body, err)
-	}
+	check.NoError(t, json.Unmarshal([]byte(a.body), &e), "body %q", a.body)
 	if a.status != status || e.Error.Type != kind || e.Error.Code != code {
 		t.Errorf("got %d %s, want %d of type %q, code %q", a.status, a.body, status, kind, code)
 	}
@@ -168,9 +167,7 @@ func TestStripeStoresEveryResponse(t *testing.T) {
 		now.Store(201)
 		wantReplay(t, testRequest{}.do(t, srv), first)
 		wantEffects(t, fx, 1, 0)
-		if s := b.record(t, "a", "k1").State; s != store.Failed {
-			t.Errorf("%d behind Atomic: the record is %v, want Failed", status, s)
-		}
+		check.Equal(t, b.record(t, "a", "k1").State, store.Failed, "%d behind Atomic: the record", status)
 
 		n := new(atomic.Int64)
 		srv = b.leasedServer(t, define("m", plain{}), profiled(semelhttp.Stripe), func(w http.ResponseWriter, _ *http.Request) {
@@ -303,7 +300,5 @@ func TestStripeInTx(t *testing.T) {
 	wantFirst(t, first, http.StatusInternalServerError, "unexpected EOF\n")
 	wantReplay(t, testRequest{}.do(t, srv), first)
 	wantEffects(t, fx, 1, 0)
-	if s := b.record(t, "op", "k1").State; s != store.Failed {
-		t.Errorf("the record is %v, want Failed: the rollback proves it", s)
-	}
+	check.Equal(t, b.record(t, "op", "k1").State, store.Failed, "the record (the rollback proves it)")
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/semelhttp"
 )
@@ -19,10 +20,7 @@ import (
 func TestTargetIsWhatTheClientSent(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
-	protect, err := semelhttp.Atomic(b.Engine, define("op", plain{}), options())
-	if err != nil {
-		t.Fatal(err)
-	}
+	protect := check.Must(semelhttp.Atomic(b.Engine, define("op", plain{}), options()))(t)
 	inner := http.NewServeMux()
 	inner.Handle("POST /orders", protect(created(n)))
 	outer := http.NewServeMux()
@@ -34,9 +32,7 @@ func TestTargetIsWhatTheClientSent(t *testing.T) {
 	wantFirst(t, first, http.StatusCreated, "run 1")
 	wantReplay(t, testRequest{path: "/a/orders"}.do(t, srv.URL), first)
 	wantProblem(t, testRequest{path: "/b/orders"}.do(t, srv.URL), http.StatusUnprocessableEntity, "key_reused")
-	if n.Load() != 1 {
-		t.Errorf("the handler ran %d times, want once", n.Load())
-	}
+	check.Equal(t, n.Load(), 1, "the handler ran")
 }
 
 // TestPatternsDoNotCount: a deployment that renames a route's wildcard, or moves
@@ -44,10 +40,7 @@ func TestTargetIsWhatTheClientSent(t *testing.T) {
 func TestPatternsDoNotCount(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
-	protect, err := semelhttp.Atomic(b.Engine, define("op", plain{}), options())
-	if err != nil {
-		t.Fatal(err)
-	}
+	protect := check.Must(semelhttp.Atomic(b.Engine, define("op", plain{}), options()))(t)
 	serve := func(pattern string) string {
 		mux := http.NewServeMux()
 		mux.Handle(pattern, protect(created(n)))
@@ -68,10 +61,7 @@ func TestFingerprintHeadersCount(t *testing.T) {
 	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 	o := options()
 	o.FingerprintHeaders = []string{"x-dry-run", "HOST", "If-Match"}
-	protect, err := semelhttp.Middleware(b.Engine, define("op", plain{}), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	protect := check.Must(semelhttp.Middleware(b.Engine, define("op", plain{}), o))(t)
 	h := protect(created(n))
 	send := func(key, host string, header ...string) answer {
 		t.Helper()
@@ -93,9 +83,7 @@ func TestFingerprintHeadersCount(t *testing.T) {
 		"another one":   send("k1", "a.example", "X-Dry-Run", "1", "If-Match", "v2"),
 		"another host":  send("k1", "b.example", "X-Dry-Run", "1"),
 	} {
-		if got.status != http.StatusUnprocessableEntity {
-			t.Errorf("%s: got %d %s, want 422", name, got.status, got.body)
-		}
+		check.Equal(t, got.status, http.StatusUnprocessableEntity, "%s:: %s", name, got.body)
 	}
 	for _, name := range []string{"Idempotency-Key", "authorization", "Date", "bad name", ""} {
 		o.FingerprintHeaders = []string{name}
@@ -125,9 +113,7 @@ func TestHandleComparesTheTarget(t *testing.T) {
 				})
 			},
 		}, options())
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, err)
 		first := testRequest{path: "/accounts/1", body: "5"}.direct(t, h)
 		wantFirst(t, first, http.StatusOK, "\"paid\"\n")
 		wantReplay(t, testRequest{path: "/accounts/1", body: " 5"}.direct(t, h), first)
@@ -153,9 +139,7 @@ func TestHandleComparesTheTarget(t *testing.T) {
 		if !replayed || err != nil {
 			t.Errorf("a call without a target: replayed %v, %v, want the first result", replayed, err)
 		}
-		if n.Load() != 1 {
-			t.Errorf("%d runs, want one", n.Load())
-		}
+		check.Equal(t, n.Load(), 1, "runs")
 	}
 }
 
@@ -165,14 +149,9 @@ func TestNoIdentityIsUnauthenticated(t *testing.T) {
 	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
 	o := options()
 	o.ScopeFunc = func(r *http.Request) (semel.Scope, error) { return semel.ScopeOf(r.Header.Get("X-User")), nil }
-	protect, err := semelhttp.Atomic(b.Engine, define("op", plain{}), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	protect := check.Must(semelhttp.Atomic(b.Engine, define("op", plain{}), o))(t)
 	wantProblem(t, testRequest{user: "-"}.direct(t, protect(created(n))), http.StatusUnauthorized, "unauthenticated")
-	if n.Load() != 0 {
-		t.Error("the handler ran")
-	}
+	check.Equal(t, n.Load(), 0, "the handler ran")
 }
 
 // TestJSONErrorsSayWhere: the problem names the field and the position, and no
@@ -190,7 +169,7 @@ func TestJSONErrorsSayWhere(t *testing.T) {
 	type order struct {
 		Amount int `json:"amount"`
 	}
-	h, err := semelhttp.Handle(semelhttp.Endpoint[order, string]{
+	h := check.Must(semelhttp.Handle(semelhttp.Endpoint[order, string]{
 		Operation: semel.Define("order", semel.OperationOptions[order]{}),
 		Decode: func(r *http.Request) (in order, err error) {
 			return in, json.NewDecoder(r.Body).Decode(&in)
@@ -198,10 +177,7 @@ func TestJSONErrorsSayWhere(t *testing.T) {
 		Run: func(ctx context.Context, c semel.Call, _ order) (string, bool, error) {
 			return semel.Do(ctx, b.Engine, c, func(context.Context) (string, error) { return "", nil })
 		},
-	}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, o))(t)
 	for body, want := range map[string]string{
 		`{"amount":"secret"}`: `The field "amount" must not be a JSON string.`,
 		`["secret"]`:          `The body must not be a JSON array.`,
@@ -216,9 +192,7 @@ func TestJSONErrorsSayWhere(t *testing.T) {
 			t.Errorf("%s: the detail is %q, %v, want %q in it", body, p.Detail, err, want)
 		}
 	}
-	if reported.Load() != 5 {
-		t.Errorf("%d errors were reported, want 5", reported.Load())
-	}
+	check.Equal(t, reported.Load(), 5, "errors were reported")
 }
 
 func isField(err error, name string) bool {

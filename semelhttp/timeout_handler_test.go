@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // TestTimeoutHandlerOutside responds for a handler that continues: the retry gets
@@ -62,9 +64,7 @@ func TestTimeoutHandlerInside(t *testing.T) {
 				t.Errorf("the retry got %d %s, with %d effects", again.status, again.body, s.had())
 			}
 		default:
-			if err == nil {
-				t.Error("the handler that was given up wrote into a transaction that is over")
-			}
+			check.Fails(t, err, "the handler that was given up wrote into a transaction that is over")
 			wantFirst(t, again, http.StatusCreated, "made")
 			s.wantHad(t, 2, 1)
 		}

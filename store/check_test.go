@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -25,9 +26,7 @@ func TestCheckNamesTheField(t *testing.T) {
 		"outcome":   func(c *store.Change) { c.To.Outcome = make([]byte, 11) },
 	} {
 		c := good()
-		if err := c.Check(10); err != nil {
-			t.Fatalf("Check of a good change: %v", err)
-		}
+		check.Require(t, c.Check(10), "Check of a good change")
 		spoil(&c)
 		if err := c.Check(10); err == nil || !strings.Contains(err.Error(), field+" ") {
 			t.Errorf("Check of a bad %s = %v, want it named", field, err)
@@ -35,9 +34,7 @@ func TestCheckNamesTheField(t *testing.T) {
 	}
 	c := good() // what names a record is not written again
 	c.If.State, c.To.Key = store.InProgress, strings.Repeat("k", store.MaxKey+1)
-	if err := c.Check(10); err != nil {
-		t.Errorf("Check of a change of what stands: %v", err)
-	}
+	check.NoError(t, c.Check(10), "Check of a change of what stands")
 }
 
 func TestCheckBatch(t *testing.T) {
@@ -49,9 +46,7 @@ func TestCheckBatch(t *testing.T) {
 	if err := store.CheckBatch(batch, 3); err != nil {
 		t.Errorf("CheckBatch = %v, want nothing wrong", err)
 	}
-	if err := store.CheckBatch(batch, 2); err == nil {
-		t.Error("a batch that is too large is let through")
-	}
+	check.Fails(t, store.CheckBatch(batch, 2), "a batch that is too large is let through")
 	batch[2].To.ID = batch[0].To.ID
 	if err := store.CheckBatch(batch, 3); err == nil || !strings.Contains(err.Error(), batch[0].To.ID.String()) {
 		t.Errorf("CheckBatch = %v, want the record that is named twice", err)

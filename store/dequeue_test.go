@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -17,9 +18,7 @@ func TestDequeueCheck(t *testing.T) {
 			t.Errorf("Check of Limit %d: %v, want it good: %v", limit, err, good)
 		}
 		d.Reread = true
-		if err := d.Check(10); err != nil {
-			t.Errorf("Check of asking again with Limit %d: %v", limit, err)
-		}
+		check.NoError(t, d.Check(10), "Check of asking again with Limit %d", limit)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -26,9 +27,7 @@ func TestIDsNeverChange(t *testing.T) {
 		{store.NewTimedID("op", "scope", "key", time.UnixMilli(-1)), "80000000000063c3a7ccc30d84eee808"},
 		{store.NewTimedID("op", "scope", "key", time.UnixMilli(math.MaxInt64)), "ffffffffffff63c3a7ccc30d84eee808"},
 	} {
-		if got := tt.id.String(); got != tt.want {
-			t.Errorf("ID = %s, want %s", got, tt.want)
-		}
+		check.Equal(t, tt.id.String(), tt.want, "ID")
 	}
 }
 
@@ -107,9 +106,7 @@ func TestParseID(t *testing.T) {
 	t.Parallel()
 	id := store.NewID("operation", "scope", "key")
 	for _, text := range []string{id.String(), strings.ToUpper(id.String())} {
-		if got, err := store.ParseID(text); err != nil || got != id {
-			t.Errorf("ParseID(%q) = %v, %v, want %v", text, got, err, id)
-		}
+		check.Result(store.ParseID(text))(t, id, "ParseID(%q)", text)
 	}
 	for _, text := range []string{"", "it", id.String()[1:], id.String() + "00", " " + id.String(), "g" + id.String()[1:]} {
 		if got, err := store.ParseID(text); err == nil || got != (store.ID{}) || !strings.Contains(err.Error(), "32 hexadecimal digits") {

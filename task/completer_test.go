@@ -9,6 +9,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/store/storetest"
@@ -58,9 +59,7 @@ func TestCompletionsAreBatched(t *testing.T) {
 		}
 		close(slow)
 		sleep(time.Second)
-		if got := ends.all(); len(got) != 2 {
-			t.Errorf("%d Swaps ended %d tasks, want two", len(got), n)
-		}
+		check.Equal(t, len(ends.all()), 2, "Swaps ended %d tasks", n)
 		for i, c := range calls {
 			r.wantResult(c, i)
 		}
@@ -86,9 +85,7 @@ func TestBusyRecordDoesNotDelayTheBatch(t *testing.T) {
 			r.wantState(calls[0], store.InProgress)
 			return nil, errBoom // roll the transaction back
 		})
-		if err == nil {
-			t.Error("Atomic succeeded, want it rolled back")
-		}
+		check.Fails(t, err, "Atomic")
 		sleep(30 * time.Second)
 		r.wantResult(calls[0], 0)
 	})
@@ -113,9 +110,7 @@ func TestLostReplyCompletesEachTaskOnce(t *testing.T) {
 				for i, c := range calls {
 					r.wantResult(c, i)
 				}
-				if n := len(r.seen.of(event.Succeeded)); n != len(calls) {
-					t.Errorf("%d successes were seen, want %d", n, len(calls))
-				}
+				check.Equal(t, len(r.seen.of(event.Succeeded)), len(calls), "successes were seen")
 			})
 		})
 	}

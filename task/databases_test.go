@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 	pgmigrate "github.com/semelgo/semel/migrate/postgres"
@@ -27,9 +28,7 @@ func newPostgres(t *testing.T) string {
 	t.Helper()
 	url := realtest.Postgres(t).Database(t)
 	pool := ledger.Pool(t, url)
-	if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
-		t.Fatalf("migrate: %v", err)
-	}
+	check.Require(t, pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}), "migrate")
 	if _, err := pool.Exec(t.Context(), `CREATE TABLE effects (key text NOT NULL, attempt int NOT NULL)`); err != nil {
 		t.Fatalf("create table: %v", err)
 	}
@@ -46,9 +45,7 @@ func insertEffect(ctx context.Context, tx pgx.Tx, key string, attempt uint32) er
 func selectEffects(t *testing.T, pool *pgxpool.Pool) map[string][]uint32 {
 	t.Helper()
 	rows, err := pool.Query(t.Context(), `SELECT key, attempt FROM effects`)
-	if err != nil {
-		t.Fatalf("read effects: %v", err)
-	}
+	check.Require(t, err, "read effects")
 	effects := make(map[string][]uint32)
 	var key string
 	var attempt uint32
@@ -65,13 +62,9 @@ func selectEffects(t *testing.T, pool *pgxpool.Pool) map[string][]uint32 {
 func newSQLite(t *testing.T) *sql.DB {
 	t.Helper()
 	db, err := sqlite.Open(filepath.Join(t.TempDir(), "semel.db"))
-	if err != nil {
-		t.Fatalf("Open: %v", err)
-	}
+	check.Require(t, err, "Open")
 	t.Cleanup(func() { _ = db.Close() })
-	if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
-		t.Fatalf("migrate: %v", err)
-	}
+	check.Require(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}), "migrate")
 	if _, err := db.ExecContext(t.Context(), `CREATE TABLE effects (key TEXT NOT NULL, attempt INT NOT NULL)`); err != nil {
 		t.Fatalf("create table: %v", err)
 	}
@@ -91,9 +84,7 @@ func newProcess[Tx any](t *testing.T, s store.TxStore[Tx], o task.Options, ops .
 	p := &realProcess[Tx]{seen: new(eventLog)}
 	p.Engine = newEngine(t, s, p.seen, ops...)
 	worker, err := task.New(p.Engine, o)
-	if err != nil {
-		t.Fatalf("New: %v", err)
-	}
+	check.Require(t, err, "New")
 	p.worker = worker
 	return p
 }
@@ -107,9 +98,7 @@ func (p *realProcess[Tx]) start(t *testing.T) {
 	go func() { ended <- p.worker.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("Run: %v", err)
-		}
+		check.NoError(t, <-ended, "Run")
 	})
 }
 
@@ -132,9 +121,7 @@ func sendOrEnd[T any](t *testing.T, c chan<- T, v T) {
 func newPostgresStore(t *testing.T, pool *pgxpool.Pool) *postgres.Store {
 	t.Helper()
 	s, err := postgres.New(pool, postgres.Options{})
-	if err != nil {
-		t.Fatalf("New: %v", err)
-	}
+	check.Require(t, err, "New")
 	return s
 }
 

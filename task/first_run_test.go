@@ -6,6 +6,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/task"
@@ -61,9 +62,7 @@ func TestCatchUpGoesBackToTheFirstRun(t *testing.T) {
 		sleep(3 * time.Hour)
 		runBriefly(t, p)
 		for n, want := range []store.State{store.Absent, store.Pending, store.Pending, store.Pending, store.Absent} {
-			if got := r.record(p.Call(begun.Add(time.Duration(n) * time.Hour))); got.State != want {
-				t.Errorf("the tick %d hours after the one before the first run is %v, want %v", n, got.State, want)
-			}
+			check.Equal(t, r.record(p.Call(begun.Add(time.Duration(n)*time.Hour))).State, want, "the tick %d hours after the one before the first run", n)
 		}
 		sleep(50 * 24 * time.Hour)
 		if _, err := admin.Purge(t.Context(), r, 1000); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/task"
 )
@@ -63,9 +64,7 @@ func TestCompletionDoesNotWaitForQueuedTasks(t *testing.T) {
 	f := new(firstCompletion)
 	engine := newEngine(t, memory.New(memory.Options{}), f, op)
 	worker, err := task.New(engine, task.Options{Slots: n})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	done := make(chan struct{}, n)
 	err = task.Handle(worker, op, func(context.Context, input) (int, error) {
 		f.begun.Add(1)
@@ -73,13 +72,9 @@ func TestCompletionDoesNotWaitForQueuedTasks(t *testing.T) {
 		done <- struct{}{}
 		return 0, nil
 	}, task.HandlerOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	for i := range n {
-		if _, err := semel.Enqueue(t.Context(), engine, op.Call(me, fmt.Sprint(i), input{i}), semel.EnqueueOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(semel.Enqueue(t.Context(), engine, op.Call(me, fmt.Sprint(i), input{i}), semel.EnqueueOptions{}))(t)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -117,17 +112,9 @@ func TestEngineClosesAfterAnObserverPanic(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		op := semel.Define("op", leasedOptions(semel.AtLeastOnce()))
 		engine := newEngine(t, memory.New(memory.Options{}), panickingObserver{}, op)
-		worker, err := task.New(engine, task.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = task.Handle(worker, op, func(context.Context, input) (int, error) { return 0, nil }, task.HandlerOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := semel.Enqueue(t.Context(), engine, op.Call(me, "k", input{}), semel.EnqueueOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		worker := check.Must(task.New(engine, task.Options{}))(t)
+		check.Require(t, task.Handle(worker, op, func(context.Context, input) (int, error) { return 0, nil }, task.HandlerOptions{}))
+		check.Must(semel.Enqueue(t.Context(), engine, op.Call(me, "k", input{}), semel.EnqueueOptions{}))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- worker.Run(ctx) }()
@@ -138,8 +125,6 @@ func TestEngineClosesAfterAnObserverPanic(t *testing.T) {
 		}
 		short, end := context.WithTimeout(t.Context(), time.Second)
 		defer end()
-		if err := engine.Close(short); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		check.NoError(t, engine.Close(short), "Close")
 	})
 }

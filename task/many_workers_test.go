@@ -12,6 +12,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
@@ -46,16 +47,13 @@ func TestWorkersShareTheQueueOnPostgres(t *testing.T) {
 	var processes []*realProcess[pgx.Tx]
 	for range 3 {
 		p := newProcess(t, newPostgresStore(t, ledger.Pool(t, url)), task.Options{Slots: 8, Poll: 20 * time.Millisecond}, op)
-		err := task.HandleTx(p.worker, p.Engine, op, func(ctx context.Context, tx pgx.Tx, in input) (int, error) {
+		check.Require(t, task.HandleTx(p.worker, p.Engine, op, func(ctx context.Context, tx pgx.Tx, in input) (int, error) {
 			a, _ := semel.AttemptOf(ctx)
 			if err := insertEffect(ctx, tx, fmt.Sprint(in.N), a.Number()); err != nil {
 				return 0, err
 			}
 			return in.N, failSometimes(in, a.Number())
-		}, task.HandlerOptions{})
-		if err != nil {
-			t.Fatalf("HandleTx: %v", err)
-		}
+		}, task.HandlerOptions{}), "HandleTx")
 		p.start(t)
 		processes = append(processes, p)
 	}
@@ -92,17 +90,14 @@ func TestWorkersShareTheQueueOnSQLite(t *testing.T) {
 	var process *realProcess[*sql.Tx]
 	for range 2 {
 		p := newProcess(t, s, task.Options{Slots: 4, Poll: 20 * time.Millisecond}, op)
-		err := task.HandleTx(p.worker, p.Engine, op, func(ctx context.Context, tx *sql.Tx, in input) (int, error) {
+		check.Require(t, task.HandleTx(p.worker, p.Engine, op, func(ctx context.Context, tx *sql.Tx, in input) (int, error) {
 			a, _ := semel.AttemptOf(ctx)
 			_, err := tx.ExecContext(ctx, `INSERT INTO effects VALUES (?, ?)`, fmt.Sprint(in.N), a.Number())
 			if err != nil {
 				return 0, err
 			}
 			return in.N, failSometimes(in, a.Number())
-		}, task.HandlerOptions{})
-		if err != nil {
-			t.Fatalf("HandleTx: %v", err)
-		}
+		}, task.HandlerOptions{}), "HandleTx")
 		p.start(t)
 		process = p
 	}
@@ -113,22 +108,16 @@ func TestWorkersShareTheQueueOnSQLite(t *testing.T) {
 	}
 	done := waitAllEnded(t, s, "op", sharedTasks)
 	rows, err := db.QueryContext(t.Context(), `SELECT key, attempt FROM effects`)
-	if err != nil {
-		t.Fatalf("read effects: %v", err)
-	}
+	check.Require(t, err, "read effects")
 	defer rows.Close()
 	effects := make(map[string][]uint32)
 	for rows.Next() {
 		var key string
 		var attempt uint32
-		if err := rows.Scan(&key, &attempt); err != nil {
-			t.Fatalf("read effects: %v", err)
-		}
+		check.Require(t, rows.Scan(&key, &attempt), "read effects")
 		effects[key] = append(effects[key], attempt)
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatalf("read effects: %v", err)
-	}
+	check.Require(t, rows.Err(), "read effects")
 	wantEachOnce(t, done, effects)
 }
 
@@ -141,9 +130,7 @@ func waitAllEnded(t *testing.T, s interface {
 	t.Helper()
 	realtest.Poll(t, "the tasks to end", func() bool {
 		counts, err := task.Counts(t.Context(), s, operation)
-		if err != nil {
-			t.Fatalf("Counts: %v", err)
-		}
+		check.Require(t, err, "Counts")
 		return counts[0].Succeeded+counts[0].Failed+counts[0].InDoubt == n
 	})
 	records, err := s.Scan(t.Context(), store.Query{State: store.Succeeded, Operation: operation, Limit: int(n)})
@@ -181,14 +168,11 @@ func TestLockedRowDoesNotDelayTheBatchOnPostgres(t *testing.T) {
 	op := semel.Define("op", leasedOptions(semel.Hold()))
 	p := newProcess(t, newPostgresStore(t, ledger.Pool(t, url)), task.Options{Slots: 20, Poll: 20 * time.Millisecond}, op)
 	begun, end := make(chan struct{}), make(chan struct{})
-	err := task.Handle(p.worker, op, func(_ context.Context, in input) (int, error) {
+	check.Require(t, task.Handle(p.worker, op, func(_ context.Context, in input) (int, error) {
 		sendOrEnd(t, begun, struct{}{})
 		block(t, end)
 		return in.N, nil
-	}, task.HandlerOptions{})
-	if err != nil {
-		t.Fatalf("Handle: %v", err)
-	}
+	}, task.HandlerOptions{}), "Handle")
 	calls := make([]semel.Call, 20)
 	for i := range calls {
 		calls[i] = op.Call(me, fmt.Sprint(i), input{i})
@@ -202,7 +186,7 @@ func TestLockedRowDoesNotDelayTheBatchOnPostgres(t *testing.T) {
 	}
 	pool := ledger.Pool(t, url)
 	locked := calls[0].ID()
-	err = pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+	check.Require(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(t.Context(), `SELECT id FROM semel_records WHERE id = $1 FOR UPDATE`, locked[:]); err != nil {
 			return err
 		}
@@ -212,10 +196,7 @@ func TestLockedRowDoesNotDelayTheBatchOnPostgres(t *testing.T) {
 			return err == nil && counts[0].Succeeded == int64(len(calls)-1) && counts[0].Running == 1
 		})
 		return nil
-	})
-	if err != nil {
-		t.Fatalf("hold the row: %v", err)
-	}
+	}), "hold the row")
 	for _, r := range waitAllEnded(t, newPostgresStore(t, pool), "op", int64(len(calls))) {
 		out := adapter.Outcome{Record: r}
 		var n int

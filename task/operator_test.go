@@ -9,6 +9,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/task"
@@ -61,9 +62,7 @@ func TestCancelRunning(t *testing.T) {
 				begun := time.Now()
 				handle(r, op, func(ctx context.Context, _ input) (int, error) {
 					<-ctx.Done()
-					if !errors.Is(context.Cause(ctx), semel.ErrCancelled) {
-						t.Errorf("the context ended with %v, want ErrCancelled", context.Cause(ctx))
-					}
+					check.ErrorIs(t, context.Cause(ctx), semel.ErrCancelled, "the context ended with")
 					cancelled.add(time.Since(begun))
 					if name == "in a transaction" {
 						return semel.InTx(ctx, r.Engine, func(context.Context, *memory.Tx) (int, error) { return 1, tt.says })

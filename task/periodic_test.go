@@ -6,8 +6,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+	_ "time/tzdata" // the machine may lack time zone data
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/robfig/cron/v3"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -41,9 +46,7 @@ func runPeriodic(t *testing.T, p *task.Periodic[input]) (stop func()) {
 	go func() { ended <- p.Run(ctx) }()
 	return func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("Run: %v", err)
-		}
+		check.NoError(t, <-ended, "Run")
 	}
 }
 
@@ -98,9 +101,7 @@ func TestMissedTicks(t *testing.T) {
 		sleep(0)
 		stop()
 		for back, want := range []store.State{store.Pending, store.Pending, store.Pending, store.Absent, store.Absent} {
-			if got := r.record(p.Call(hour(back))); got.State != want {
-				t.Errorf("the tick of %d hours ago is %v, want %v", back, got.State, want)
-			}
+			check.Equal(t, r.record(p.Call(hour(back))).State, want, "the tick of %d hours ago", back)
 		}
 	})
 }
@@ -128,9 +129,7 @@ func TestTickIsLateWhileTheStoreIsDown(t *testing.T) {
 				sleep(30*time.Minute + tt.down)
 				r.setDown(false)
 				sleep(29 * time.Minute)
-				if tt.want != r.record(p.Call(tick)).State {
-					t.Errorf("the tick is %v, want %v", r.record(p.Call(tick)).State, tt.want)
-				}
+				check.Equal(t, tt.want, r.record(p.Call(tick)).State, "the tick is %v, want", r.record(p.Call(tick)).State)
 				sleep(15 * time.Minute)
 				if got := r.record(p.Call(tick.Add(time.Hour))); got.State != store.Pending {
 					t.Errorf("the next tick is %v, want it enqueued", got.State)
@@ -223,21 +222,15 @@ func TestPeriodicRunEnds(t *testing.T) {
 			Name: "p", Schedule: task.Every(time.Hour), Operation: large, Scope: semel.Shared(),
 			Input: func(time.Time) string { return strings.Repeat("x", 2000) },
 		})
-		if err != nil {
-			t.Fatalf("NewPeriodic: %v", err)
-		}
-		if err := p.Run(t.Context()); err == nil {
-			t.Error("Run returned nil, want the refusal")
-		}
+		check.Require(t, err, "NewPeriodic")
+		check.Fails(t, p.Run(t.Context()), "Run")
 		once := periodic(r, op, func(o *task.PeriodicOptions[input]) { o.Schedule = singleTick(time.Now().Add(time.Hour)) })
 		stop := runPeriodic(t, once)
 		sleep(2 * time.Hour)
 		stop()
 		closed := newRig(t, r.mem, task.Options{}, op)
 		_ = closed.Close(t.Context())
-		if err := periodic(closed, op).Run(t.Context()); !errors.Is(err, semel.ErrClosed) {
-			t.Errorf("Run = %v, want ErrClosed", err)
-		}
+		check.ErrorIs(t, periodic(closed, op).Run(t.Context()), semel.ErrClosed, "Run")
 	})
 }
 
@@ -283,10 +276,7 @@ func TestNewPeriodicRefuses(t *testing.T) {
 func TestEvery(t *testing.T) {
 	t.Parallel()
 	at := func(text string) time.Time {
-		v, err := time.Parse(time.RFC3339Nano, text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := check.Must(time.Parse(time.RFC3339Nano, text))(t)
 		return v
 	}
 	for _, tt := range []struct {
@@ -302,5 +292,45 @@ func TestEvery(t *testing.T) {
 		if got := task.Every(tt.every).Next(at(tt.from)); !got.Equal(at(tt.next)) {
 			t.Errorf("Every(%v) after %s = %v, want %s", tt.every, tt.from, got, tt.next)
 		}
+	}
+}
+
+// TestCronSchedules: cron schedules use UTC unless they name a zone, on every
+// machine, and handle daylight saving time as documented.
+func TestCronSchedules(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ spec, from, want string }{
+		"UTC":                        {"0 3 * * *", "2026-03-28T12:00", "29T03:00 30T03:00 31T03:00"},
+		"a zone":                     {"CRON_TZ=Europe/Berlin 0 3 * * *", "2026-06-28T12:00", "29T01:00 30T01:00 01T01:00"},
+		"an hour that is left out":   {"CRON_TZ=Europe/Berlin 30 2 * * *", "2026-03-27T12:00", "28T01:30 30T00:30 31T00:30"},
+		"an hour that comes twice":   {"CRON_TZ=Europe/Berlin 30 2 * * *", "2026-10-24T12:00", "25T00:30 25T01:30 26T01:30"},
+		"each half of it":            {"CRON_TZ=Europe/Berlin */30 2 * * *", "2026-10-25T00:00", "25T00:30 25T01:00 25T01:30"},
+		"midnight, without a change": {"@daily", "2026-10-24T12:00", "25T00:00 26T00:00 27T00:00"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			schedule := check.Must(cron.ParseStandard(tt.spec))(t)
+			var _ task.Schedule = schedule
+			at := check.Must(time.Parse("2006-01-02T15:04", tt.from))(t)
+			var got []string
+			for range 3 {
+				at = schedule.Next(at)
+				got = append(got, at.UTC().Format("02T15:04"))
+			}
+			if diff := cmp.Diff(strings.Fields(tt.want), got); diff != "" {
+				t.Errorf("the ticks differ (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCronScheduleImplementsSchedule(t *testing.T) {
+	t.Parallel()
+	schedule := check.Must(cron.ParseStandard("0 3 * * *"))(t)
+	op := semel.Define("op", atomicOptions())
+	r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
+	p := periodic(r, op, func(o *task.PeriodicOptions[input]) { o.Schedule = schedule })
+	if added, err := p.Tick(t.Context(), schedule.Next(time.Now().UTC())); !added || err != nil {
+		t.Errorf("Tick = %v, %v, want it added", added, err)
 	}
 }

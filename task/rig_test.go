@@ -12,6 +12,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/store/storetest"
@@ -59,9 +60,7 @@ func newRig(t *testing.T, mem *memory.Store, o task.Options, ops ...semel.Declar
 	r := &rig{t: t, mem: mem, faults: storetest.NewFaultyTx(mem, nil), seen: new(eventLog)}
 	r.Engine = newEngine(t, r.faults, r.seen, ops...)
 	worker, err := task.New(r.Engine, o)
-	if err != nil {
-		t.Fatalf("New: %v", err)
-	}
+	check.Require(t, err, "New")
 	r.worker = worker
 	return r
 }
@@ -96,15 +95,11 @@ func (r *rig) swaps(from, to store.State, decide func(n int) storetest.Fault) *s
 func newEngine[Tx any](t *testing.T, s store.TxStore[Tx], o event.Observer, ops ...semel.Declared) *semel.Engine[Tx] {
 	t.Helper()
 	engine, err := semel.New(s, semel.Options{Survive: store.NoFailure, Operations: ops, Observer: o})
-	if err != nil {
-		t.Fatalf("semel.New: %v", err)
-	}
+	check.Require(t, err, "semel.New")
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if err := engine.Close(ctx); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		check.NoError(t, engine.Close(ctx), "Close")
 	})
 	return engine
 }

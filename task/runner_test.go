@@ -9,6 +9,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/internal/plainstore"
 	"github.com/semelgo/semel/internal/realtest"
@@ -28,45 +29,31 @@ func TestWorkersWithoutTransactions(t *testing.T) {
 			o.Retry.Delay = after(0)
 			op := semel.Define("op", o)
 			e, err := semel.NewRunner(s, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{op}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Require(t, err)
 			var workers sync.WaitGroup
 			ctx, stop := context.WithCancel(t.Context())
 			t.Cleanup(func() {
 				stop()
 				workers.Wait()
-				if err := e.Close(context.WithoutCancel(t.Context())); err != nil {
-					t.Errorf("Close: %v", err)
-				}
+				check.NoError(t, e.Close(context.WithoutCancel(t.Context())), "Close")
 			})
 			for range 2 {
-				w, err := task.New(e, task.Options{Slots: 3, Poll: time.Millisecond})
-				if err != nil {
-					t.Fatal(err)
-				}
-				err = task.Handle(w, op, func(ctx context.Context, in input) (int, error) {
+				w := check.Must(task.New(e, task.Options{Slots: 3, Poll: time.Millisecond}))(t)
+				check.Require(t, task.Handle(w, op, func(ctx context.Context, in input) (int, error) {
 					if a, _ := semel.AttemptOf(ctx); a.Number() == 1 {
 						return 0, semel.NotCommitted(errors.New("the first run fails"))
 					}
 					return 2 * in.N, nil
-				}, task.HandlerOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				}, task.HandlerOptions{}))
 				workers.Go(func() {
-					if err := w.Run(ctx); err != nil {
-						t.Errorf("Run: %v", err)
-					}
+					check.NoError(t, w.Run(ctx), "Run")
 				})
 			}
 			p, err := task.NewPeriodic(e, task.PeriodicOptions[input]{
 				Name: "daily", Schedule: task.Every(24 * time.Hour), Operation: op, Scope: me,
 				Input: func(time.Time) input { return input{N: 7} }, CatchUp: time.Minute, Skew: time.Minute,
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Require(t, err)
 			tick := time.Now()
 			if added, err := p.Tick(ctx, tick); !added || err != nil {
 				t.Fatalf("Tick = %v, %v, want it added", added, err)

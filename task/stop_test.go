@@ -9,6 +9,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/store/storetest"
@@ -81,9 +82,7 @@ func TestStopWaitsNoLongerThanDrain(t *testing.T) {
 				sleep(5 * time.Minute) // the worker keeps renewing the lease
 				begun := time.Now()
 				stop()
-				if took := time.Since(begun); took != tt.after {
-					t.Errorf("Run ended after %v, want %v", took, tt.after)
-				}
+				check.Equal(t, time.Since(begun), tt.after, "Run ended after")
 				if got := causes.all(); len(got) != 1 || !errors.Is(got[0], task.ErrStopped) {
 					t.Errorf("ended with %v, want ErrStopped", got)
 				}
@@ -143,9 +142,7 @@ func TestTasksClaimedDuringStopAreReleased(t *testing.T) {
 		<-requested
 		cancel()
 		close(answer)
-		if err := <-ended; err != nil {
-			t.Errorf("Run: %v", err)
-		}
+		check.NoError(t, <-ended, "Run")
 		if got := r.wantState(call, store.Pending); got.Attempt != 1 || got.Due > 0 {
 			t.Errorf("attempt %d, due in %v; want it claimed and released at once", got.Attempt, got.Due)
 		}
@@ -162,12 +159,8 @@ func TestRunTwice(t *testing.T) {
 		handle(r, op, func(context.Context, input) (int, error) { return 0, nil })
 		stop := r.start()
 		sleep(time.Second)
-		if err := r.worker.Run(t.Context()); !errors.Is(err, task.ErrRunning) {
-			t.Errorf("Run = %v, want ErrRunning", err)
-		}
-		if err := task.Handle(r.worker, op, func(context.Context, input) (int, error) { return 0, nil }, task.HandlerOptions{}); !errors.Is(err, task.ErrRunning) {
-			t.Errorf("Handle = %v, want ErrRunning", err)
-		}
+		check.ErrorIs(t, r.worker.Run(t.Context()), task.ErrRunning, "Run")
+		check.ErrorIs(t, task.Handle(r.worker, op, func(context.Context, input) (int, error) { return 0, nil }, task.HandlerOptions{}), task.ErrRunning, "Handle")
 		stop()
 		call := op.Call(me, "k", input{})
 		r.enqueue(call)
@@ -190,12 +183,8 @@ func TestRunEndsWithItsEngine(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- r.worker.Run(t.Context()) }()
 		sleep(time.Second)
-		if err := r.Close(t.Context()); err != nil {
-			t.Errorf("Close: %v", err)
-		}
-		if err := <-ended; !errors.Is(err, semel.ErrClosed) {
-			t.Errorf("Run = %v, want ErrClosed", err)
-		}
+		check.NoError(t, r.Close(t.Context()), "Close")
+		check.ErrorIs(t, <-ended, semel.ErrClosed, "Run")
 		r.wantState(call, store.Succeeded)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/store/storetest"
@@ -52,9 +53,7 @@ func runWithFailure(t *testing.T, fault storetest.Fault, dequeuer bool, k int) i
 	}
 	inTx, ended := semel.Define("in_tx", atomicOptions()), semel.Define("ended", leasedOptions(semel.AtLeastOnce()))
 	engine, err := semel.New(s, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{inTx, ended}, Observer: r.seen, Lease: lease})
-	if err != nil {
-		t.Fatalf("semel.New: %v", err)
-	}
+	check.Require(t, err, "semel.New")
 	r.Engine = engine
 	if r.worker, err = task.New(engine, task.Options{Slots: 3, Poll: 10 * time.Second}); err != nil {
 		t.Fatalf("New: %v", err)
@@ -90,16 +89,10 @@ func runWithFailure(t *testing.T, fault storetest.Fault, dequeuer bool, k int) i
 			committed++
 		}
 	}
-	if committed != 2 {
-		t.Errorf("call %d fails by %v: %d effects of two tasks", k, fault, committed)
-	}
-	if got := len(runs.all()); got != 1 {
-		t.Errorf("call %d fails by %v: the leased task ran %d times", k, fault, got)
-	}
+	check.Equal(t, committed, 2, "call %d fails by %v: effects of two tasks", k, fault)
+	check.Equal(t, len(runs.all()), 1, "call %d fails by %v: the leased task ran", k, fault)
 	calls := r.faults.Calls()
 	stop()
-	if err := engine.Close(t.Context()); err != nil {
-		t.Errorf("Close: %v", err)
-	}
+	check.NoError(t, engine.Close(t.Context()), "Close")
 	return calls
 }

@@ -2,7 +2,6 @@ package task_test
 
 import (
 	"context"
-	"errors"
 	"net"
 	"strconv"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
@@ -54,9 +54,7 @@ func TestZombiesOnPostgres(t *testing.T) {
 		cut := realtest.NewProxy(t, hostOf(t, url))
 		z := zombieRun{make(chan uint32), make(chan struct{}), make(chan error, 1)}
 		p := newProcess(t, newPostgresStore(t, ledger.Pool(t, cut.URL(url))), task.Options{Poll: 10 * time.Millisecond, NoSweeper: true}, op)
-		if err := task.Handle(p.worker, op, z.run(t, p), task.HandlerOptions{}); err != nil {
-			t.Fatalf("Handle: %v", err)
-		}
+		check.Require(t, task.Handle(p.worker, op, z.run(t, p), task.HandlerOptions{}), "Handle")
 		t.Cleanup(func() { cut.BlackHole(false) }) // otherwise the process could not stop
 		cuts, zombies, processes = append(cuts, cut), append(zombies, z), append(processes, p)
 	}
@@ -78,9 +76,7 @@ func TestZombiesOnPostgres(t *testing.T) {
 		cuts[i].BlackHole(true)
 		realtest.Poll(t, "its lease to run out", func() bool {
 			swept, err := admin.Sweep(t.Context(), processes[2], 10)
-			if err != nil {
-				t.Errorf("Sweep: %v", err)
-			}
+			check.NoError(t, err, "Sweep")
 			return swept.Requeued == 1
 		})
 	}
@@ -88,9 +84,7 @@ func TestZombiesOnPostgres(t *testing.T) {
 	for i := range 2 {
 		cuts[i].BlackHole(false)
 		close(zombies[i].resume)
-		if err := await(t, zombies[i].outcome, "the zombie's end"); !errors.Is(err, semel.ErrLeaseLost) {
-			t.Errorf("attempt %d got %v, want ErrLeaseLost", i+1, err)
-		}
+		check.ErrorIs(t, await(t, zombies[i].outcome, "the zombie's end"), semel.ErrLeaseLost, "attempt %d", i+1)
 		if got := selectEffects(t, pool); len(got) != 0 {
 			t.Errorf("attempt %d left the effects %v", i+1, got)
 		}
@@ -99,9 +93,7 @@ func TestZombiesOnPostgres(t *testing.T) {
 		t.Errorf("the record is %v of attempt %d, %v; want attempt %d to run", r.State, r.Attempt, err, last)
 	}
 	close(zombies[2].resume)
-	if err := await(t, zombies[2].outcome, "the third attempt's end"); err != nil {
-		t.Errorf("attempt 3 got %v", err)
-	}
+	check.NoError(t, await(t, zombies[2].outcome, "the third attempt's end"), "attempt 3 got")
 	if diff := cmp.Diff(map[string][]uint32{"k": {last}}, selectEffects(t, pool)); diff != "" {
 		t.Errorf("the effects differ (-want +got):\n%s", diff)
 	}
@@ -130,8 +122,6 @@ func (z zombieRun) run(t *testing.T, p *realProcess[pgx.Tx]) func(context.Contex
 func hostOf(t *testing.T, url string) string {
 	t.Helper()
 	config, err := pgx.ParseConfig(url)
-	if err != nil {
-		t.Fatalf("parse %q: %v", url, err)
-	}
+	check.Require(t, err, "parse %q", url)
 	return net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))
 }

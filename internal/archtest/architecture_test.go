@@ -1,3 +1,5 @@
+//go:build !race
+
 package archtest_test
 
 import (
@@ -11,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // architecturePage explains the architecture to newcomers.
@@ -44,7 +48,9 @@ func pictureGroups() []pictureGroup {
 }
 
 // onlyForTests reports whether only tests and test programs use a unit.
-func onlyForTests(unit string) bool { return unit == "internal/realtest" || unit == "internal/sim" }
+func onlyForTests(unit string) bool {
+	return slices.Contains([]string{"internal/check", "internal/realtest", "internal/sim", "internal/testchange"}, unit)
+}
 
 // groupOf returns the id of the box of a package, or "" if the picture leaves it out.
 func groupOf(name string) (id, unit string) {
@@ -160,9 +166,7 @@ func TestArchitecturePicture(t *testing.T) {
 	}
 	if *update {
 		page = pictureBlock.ReplaceAllLiteralString(page, drawn)
-		if err := os.WriteFile(filepath.Join(root(t), architecturePage), []byte(page), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, os.WriteFile(filepath.Join(root(t), architecturePage), []byte(page), 0o600))
 	}
 	if diff := cmp.Diff(pictureBlock.FindString(page), drawn); diff != "" {
 		t.Errorf("the picture in %s differs from the imports; redraw it with make arch UPDATE=1 (-page +imports):\n%s", architecturePage, diff)
@@ -180,9 +184,7 @@ var (
 // file, the files exist, and they declare the functions of the step.
 func TestSequenceDiagramsNameTheCode(t *testing.T) {
 	blocks := sequenceBlock.FindAllStringSubmatch(read(t, architecturePage), -1)
-	if len(blocks) != 3 {
-		t.Errorf("%s has %d sequence diagrams, want 3", architecturePage, len(blocks))
-	}
+	check.Equal(t, len(blocks), 3, "%s: sequence diagrams", architecturePage)
 	for _, block := range blocks {
 		for line := range strings.Lines(block[1]) {
 			if !stepLine.MatchString(line) {

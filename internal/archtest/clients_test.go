@@ -1,3 +1,5 @@
+//go:build !race
+
 package archtest_test
 
 import (
@@ -6,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // sharedClient matches the uses of the clients and of the transport that all code of a
@@ -34,10 +38,7 @@ func TestTestsShareNoClient(t *testing.T) {
 func withoutComments(t *testing.T, name, text string) string {
 	t.Helper()
 	set := token.NewFileSet()
-	f, err := parser.ParseFile(set, name, text, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Must(parser.ParseFile(set, name, text, parser.ParseComments))(t)
 	plain := []byte(text)
 	for _, group := range f.Comments {
 		for i := set.Position(group.Pos()).Offset; i < set.Position(group.End()).Offset; i++ {
@@ -57,8 +58,6 @@ func TestSharedClient(t *testing.T) {
 		"http.DefaultTransport.(*http.Transport).Clone().Proxy":   false,
 		"&http.Client{Transport: http.NewFileTransport(nothing)}": false,
 	} {
-		if got := sharedClient.MatchString(text); got != want {
-			t.Errorf("%q is a shared client: %t, want %t", text, got, want)
-		}
+		check.Equal(t, sharedClient.MatchString(text), want, "%q is a shared client", text)
 	}
 }

@@ -1,3 +1,5 @@
+//go:build !race
+
 package archtest_test
 
 import (
@@ -6,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // misnamedComments counts, by directory, the comments that begin with another name than
@@ -78,8 +82,6 @@ func TestIsMisnamed(t *testing.T) {
 		"TestOther: it is run.":   true,
 		"newRunner returns a run": true,
 	} {
-		if got := isMisnamed("run", comment); got != want {
-			t.Errorf("%q is misnamed: %t, want %t", comment, got, want)
-		}
+		check.Equal(t, isMisnamed("run", comment), want, "%q is misnamed", comment)
 	}
 }

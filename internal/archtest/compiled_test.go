@@ -1,3 +1,5 @@
+//go:build !race
+
 package archtest_test
 
 import (
@@ -8,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // TestCompiledModules compares docs/dependencies.md with the modules that a program
@@ -15,10 +19,7 @@ import (
 // the driver of that store only. `make arch UPDATE=1` rewrites the table.
 func TestCompiledModules(t *testing.T) {
 	page := filepath.Join("..", "..", "docs", "dependencies.md")
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Must(os.ReadFile(page))(t)
 	const head = "| imports | modules of others |\n|---|---|\n"
 	before, old, found := strings.Cut(string(text), head)
 	if !found {
@@ -27,9 +28,7 @@ func TestCompiledModules(t *testing.T) {
 	old, after, _ := strings.Cut(old, "\n\n")
 	rows := compiledRows(t)
 	if *update {
-		if err := os.WriteFile(page, []byte(before+head+rows+"\n\n"+after), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, os.WriteFile(page, []byte(before+head+rows+"\n\n"+after), 0o600))
 		return
 	}
 	if diff := cmp.Diff(old, rows); diff != "" {

@@ -1,3 +1,5 @@
+//go:build !race
+
 package archtest_test
 
 import (
@@ -7,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // TestUndocumented checks declarations with and without comments.
@@ -35,10 +39,7 @@ type (
 
 var Loose, Ends = 1, 2
 `
-	f, err := parser.ParseFile(token.NewFileSet(), "planted.go", planted, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Must(parser.ParseFile(token.NewFileSet(), "planted.go", planted, parser.ParseComments))(t)
 	var got []string
 	for _, d := range f.Decls {
 		for _, name := range undocumented(d) {

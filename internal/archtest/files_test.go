@@ -1,3 +1,5 @@
+//go:build !race
+
 package archtest_test
 
 import (
@@ -27,7 +29,13 @@ type goFile struct {
 	ast  *ast.File
 }
 
+// goFiles parses all files of the repository that are not generated.
 func goFiles(t *testing.T) []goFile {
+	t.Helper()
+	return allFiles.get(func() []goFile { return parseFiles(t) })
+}
+
+func parseFiles(t *testing.T) []goFile {
 	t.Helper()
 	var files []goFile
 	for _, name := range tracked(t, "*.go") {

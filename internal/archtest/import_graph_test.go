@@ -1,3 +1,5 @@
+//go:build !race
+
 package archtest_test
 
 import (
@@ -11,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // TestImportGraph compares the imports of all packages with
@@ -20,14 +24,9 @@ func TestImportGraph(t *testing.T) {
 	got := importGraph(t)
 	golden := filepath.Join("testdata", "imports.txt")
 	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, os.WriteFile(golden, []byte(got), 0o600))
 	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := check.Must(os.ReadFile(golden))(t)
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("imports differ from %s (-want +got); is the new import intended?\n%s", golden, diff)
 	}

@@ -1,3 +1,5 @@
+//go:build !race
+
 package archtest_test
 
 import (
@@ -42,12 +44,14 @@ func layers() map[string]layer {
 
 		"store": contract,
 
-		"internal/buffers":   mechanisms,
-		"internal/cache":     mechanisms,
-		"internal/canonical": mechanisms,
-		"internal/lazyctx":   mechanisms,
-		"internal/outboxsql": mechanisms,
-		"internal/timers":    mechanisms,
+		"internal/buffers":    mechanisms,
+		"internal/cache":      mechanisms,
+		"internal/canonical":  mechanisms,
+		"internal/lazyctx":    mechanisms,
+		"internal/outboxsql":  mechanisms,
+		"internal/realtest":   mechanisms,
+		"internal/testchange": mechanisms,
+		"internal/timers":     mechanisms,
 
 		"internal/protocol": rules,
 

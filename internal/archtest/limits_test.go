@@ -1,3 +1,5 @@
+//go:build !race
+
 package archtest_test
 
 import (
@@ -8,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // The limits of all packages. testdata/limits.txt lists the numbers that are above them.
@@ -76,10 +80,7 @@ var limitsFile = filepath.Join("testdata", "limits.txt")
 
 func readLimits(t *testing.T) map[string]int {
 	t.Helper()
-	text, err := os.ReadFile(limitsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Must(os.ReadFile(limitsFile))(t)
 	limits := make(map[string]int)
 	for line := range strings.Lines(string(text)) {
 		if line == "\n" {
@@ -102,9 +103,7 @@ func writeLimits(t *testing.T, limits map[string]int) {
 	for _, what := range slices.Sorted(maps.Keys(limits)) {
 		fmt.Fprintf(&b, "%s %d\n\n", what, limits[what])
 	}
-	if err := os.WriteFile(limitsFile, []byte(b.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, os.WriteFile(limitsFile, []byte(b.String()), 0o600))
 }
 
 // TestLargestCycle counts a cycle through a method and a field, and no file outside of it.
@@ -116,13 +115,7 @@ func TestLargestCycle(t *testing.T) {
 		"d.go": "package p\nfunc leaf() {}",
 		"e.go": "package p\nfunc Top() { leaf(); third(1) }",
 	}, nil)
-	if got := p.largestCycle(); got != 3 {
-		t.Errorf("the largest cycle has %d files, want 3", got)
-	}
-	if got := p.methods()["A"]; got != 1 {
-		t.Errorf("A has %d methods, want 1", got)
-	}
-	if got := p.exports(); got != 2 {
-		t.Errorf("the package exports %d names, want 2", got)
-	}
+	check.Equal(t, p.largestCycle(), 3, "the largest cycle: files")
+	check.Equal(t, p.methods()["A"], 1, "A: methods")
+	check.Equal(t, p.exports(), 2, "the package exports: names")
 }

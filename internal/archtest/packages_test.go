@@ -1,3 +1,5 @@
+//go:build !race
+
 package archtest_test
 
 import (
@@ -11,7 +13,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 const module = "github.com/semelgo/semel"
@@ -65,15 +70,35 @@ func goTool(t *testing.T, args ...string) []byte {
 // root returns the directory of go.mod.
 func root(t *testing.T) string {
 	t.Helper()
-	dir, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := check.Must(filepath.Abs(filepath.Join("..", "..")))(t)
 	return dir
 }
 
+// loaded is a value that the first test loads for all tests. If that test fails, the
+// others get an empty value.
+type loaded[T any] struct {
+	once  sync.Once
+	value T
+}
+
+func (l *loaded[T]) get(load func() T) T {
+	l.once.Do(func() { l.value = load() })
+	return l.value
+}
+
+var (
+	allPackages loaded[[]pkg]
+	allFiles    loaded[[]goFile]
+	allTypes    loaded[[]typedPackage]
+)
+
 // packages lists the packages of the module that have more than tests.
 func packages(t *testing.T) []pkg {
+	t.Helper()
+	return allPackages.get(func() []pkg { return listPackages(t) })
+}
+
+func listPackages(t *testing.T) []pkg {
 	t.Helper()
 	out := goTool(t, "list", "-e", "-json=ImportPath,Name,Doc,Dir,GoFiles,Imports", "./...")
 	var all []pkg
@@ -113,9 +138,6 @@ func tracked(t *testing.T, patterns ...string) []string {
 
 func read(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root(t), name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Must(os.ReadFile(filepath.Join(root(t), name)))(t)
 	return string(text)
 }

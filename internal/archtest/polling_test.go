@@ -1,3 +1,5 @@
+//go:build !race
+
 package archtest_test
 
 import (
@@ -8,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // pollers are the directories whose tests may wait in a loop.
@@ -110,12 +114,7 @@ func TestPollsAreFound(t *testing.T) {
 		"<-time.After(1); for { f() }":                              0,
 		"for range 3 { go func() { for { runtime.Gosched() } }() }": 1,
 	} {
-		f, err := parser.ParseFile(token.NewFileSet(), "", "package p\nfunc f() {"+body+"}", 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := polls(f); len(got) != want {
-			t.Errorf("%s: %d calls are found, want %d", body, len(got), want)
-		}
+		f := check.Must(parser.ParseFile(token.NewFileSet(), "", "package p\nfunc f() {"+body+"}", 0))(t)
+		check.Equal(t, len(polls(f)), want, "%s: calls are found", body)
 	}
 }

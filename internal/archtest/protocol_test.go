@@ -1,3 +1,5 @@
+//go:build !race
+
 package archtest_test
 
 import (
@@ -9,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // decisions are the values by which the protocol decides. Code outside of
@@ -80,10 +84,7 @@ func TestOnlyTheProtocolDecides(t *testing.T) {
 			continue
 		}
 		files := token.NewFileSet()
-		file, err := parser.ParseFile(files, name, read(t, name), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := check.Must(parser.ParseFile(files, name, read(t, name), 0))(t)
 		for _, declared := range file.Decls {
 			f, ok := declared.(*ast.FuncDecl)
 			if !ok {

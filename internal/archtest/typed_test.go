@@ -1,3 +1,5 @@
+//go:build !race
+
 package archtest_test
 
 import (
@@ -13,6 +15,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // typedPackage is a package of this module with its types.
@@ -26,6 +30,11 @@ type typedPackage struct {
 
 // typedPackages checks the types of all packages, without their tests.
 func typedPackages(t *testing.T) []typedPackage {
+	t.Helper()
+	return allTypes.get(func() []typedPackage { return checkTypes(t) })
+}
+
+func checkTypes(t *testing.T) []typedPackage {
 	t.Helper()
 	out := goTool(t, "list", "-export", "-deps", "-json=ImportPath,Export", "./...")
 	exports := make(map[string]string) // by import path: the file that the compiler wrote
@@ -54,10 +63,7 @@ func typeCheck(t *testing.T, name string, sources map[string]any, imports import
 	t.Helper()
 	p := typedPackage{name: name, set: token.NewFileSet(), uses: make(map[*ast.Ident]types.Object)}
 	for file, source := range sources {
-		f, err := parser.ParseFile(p.set, file, source, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := check.Must(parser.ParseFile(p.set, file, source, parser.SkipObjectResolution))(t)
 		p.files = append(p.files, f)
 	}
 	c := types.Config{Importer: importer.ForCompiler(p.set, "gc", imports)}

@@ -1,3 +1,5 @@
+//go:build !race
+
 package archtest_test
 
 import (
@@ -9,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // vagueWords are pronouns that hide the subject of a sentence: the caller, the worker,
@@ -143,9 +147,7 @@ func TestIsTerm(t *testing.T) {
 		"lease": true, "queries": true, "swapper": true, "batched": true,
 		"stands": false, "told": false, "twin": false, "whoever": false, "looks": false,
 	} {
-		if got := isTerm(terms, word); got != want {
-			t.Errorf("isTerm(%q) = %v, want %v", word, got, want)
-		}
+		check.Equal(t, isTerm(terms, word), want, "isTerm(%q)", word)
 	}
 }
 

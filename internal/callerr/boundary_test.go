@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // TestSealKnowsEveryErrorType: an error type of this package is either stopped
@@ -15,10 +17,7 @@ import (
 func TestSealKnowsEveryErrorType(t *testing.T) {
 	t.Parallel()
 	searchable := []string{"callError", "functionError", "maskedError", "WaitError", "ReplayedError", "FieldError", "AttemptError"}
-	source, err := os.ReadFile("boundary.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := check.Must(os.ReadFile("boundary.go"))(t)
 	for name := range errorTypes(t) {
 		if slices.Contains(searchable, name) {
 			continue
@@ -33,19 +32,13 @@ func TestSealKnowsEveryErrorType(t *testing.T) {
 func errorTypes(t *testing.T) map[string]bool {
 	t.Helper()
 	types := make(map[string]bool)
-	entries, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := check.Must(os.ReadDir("."))(t)
 	for _, entry := range entries {
 		name := entry.Name()
 		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := check.Must(parser.ParseFile(token.NewFileSet(), name, nil, 0))(t)
 		for _, d := range file.Decls {
 			f, ok := d.(*ast.FuncDecl)
 			if !ok || f.Recv == nil || f.Name.Name != "Error" {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 )
 
@@ -162,9 +163,7 @@ func TestChoosingFragmentsRun(t *testing.T) {
 				t.Errorf("retry = %v, %t, %v, want the receipt, %t", r, replayed, err, want)
 			}
 		}
-		if len(provider) != 1 {
-			t.Errorf("%d charges, want 1", len(provider))
-		}
+		check.Equal(t, len(provider), 1, "charges")
 	})
 	t.Run("InTx", func(t *testing.T) {
 		render := func(context.Context, Page) (Report, error) { return Report{"text"}, nil }

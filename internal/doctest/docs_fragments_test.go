@@ -13,6 +13,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/check"
 	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/semeltest/pin"
 	"github.com/semelgo/semel/store"
@@ -113,25 +114,16 @@ func TestTaskFragmentsOfDocsRun(t *testing.T) {
 	db, engine := onSQLite(t, welcome, mail)
 	tx := must(db.BeginTx(t.Context(), nil))
 	for _, want := range []bool{true, false} {
-		if added, err := greeting(t.Context(), engine, tx, semel.Shared(), "7"); added != want || err != nil {
-			t.Errorf("EnqueueTx = %t, %v, want %t", added, err, want)
-		}
+		check.Result(greeting(t.Context(), engine, tx, semel.Shared(), "7"))(t, want, "EnqueueTx")
 	}
 	must(0, tx.Commit())
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	err := welcoming(ctx, engine, func(context.Context, Greeting) (string, error) { defer stop(); return "", nil })
-	if err != nil {
-		t.Errorf("the worker returned %v", err)
-	}
+	check.NoError(t, welcoming(ctx, engine, func(context.Context, Greeting) (string, error) { defer stop(); return "", nil }), "the worker returned")
 	letter := mail.Call(semel.Shared(), "7", "ann")
 	_, _, failed := semel.Do(t.Context(), engine, letter, func(context.Context) (string, error) { return "", errNoAnswer })
-	if failed == nil {
-		t.Error("the mail was sent")
-	}
-	if err := redriving(t.Context(), engine); err != nil {
-		t.Errorf("redriving: %v", err)
-	}
+	check.Fails(t, failed, "the mail was sent")
+	check.NoError(t, redriving(t.Context(), engine), "redriving")
 	if r, _, err := admin.Get(t.Context(), engine, "send_mail", semel.Shared(), "7"); r.State != store.Pending || err != nil {
 		t.Errorf("the dead letter is %v after its redrive (%v), want Pending", r.State, err)
 	}
@@ -163,9 +155,7 @@ func TestGenerationFragmentOfDocsRuns(t *testing.T) {
 	for _, want := range []bool{false, true} {
 		_, replayed, err := semel.DoTx(t.Context(), engine, pay.Call(semel.Shared(), "7", Payment{5}),
 			func(context.Context, *sql.Tx) (string, error) { return "paid", nil })
-		if replayed != want || err != nil {
-			t.Errorf("DoTx: replayed %t, %v, want %t", replayed, err, want)
-		}
+		check.Result(replayed, err)(t, want, "DoTx: replayed")
 	}
 }
 

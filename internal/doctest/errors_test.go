@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 )
 
@@ -99,10 +100,7 @@ func TestErrorsPageHasEveryProblem(t *testing.T) {
 
 // TestErrorsPageHasEveryExitCode reads the constants of the program's exit codes.
 func TestErrorsPageHasEveryExitCode(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root(t), "cmd", "semel", "internal", "exit", "exit.go"), nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := check.Must(parser.ParseFile(token.NewFileSet(), filepath.Join(root(t), "cmd", "semel", "internal", "exit", "exit.go"), nil, 0))(t)
 	found := 0
 	for _, o := range file.Scope.Objects {
 		if o.Kind != ast.Con {

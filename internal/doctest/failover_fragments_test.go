@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store/postgres"
 )
 
@@ -26,14 +27,11 @@ func withFollowingPool(ctx context.Context, use func(*pgxpool.Pool)) error {
 // TestPoolThatFollowsAFailover checks that the pool has all servers. It does not connect.
 func TestPoolThatFollowsAFailover(t *testing.T) {
 	t.Parallel()
-	err := withFollowingPool(t.Context(), func(pool *pgxpool.Pool) {
+	check.NoError(t, withFollowingPool(t.Context(), func(pool *pgxpool.Pool) {
 		defer pool.Close()
 		to := pool.Config().ConnConfig
 		if hosts := len(to.Fallbacks); to.Host != "db1" || hosts < 2 || to.OnNotice == nil {
 			t.Errorf("the pool connects to %s and %d others, want db1 and at least two others", to.Host, hosts)
 		}
-	})
-	if err != nil {
-		t.Error(err)
-	}
+	}))
 }

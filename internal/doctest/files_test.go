@@ -6,24 +6,20 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // root is the directory of go.mod.
 func root(t *testing.T) string {
 	t.Helper()
-	dir, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := check.Must(filepath.Abs(filepath.Join("..", "..")))(t)
 	return dir
 }
 
 func read(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root(t), name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Must(os.ReadFile(filepath.Join(root(t), name)))(t)
 	return string(text)
 }
 

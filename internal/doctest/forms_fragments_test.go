@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/onetime"
 	"github.com/semelgo/semel/semelhttp"
@@ -38,34 +39,20 @@ func handleForm(mux *http.ServeMux, engine *semel.Engine[*sql.Tx], sessionOf fun
 // TestFormFragments runs the fragments of docs/recipes/forms.md.
 func TestFormFragments(t *testing.T) {
 	t.Parallel()
-	db, err := sqlite.Open(filepath.Join(t.TempDir(), "form.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := check.Must(sqlite.Open(filepath.Join(t.TempDir(), "form.db")))(t)
 	t.Cleanup(func() { _ = db.Close() })
-	if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	engine, err := semel.New(sqlite.New(db, sqlite.Options{}), semel.Options{Operations: []semel.Declared{placeTeaOrder.Operation()}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}))
+	engine := check.Must(semel.New(sqlite.New(db, sqlite.Options{}), semel.Options{Operations: []semel.Declared{placeTeaOrder.Operation()}}))(t)
 	mux, runs := http.NewServeMux(), 0
-	err = handleForm(mux, engine, func(*http.Request) (semel.Scope, error) { return semel.ScopeOf("s1"), nil }, func(w http.ResponseWriter, r *http.Request) {
+	check.Require(t, handleForm(mux, engine, func(*http.Request) (semel.Scope, error) { return semel.ScopeOf("s1"), nil }, func(w http.ResponseWriter, r *http.Request) {
 		runs++
 		d, err := placeTeaOrder.Payload(r.Context())
 		if err != nil || d.Opened.Year() != 2024 {
 			t.Errorf("Payload = %v, %v", d, err)
 		}
 		http.Redirect(w, r, "/orders/17", http.StatusSeeOther)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	token, err := issueForm(t.Context(), engine, "s1", time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC))
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
+	token := check.Must(issueForm(t.Context(), engine, "s1", time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)))(t)
 	for range 2 {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/orders", strings.NewReader(url.Values{"one_time_token": {token}}.Encode()))
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -75,7 +62,5 @@ func TestFormFragments(t *testing.T) {
 			t.Errorf("got %d %s", w.Code, text)
 		}
 	}
-	if runs != 1 {
-		t.Errorf("%d runs, want 1", runs)
-	}
+	check.Equal(t, runs, 1, "runs")
 }

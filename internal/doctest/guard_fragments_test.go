@@ -8,6 +8,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/guard"
+	"github.com/semelgo/semel/internal/check"
 )
 
 // The types that the fragments of docs/choosing-a-mode.md use.
@@ -88,9 +89,7 @@ func TestModeFragmentsOfDocsRun(t *testing.T) {
 		must(db.ExecContext(t.Context(), text))
 	}
 	for _, again := range []bool{false, true} {
-		if err := payOrder(t.Context(), db, "o-1"); err != nil {
-			t.Errorf("payOrder: %v", err)
-		}
+		check.NoError(t, payOrder(t.Context(), db, "o-1"), "payOrder")
 		tx := must(db.BeginTx(t.Context(), nil))
 		if user, existed, err := addUser(t.Context(), tx, "4711", "Ann"); user != (shopUser{"4711", "Ann"}) || existed != again || err != nil {
 			t.Errorf("addUser: %+v, %v, %v", user, existed, err)

@@ -15,6 +15,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // published has the directories of the packages that the documents name.
@@ -63,9 +65,7 @@ func exportsOfPublished(t *testing.T) map[string]exported {
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}", "./...")
 	cmd.Dir = root(t)
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
+	check.Require(t, err, "go list")
 	files := make(map[string]string)
 	for line := range strings.Lines(string(out)) {
 		name, file, _ := strings.Cut(strings.TrimSpace(line), "\t")
@@ -74,10 +74,7 @@ func exportsOfPublished(t *testing.T) map[string]exported {
 	compiled := importer.ForCompiler(token.NewFileSet(), "gc", func(name string) (io.ReadCloser, error) { return os.Open(files[name]) })
 	all := make(map[string]exported, len(published))
 	for name, dir := range published {
-		p, err := compiled.Import(path.Join("github.com/semelgo/semel", dir))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := check.Must(compiled.Import(path.Join("github.com/semelgo/semel", dir)))(t)
 		all[name] = exportsOf(p)
 	}
 	return all
@@ -156,18 +153,12 @@ func TestDocLinksHaveTargets(t *testing.T) {
 // filesOf parses the package in dir, without its tests.
 func filesOf(t *testing.T, dir string) (files []*ast.File) {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := check.Must(os.ReadDir(dir))(t)
 	for _, e := range entries {
 		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, e.Name()), nil, parser.SkipObjectResolution|parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := check.Must(parser.ParseFile(token.NewFileSet(), filepath.Join(dir, e.Name()), nil, parser.SkipObjectResolution|parser.ParseComments))(t)
 		files = append(files, file)
 	}
 	return files

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	"github.com/semelgo/semel/semelhttp"
@@ -90,9 +91,7 @@ func runClientFragment(t *testing.T) {
 			defer resp.Body.Close()
 			return "", errors.New("no answer") // this leads to a second attempt
 		})
-		if err == nil {
-			t.Error("the attempt succeeded")
-		}
+		check.Fails(t, err, "the attempt succeeded")
 	}
 	close(keys)
 	var seen []string

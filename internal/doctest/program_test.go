@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/semelhttp"
 )
@@ -67,10 +68,7 @@ func program(t *testing.T) (source, addr string) {
 
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := check.Must(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	return l.Addr().String()
 }
@@ -82,12 +80,9 @@ func build(t *testing.T, source string) (binary string) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "main.go")
 	write(t, file, []byte(source))
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{
+	overlay := check.Must(json.Marshal(map[string]any{"Replace": map[string]string{
 		filepath.Join(root(t), "internal", "doctest", "readme", "main.go"): file,
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))(t)
 	write(t, filepath.Join(dir, "overlay.json"), overlay)
 	binary = filepath.Join(dir, "program")
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-overlay", filepath.Join(dir, "overlay.json"),
@@ -101,9 +96,7 @@ func build(t *testing.T, source string) (binary string) {
 
 func write(t *testing.T, path string, text []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, os.WriteFile(path, text, 0o600))
 }
 
 // start runs binary in a new directory until the test ends, and returns its URL when it
@@ -114,9 +107,7 @@ func start(t *testing.T, binary, addr string) string {
 	cmd.Dir = t.TempDir()
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, cmd.Start())
 	var waited error // read once ended is closed
 	ended := make(chan struct{})
 	go func() {
@@ -156,22 +147,13 @@ type answer struct {
 
 func post(t *testing.T, base, key, body string) (answer, int) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/orders", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := check.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/orders", strings.NewReader(body)))(t)
 	req.Header.Set("X-User", "ann")
 	if key != "" {
 		req.Header.Set(semelhttp.HeaderKey, key)
 	}
-	res, err := testClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := check.Must(testClient.Do(req))(t)
 	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Must(io.ReadAll(res.Body))(t)
 	return answer{string(text), res.Header.Get(semelhttp.HeaderReplayed) == "true"}, res.StatusCode
 }

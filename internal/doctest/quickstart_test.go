@@ -9,6 +9,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 )
 
@@ -75,9 +76,7 @@ func runSession(t *testing.T, binary, page string, want int) {
 			}
 		}
 	}
-	if ran != want {
-		t.Errorf("the page has %d lines that run the program, want %d", ran, want)
-	}
+	check.Equal(t, ran, want, "the page: lines that run the program")
 }
 
 // serveOrders adds the page's function to the program as the page says, and sends two
@@ -92,10 +91,7 @@ func serveOrders(t *testing.T, program, serve string) {
 	).Replace(program) + strings.ReplaceAll(serve, readmeAddr, addr)
 	base := start(t, build(t, program), addr)
 	for _, replayed := range []string{"", "true"} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/orders", strings.NewReader("item=desk"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		req := check.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/orders", strings.NewReader("item=desk")))(t)
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		req.Header.Set("X-User", "ann")
 		req.Header.Set(semelhttp.HeaderKey, "key-9")

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/store/sqlite"
 )
@@ -58,18 +59,10 @@ func TestReadmeFragmentsRun(t *testing.T) {
 // runFragment calls twice with one key.
 func runFragment(t *testing.T) {
 	t.Helper()
-	db, err := sqlite.Open(filepath.Join(t.TempDir(), "groups.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := check.Must(sqlite.Open(filepath.Join(t.TempDir(), "groups.db")))(t)
 	t.Cleanup(func() { db.Close() })
-	if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	engine, err := semel.New(sqlite.New(db, sqlite.Options{}), semel.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}))
+	engine := check.Must(semel.New(sqlite.New(db, sqlite.Options{}), semel.Options{}))(t)
 	createGroup := semel.Define("create_group", semel.OperationOptions[newGroup]{})
 	made := int64(0)
 	insertGroup := func(context.Context, *sql.Tx, newGroup) (Group, error) {

@@ -7,6 +7,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store/redis"
 )
@@ -35,7 +36,5 @@ func onRedis(ctx context.Context, addr string) error {
 func TestRedisFragmentOfDocsRuns(t *testing.T) {
 	t.Attr("engine", "redis")
 	s := realtest.OwnRedis(t, "appendonly yes", "appendfsync always")
-	if err := onRedis(t.Context(), s.Addr()); err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, onRedis(t.Context(), s.Addr()))
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // TestTasksProgram runs the complete program of docs/tasks.md as the page shows, and compares
@@ -40,9 +42,7 @@ func TestTasksProgram(t *testing.T) {
 			t.Errorf("with %q the program printed %q, and %s has %q", names, got, page, want)
 		}
 	}
-	if ran != 2 {
-		t.Errorf("%s runs the program %d times, want 2", page, ran)
-	}
+	check.Equal(t, ran, 2, "%s runs the program", page)
 }
 
 // runUntilLines starts cmd in dir, reads that many lines, interrupts it, and reads the rest.

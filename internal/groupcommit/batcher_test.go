@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/groupcommit"
 )
 
@@ -243,9 +244,7 @@ func TestSecondBatchStartsAtParallelAt(t *testing.T) {
 		s := &recordingStore{gate: make(chan struct{})}
 		g := newBatcher(s, func(c *config) { c.Flushers, c.ParallelAt = 2, 3 })
 		few := callAll(t.Context(), g, request{1, 0}, request{2, 1}, request{3, 2})
-		if got := len(s.flushed()); got != 1 {
-			t.Errorf("%d batches run while two requests wait, want one", got)
-		}
+		check.Equal(t, len(s.flushed()), 1, "batches run while two requests wait")
 		more := callAll(t.Context(), g, request{4, 3}, request{5, 4}, request{6, 5}, request{7, 6})
 		if got := fmt.Sprint(s.flushed()); got != "[[{1 0}] [{2 1} {3 2} {4 3}]]" {
 			t.Errorf("once three requests wait, the batches %s run, want a second batch and no third", got)

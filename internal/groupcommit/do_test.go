@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/groupcommit"
 )
 
@@ -55,9 +56,7 @@ func TestCanceledRequestInFlightDoesNotAffectOthers(t *testing.T) {
 		if results, errs := other(); errs[0] != nil || results[0].caller != 2 {
 			t.Errorf("the other caller received %v, %v", results[0], errs[0])
 		}
-		if err := g.Wait(t.Context()); err != nil {
-			t.Errorf("Wait: %v", err)
-		}
+		check.NoError(t, g.Wait(t.Context()), "Wait")
 	})
 }
 

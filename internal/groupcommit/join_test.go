@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // joinableStore is a recordingStore whose batches other requests may join. A batch
@@ -93,9 +95,7 @@ func TestJoiningIsLimitedToTheExpectedSize(t *testing.T) {
 			close(s.start)
 			first()
 			others()
-			if got := len(s.flushed()[0]); got != test.want {
-				t.Errorf("with MaxBatch %d the batch grew to %d, want %d", test.maxBatch, got, test.want)
-			}
+			check.Equal(t, len(s.flushed()[0]), test.want, "with MaxBatch %d the batch grew to", test.maxBatch)
 		})
 	}
 }
@@ -118,9 +118,7 @@ func TestFailureReachesJoinedRequests(t *testing.T) {
 				_, errs := first()
 				_, joined := joining()
 				for i, err := range append(errs, joined...) {
-					if err == nil {
-						t.Errorf("caller %d received no error", i)
-					}
+					check.Fails(t, err, "caller %d received no error", i)
 				}
 				close(s.gate) // the next request is sent alone
 				if got, err := g.Do(t.Context(), request{11, 9}, false); err != nil || got.caller != 9 {

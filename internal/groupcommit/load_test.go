@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/groupcommit"
 )
 
@@ -52,9 +53,7 @@ func TestEachCallerReceivesItsOwnResult(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if err := g.Wait(t.Context()); err != nil {
-			t.Errorf("Wait: %v", err)
-		}
+		check.NoError(t, g.Wait(t.Context()), "Wait")
 		if largest.Load() < 2 {
 			t.Errorf("128 callers never shared a batch")
 		}

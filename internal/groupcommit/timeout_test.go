@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/groupcommit"
 )
 
@@ -17,9 +18,7 @@ func TestFlushHasADeadline(t *testing.T) {
 		g := newBatcher(s, func(c *config) { c.Timeout = time.Second })
 		_, errs := callAll(context.Background(), g, request{1, 0}, request{2, 1})()
 		for i, err := range errs {
-			if !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("the store does not answer: caller %d received %v, want DeadlineExceeded", i, err)
-			}
+			check.ErrorIs(t, err, context.DeadlineExceeded, "the store does not answer: caller %d received", i)
 		}
 	})
 }
@@ -50,8 +49,6 @@ func TestWaitingRequestExpires(t *testing.T) {
 		}
 		close(s.gate)
 		first()
-		if err := g.Wait(t.Context()); err != nil {
-			t.Errorf("Wait: %v", err)
-		}
+		check.NoError(t, g.Wait(t.Context()), "Wait")
 	})
 }

@@ -52,3 +52,38 @@ func TestYieldingStopsUnderLoad(t *testing.T) {
 		t.Errorf("other goroutines ran %d times per call, want at most 15", each)
 	}
 }
+
+// manualScheduler runs functions only while a caller waits.
+type manualScheduler struct{ queue []func() }
+
+func (m *manualScheduler) Go(_ string, f func()) { m.queue = append(m.queue, f) }
+
+func (m *manualScheduler) Wait(_ context.Context, _ any, settled func() bool) {
+	for !settled() && len(m.queue) > 0 {
+		f := m.queue[0]
+		m.queue = m.queue[1:]
+		f()
+	}
+}
+
+// TestSchedulerDecidesWhenBatchesRun: without it, no batch is flushed.
+func TestSchedulerDecidesWhenBatchesRun(t *testing.T) {
+	t.Parallel()
+	s, scheduler := &recordingStore{}, &manualScheduler{}
+	g := newBatcher(s, func(c *config) { c.Scheduler = scheduler })
+	_, single, _, err := g.Enqueue(request{1, 0}, false)
+	if err != nil || single == nil {
+		t.Fatalf("Enqueue = %v, %v, want its own batch", single, err)
+	}
+	second, _, _, _ := g.Enqueue(request{2, 1}, false)
+	if more := g.Settle(single, []request{{1, 0}}, nil); !more || second.Settled() {
+		t.Errorf("after the first batch: more %v, second item settled %v", more, second.Settled())
+	}
+	scheduler.Go("flush", func() { b := g.Take(); g.Settle(b, b.Requests, nil) })
+	if len(s.flushed()) != 0 || second.Settled() {
+		t.Error("a batch ran without the scheduler")
+	}
+	if got, err := g.Do(t.Context(), request{3, 2}, false); err != nil || got.caller != 2 || !second.Settled() {
+		t.Errorf("Do = %v, %v, second item settled: %v", got, err, second.Settled())
+	}
+}

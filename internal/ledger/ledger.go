@@ -5,6 +5,7 @@ package ledger
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"sync/atomic"
@@ -28,7 +29,11 @@ const createTable = `CREATE TABLE effects (key TEXT NOT NULL)`
 
 // Memory returns a memory store. Each effect is a value of its own.
 func Memory(o memory.Options) storetest.Subject[*memory.Tx] {
-	s := memory.New(o)
+	return MemoryOf(memory.New(o))
+}
+
+// MemoryOf returns the subject of an existing memory store.
+func MemoryOf(s *memory.Store) storetest.Subject[*memory.Tx] {
 	var tried atomic.Int64
 	name := func(key string, n int64) string { return fmt.Sprintf("%s#%d", key, n) }
 	return storetest.Subject[*memory.Tx]{
@@ -44,6 +49,22 @@ func Memory(o memory.Options) storetest.Subject[*memory.Tx] {
 			}
 			return n
 		},
+	}
+}
+
+// MemoryBatch makes batches of a memory store whose statements write effects.
+func MemoryBatch(effect func(ctx context.Context, tx *memory.Tx, key string) error) func([]storetest.Statement) memory.Batch {
+	return func(all []storetest.Statement) memory.Batch {
+		b := make(memory.Batch, len(all))
+		for i, s := range all {
+			b[i] = func(tx *memory.Tx) error {
+				if s.Fails {
+					return errors.New("no such table")
+				}
+				return effect(context.Background(), tx, s.Effect)
+			}
+		}
+		return b
 	}
 }
 

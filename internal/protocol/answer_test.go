@@ -3,6 +3,7 @@ package protocol
 import (
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -13,9 +14,7 @@ func TestAnswerTo(t *testing.T) {
 		store.Pending: Wait, store.InProgress: Wait, store.InDoubt: InDoubt, store.Succeeded: Replay, store.Failed: Replay, 17: Refuse,
 	}
 	for _, match := range []RequestMatch{SameRequest, OtherRequest, UnknownRequest} {
-		if got := AnswerTo(&store.Record{}, match); got != Lost {
-			t.Errorf("no record: %d, want %d", got, Lost)
-		}
+		check.Equal(t, AnswerTo(&store.Record{}, match), Lost, "no record")
 		for state, want := range answers {
 			switch match {
 			case SameRequest:
@@ -25,9 +24,7 @@ func TestAnswerTo(t *testing.T) {
 				want = Newer
 			}
 			r := store.Record{Token: store.Token{State: state, Attempt: 1, Owner: mine}}
-			if got := AnswerTo(&r, match); got != want {
-				t.Errorf("%v, request %d: %d, want %d", state, match, got, want)
-			}
+			check.Equal(t, AnswerTo(&r, match), want, "%v, request %d", state, match)
 		}
 	}
 }
@@ -55,9 +52,7 @@ func TestLateEnd(t *testing.T) {
 		for _, state := range append(store.States(), store.Absent) {
 			for _, n := range []uint32{2, 3} {
 				current := store.Record{Token: store.Token{State: state, Attempt: 2, Owner: theirs}}
-				if got := LateEnd(end, n, true, &current); got != LateRecorded {
-					t.Errorf("%s, recorded: %d", end, got)
-				}
+				check.Equal(t, LateEnd(end, n, true, &current), LateRecorded, "%s, recorded", end)
 				want := LateSuperseded
 				switch {
 				case state == store.Absent:
@@ -67,12 +62,8 @@ func TestLateEnd(t *testing.T) {
 				case end == StepRelease && state == store.InDoubt && n == 2:
 					want = LateInDoubt
 				}
-				if got := LateEnd(end, n, false, &current); got != want {
-					t.Errorf("%s of attempt %d, %v: %d, want %d", end, n, state, got, want)
-				}
-				if got := Contradicts(end, &current); got != (end == StepSucceed && state != store.Succeeded) {
-					t.Errorf("Contradicts(%s, %v) = %v", end, state, got)
-				}
+				check.Equal(t, LateEnd(end, n, false, &current), want, "%s of attempt %d, %v", end, n, state)
+				check.Equal(t, Contradicts(end, &current), (end == StepSucceed && state != store.Succeeded), "Contradicts(%s, %v)", end, state)
 			}
 		}
 	}

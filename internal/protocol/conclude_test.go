@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -204,9 +205,7 @@ func TestVerdict(t *testing.T) {
 			case proven && !tainted, proven && answered && (policy == Fenced || policy == Keyed):
 				want = store.NotCommitted
 			}
-			if got := Verdict(proven, tainted, policy, answered); got != want {
-				t.Errorf("Verdict(%v, %v, %v, %v) = %v, want %v", proven, tainted, policy, answered, got, want)
-			}
+			check.Equal(t, Verdict(proven, tainted, policy, answered), want, "Verdict(%v, %v, %v, %v)", proven, tainted, policy, answered)
 		}
 	}
 }

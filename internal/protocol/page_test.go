@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -28,17 +29,10 @@ func TestTransitionTableGolden(t *testing.T) {
 func golden(t *testing.T, path, got string) {
 	t.Helper()
 	if os.Getenv(updateVariable) != "" {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		check.Require(t, os.WriteFile(path, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := check.Must(os.ReadFile(path))(t)
 	if got != string(want) {
 		t.Errorf("%s is not what the code says; run the test with %s=1 and look at the difference\ngot:\n%s", path, updateVariable, got)
 	}
@@ -49,10 +43,7 @@ func golden(t *testing.T, path, got string) {
 func TestProtocolPage(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join("..", "..", "docs", "protocol.md")
-	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := check.Must(os.ReadFile(path))(t)
 	const begin, end = "<!-- generated from Transitions: begin -->\n", "<!-- generated from Transitions: end -->\n"
 	before, rest, ok := strings.Cut(string(page), begin)
 	_, after, ok2 := strings.Cut(rest, end)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 )
 
@@ -28,10 +29,7 @@ type childReport struct {
 func runServers(t *testing.T, kind string) {
 	t.Helper()
 	o := serversOf(t, kind)
-	said, err := json.Marshal(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	said := check.Must(json.Marshal(o))(t)
 	fmt.Printf("\norphan %s\n", said)
 	if kind != "ended" {
 		select {} // it will be killed
@@ -98,13 +96,8 @@ func startChild(t *testing.T, kind, dir string) (child, childReport) {
 		"-test.run=^TestServersEndWithTheirTests$", "-test.timeout=5m")
 	cmd.Env = append(os.Environ(), orphanEnv+"="+kind, "TMPDIR="+dir)
 	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := check.Must(cmd.StdoutPipe())(t)
+	check.Require(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	var o childReport
 	for lines := bufio.NewScanner(out); lines.Scan(); {
@@ -113,9 +106,7 @@ func startChild(t *testing.T, kind, dir string) (child, childReport) {
 			t.Log(lines.Text())
 			continue
 		}
-		if err := json.Unmarshal([]byte(said), &o); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, json.Unmarshal([]byte(said), &o))
 		break
 	}
 	if len(o.Addrs) == 0 {
@@ -126,9 +117,7 @@ func startChild(t *testing.T, kind, dir string) (child, childReport) {
 
 func (c child) end(t *testing.T) {
 	t.Helper()
-	if err := c.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, c.cmd.Process.Kill())
 }
 
 // wait waits for the child's end, however it ended.

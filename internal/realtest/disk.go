@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // Disk is the disk of a server of its own. While a test holds it, no call of the server
@@ -32,14 +34,10 @@ func NewDisk(tb testing.TB) *Disk {
 		thisMachine().missing(tb, compiler, "there is no C compiler on this machine; on Debian: apt-get install "+compiler.packages)
 	}
 	dir, err := os.MkdirTemp("", "semel-disk-") //nolint:usetesting // servers run as another user, who may not enter tb.TempDir
-	if err != nil {
-		tb.Fatal(err)
-	}
+	check.Require(tb, err)
 	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
 	library := filepath.Join(dir, "hold.so")
-	if err := buildHold(tb.Context(), at.program, dir, library); err != nil {
-		tb.Fatalf("build the library that holds a disk: %v", err)
-	}
+	check.Require(tb, buildHold(tb.Context(), at.program, dir, library), "build the library that holds a disk")
 	hold := filepath.Join(dir, "hold")
 	return &Disk{t: tb, hold: hold, env: []string{"LD_PRELOAD=" + library, "SEMEL_TEST_HOLD=" + hold}}
 }

@@ -1,6 +1,8 @@
 package realtest_test
 
 import (
+	"context"
+	"database/sql"
 	"os"
 	"strconv"
 	"strings"
@@ -9,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 )
 
@@ -20,25 +23,19 @@ func TestDurableServerWaitsForTheDisk(t *testing.T) {
 	d, err := realtest.StartDurable(t.Context(), realtest.DurableOptions{
 		Settings: []string{"max_connections=7"}, Env: []string{"SEMEL_SAID=yes"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	for name, want := range map[string]string{
 		"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on",
 		"wal_segment_size": "16MB", "max_connections": "7",
 	} {
-		if got := show(t, d.URL(), name); got != want {
-			t.Errorf("%s is %q, want %q", name, got, want)
-		}
+		check.Equal(t, show(t, d.URL(), name), want, "%s", name)
 	}
 	env, err := os.ReadFile("/proc/" + strconv.Itoa(d.PID()) + "/environ")
 	if err == nil && !strings.Contains(string(env), "SEMEL_SAID=yes") {
 		t.Error("the server has not got the environment")
 	}
 	url := d.URL()
-	if err := d.Close(); err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, d.Close())
 	if _, err := pgx.Connect(t.Context(), url); err == nil {
 		t.Error("the server answers after Close")
 	}
@@ -48,25 +45,14 @@ func TestDurableServerWaitsForTheDisk(t *testing.T) {
 func TestDurableStandbyFollows(t *testing.T) {
 	t.Parallel()
 	realtest.Postgres(t) // skips where there is none
-	primary, err := realtest.StartDurable(t.Context(), realtest.DurableOptions{Settings: []string{"wal_keep_size=64MB"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	primary := check.Must(realtest.StartDurable(t.Context(), realtest.DurableOptions{Settings: []string{"wal_keep_size=64MB"}}))(t)
 	t.Cleanup(func() { primary.Close() })
-	standby, err := realtest.StartDurableStandby(t.Context(), primary, "s1", realtest.DurableOptions{Settings: []string{"max_connections=300"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	standby := check.Must(realtest.StartDurableStandby(t.Context(), primary, "s1", realtest.DurableOptions{Settings: []string{"max_connections=300"}}))(t)
 	t.Cleanup(func() { standby.Close() })
 	for name, want := range map[string]string{"fsync": "on", "in_hot_standby": "on", "max_connections": "300"} {
-		if got := show(t, standby.URL(), name); got != want {
-			t.Errorf("%s of the standby is %q, want %q", name, got, want)
-		}
+		check.Equal(t, show(t, standby.URL(), name), want, "%s of the standby", name)
 	}
-	conn, err := pgx.Connect(t.Context(), primary.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := check.Must(pgx.Connect(t.Context(), primary.URL()))(t)
 	defer conn.Close(t.Context())
 	realtest.Poll(t, "the standby follows", func() bool {
 		var name string
@@ -82,10 +68,7 @@ func TestDurableStandbyFollows(t *testing.T) {
 func TestDurableMariaDBWaitsForTheDisk(t *testing.T) {
 	t.Parallel()
 	realtest.MariaDB(t) // skips where there is none
-	d, err := realtest.StartDurableMariaDB(t.Context(), "innodb_flush_log_at_trx_commit=1", "max_connections=77")
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := check.Must(realtest.StartDurableMariaDB(t.Context(), "innodb_flush_log_at_trx_commit=1", "max_connections=77"))(t)
 	addr := strings.TrimSuffix(strings.TrimPrefix(d.URL(), "mysql://root@"), "/")
 	db := openMySQL(t, "root@tcp("+addr+")/")
 	for name, want := range map[string]string{"innodb_flush_log_at_trx_commit": "1", "max_connections": "77"} {
@@ -94,22 +77,15 @@ func TestDurableMariaDBWaitsForTheDisk(t *testing.T) {
 			t.Errorf("%s is %q, %v, want %q", name, got, err, want)
 		}
 	}
-	if err := d.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := db.PingContext(t.Context()); err == nil {
-		t.Error("the server answers after Close")
-	}
+	check.NoError(t, d.Close())
+	check.Fails(t, db.PingContext(t.Context()), "the server answers after Close")
 }
 
 // TestDurableRedisWaitsForTheDisk until it is closed.
 func TestDurableRedisWaitsForTheDisk(t *testing.T) {
 	t.Parallel()
 	realtest.Redis(t) // skips where there is none
-	d, err := realtest.StartDurableRedis(t.Context(), "appendonly yes", "appendfsync always")
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := check.Must(realtest.StartDurableRedis(t.Context(), "appendonly yes", "appendfsync always"))(t)
 	c := redis.NewClient(&redis.Options{Addr: strings.TrimPrefix(d.URL(), "redis://")})
 	t.Cleanup(func() { c.Close() })
 	for name, want := range map[string]string{"appendonly": "yes", "appendfsync": "always"} {
@@ -117,12 +93,8 @@ func TestDurableRedisWaitsForTheDisk(t *testing.T) {
 			t.Errorf("%s is %q, %v, want %q", name, got.Val()[name], got.Err(), want)
 		}
 	}
-	if err := d.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := c.Ping(t.Context()).Err(); err == nil {
-		t.Error("the server answers after Close")
-	}
+	check.NoError(t, d.Close())
+	check.Fails(t, c.Ping(t.Context()).Err(), "the server answers after Close")
 }
 
 // TestDurableEtcdHasALeader, and its members do not run without syncing to the disk.
@@ -130,20 +102,45 @@ func TestDurableEtcdHasALeader(t *testing.T) {
 	t.Parallel()
 	realtest.Etcd(t) // skips where there is none
 	members, err := realtest.StartDurableEtcd(t.Context(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	t.Cleanup(func() { members[0].Close() })
 	line, err := os.ReadFile("/proc/" + strconv.Itoa(members[0].PID()) + "/cmdline")
 	if err == nil && strings.Contains(string(line), "unsafe-no-fsync") {
 		t.Errorf("the member was started by %q", line)
 	}
 	client, err := realtest.NewEtcdClient(members[0].URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	t.Cleanup(func() { client.Close() })
 	if _, err := client.Put(t.Context(), "key", "value"); err != nil {
 		t.Error(err)
 	}
+}
+
+// A commit waits while the disk is held, and ends when it is released.
+func TestHeldDisk(t *testing.T) {
+	t.Parallel()
+	disk := realtest.NewDisk(t)
+	db := check.Must(sql.Open("mysql", realtest.OwnMariaDBOn(t, disk).Database(t)))(t)
+	defer db.Close()
+	check.Must(db.ExecContext(t.Context(), `CREATE TABLE held (n INT PRIMARY KEY) ENGINE=InnoDB`))(t)
+	release := disk.Hold()
+	done := make(chan error, 1)
+	go func() {
+		_, err := db.ExecContext(context.WithoutCancel(t.Context()), `INSERT INTO held VALUES (1)`)
+		done <- err
+	}()
+	waits := func() bool {
+		var n int
+		err := db.QueryRowContext(t.Context(),
+			`SELECT count(*) FROM information_schema.processlist WHERE state = 'Commit' AND info LIKE 'INSERT INTO held%'`).Scan(&n)
+		return err == nil && n == 1
+	}
+	check.NoError(t, realtest.Retry(t.Context(), waits), "the insert does not wait for the disk")
+	select {
+	case err := <-done:
+		t.Errorf("Exec = %v while the disk is held, want no return", err)
+	default:
+	}
+	release()
+	check.NoError(t, <-done, "Exec")
 }

@@ -10,6 +10,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // etcdEngine is etcd, tried with 3.4. SEMEL_TEST_ETCD_BIN is the directory of another etcd.
@@ -39,9 +41,7 @@ func awaitEtcd(tb testing.TB, members ...*EtcdServer) {
 	tb.Helper()
 	for _, m := range members {
 		client, err := NewEtcdClient(m.URL())
-		if err != nil {
-			tb.Fatalf("connect to etcd: %v", err)
-		}
+		check.Require(tb, err, "connect to etcd")
 		Poll(tb, "a leader of etcd", func() bool {
 			ctx, cancel := context.WithTimeout(tb.Context(), time.Second)
 			defer cancel()
@@ -67,10 +67,7 @@ type EtcdServer struct{ handle }
 // has a leader when OwnEtcd returns.
 func OwnEtcd(tb testing.TB, n int) *EtcdCluster {
 	tb.Helper()
-	nodes, err := newEtcdNodes(tb.Context(), n)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	nodes := check.Must(newEtcdNodes(tb.Context(), n))(tb)
 	c := &EtcdCluster{}
 	for _, m := range nodes {
 		c.Nodes = append(c.Nodes, &EtcdServer{ownHandle(tb, etcdEngine(), m.launcher, nil)})
@@ -87,9 +84,7 @@ func (c *EtcdCluster) Client(tb testing.TB) *clientv3.Client {
 		endpoints = append(endpoints, n.URL())
 	}
 	client, err := NewEtcdClient(endpoints...)
-	if err != nil {
-		tb.Fatalf("connect to etcd: %v", err)
-	}
+	check.Require(tb, err, "connect to etcd")
 	tb.Cleanup(func() { client.Close() })
 	return client
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 )
 
@@ -14,10 +15,7 @@ func TestReplyOfEtcdIsDroppedOnce(t *testing.T) {
 	t.Parallel()
 	member := realtest.Etcd(t)
 	p := realtest.NewHTTP2Proxy(t, member.Addr())
-	c, err := realtest.NewEtcdClient(p.URL(member.URL()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := check.Must(realtest.NewEtcdClient(p.URL(member.URL())))(t)
 	t.Cleanup(func() { c.Close() })
 	puts := func(request []byte) bool { return bytes.HasPrefix(request, []byte("/etcdserverpb.KV/Put ")) }
 	large := string(bytes.Repeat([]byte("x"), 1<<20))

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // handle is a test's handle of a server.
@@ -46,13 +48,9 @@ func ownHandle(tb testing.TB, e engine, with launcherFunc, settings []string) ha
 	e.env = ""
 	at := thisMachine().need(tb, e)
 	p, err := run(tb.Context(), with(at.program, settings))
-	if err != nil {
-		tb.Fatalf("start %s: %v", e.name, err)
-	}
+	check.Require(tb, err, "start %s", e.name)
 	tb.Cleanup(func() {
-		if err := p.close(); err != nil {
-			tb.Errorf("end %s: %v", e.name, err)
-		}
+		check.NoError(tb, p.close(), "end %s", e.name)
 	})
 	return handle{t: tb, url: p.url(), own: p}
 }
@@ -97,9 +95,7 @@ func (s *handle) Start(tb testing.TB) {
 	if s.own == nil {
 		tb.Fatal("start: the server is not this test's own")
 	}
-	if err := s.own.start(tb.Context()); err != nil {
-		tb.Fatalf("start: %v", err)
-	}
+	check.Require(tb, s.own.start(tb.Context()), "start")
 }
 
 // do calls fn on a server of the test's own. A failure is an error of the test, and

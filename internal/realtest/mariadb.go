@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/go-sql-driver/mysql"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // mariadb is MariaDB, tried with 10.11; the user of an address in the environment,
@@ -69,10 +71,7 @@ type MariaDBServer struct{ handle }
 func (s *MariaDBServer) Database(tb testing.TB) string {
 	tb.Helper()
 	name := "t_" + strings.ToLower(rand.Text())
-	c, err := mysqlConfig(s.url)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	c := check.Must(mysqlConfig(s.url))(tb)
 	if err := withMySQL(tb.Context(), c, func(ctx context.Context, db *sql.DB) error {
 		_, err := db.ExecContext(ctx, "CREATE DATABASE "+name)
 		return err
@@ -84,9 +83,7 @@ func (s *MariaDBServer) Database(tb testing.TB) string {
 			return
 		}
 		drop := func(ctx context.Context, db *sql.DB) error { return dropDatabase(ctx, db, name) }
-		if err := withMySQL(context.WithoutCancel(tb.Context()), c, drop); err != nil {
-			tb.Errorf("drop database: %v", err)
-		}
+		check.NoError(tb, withMySQL(context.WithoutCancel(tb.Context()), c, drop), "drop database")
 	})
 	at := c.Clone()
 	at.DBName = name

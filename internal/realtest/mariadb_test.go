@@ -8,21 +8,16 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 )
 
 // openMySQL opens a pool that logs nothing and ends with the test.
 func openMySQL(t *testing.T, dsn string) *sql.DB {
 	t.Helper()
-	c, err := mysql.ParseDSN(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := check.Must(mysql.ParseDSN(dsn))(t)
 	c.Logger = &mysql.NopLogger{}
-	connector, err := mysql.NewConnector(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	connector := check.Must(mysql.NewConnector(c))(t)
 	db := sql.OpenDB(connector)
 	t.Cleanup(func() { db.Close() })
 	return db
@@ -41,9 +36,7 @@ func must(t *testing.T, db *sql.DB, statements ...string) {
 func scalar(t *testing.T, db *sql.DB, query string) string {
 	t.Helper()
 	var value string
-	if err := db.QueryRowContext(t.Context(), query).Scan(&value); err != nil {
-		t.Fatalf("%s: %v", query, err)
-	}
+	check.Require(t, db.QueryRowContext(t.Context(), query).Scan(&value), "%s", query)
 	return value
 }
 
@@ -64,17 +57,10 @@ func TestMariaDBDropsTheDatabaseOfAnOpenTransaction(t *testing.T) {
 	user := &fakeTest{TB: t}
 	db := openMySQL(t, s.Database(user))
 	must(t, db, "CREATE TABLE locked (id int)")
-	tx, err := db.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tx.ExecContext(t.Context(), "INSERT INTO locked VALUES (1)"); err != nil {
-		t.Fatal(err)
-	}
+	tx := check.Must(db.BeginTx(t.Context(), nil))(t)
+	check.Must(tx.ExecContext(t.Context(), "INSERT INTO locked VALUES (1)"))(t)
 	user.end()
-	if err := tx.Commit(); err == nil {
-		t.Error("the transaction is committed")
-	}
+	check.Fails(t, tx.Commit(), "the transaction is committed")
 	const unknownDatabase = 1049
 	var refused *mysql.MySQLError
 	if err := db.PingContext(t.Context()); !errors.As(err, &refused) || refused.Number != unknownDatabase {
@@ -91,17 +77,11 @@ func TestKilledMariaDBKeepsWhatWasCommitted(t *testing.T) {
 	must(t, db, "CREATE TABLE kept (id int)", "INSERT INTO kept VALUES (1)")
 	for how, end := range map[string]func(){"kill": s.Kill, "stop": s.Stop} {
 		end()
-		if err := db.PingContext(t.Context()); err == nil {
-			t.Errorf("after %s, the server still answers", how)
-		}
+		check.Fails(t, db.PingContext(t.Context()), "after %s, the server still answers", how)
 		s.Start(t)
-		if got := scalar(t, db, "SELECT count(*) FROM kept"); got != "1" {
-			t.Errorf("after %s, %s rows, want 1", how, got)
-		}
+		check.Equal(t, scalar(t, db, "SELECT count(*) FROM kept"), "1", "after %s: rows", how)
 		for name, want := range map[string]string{"max_connections": "17", "innodb_flush_log_at_trx_commit": "1"} {
-			if got := scalar(t, db, "SELECT @@"+name); got != want {
-				t.Errorf("after %s, %s is %q, want %q", how, name, got, want)
-			}
+			check.Equal(t, scalar(t, db, "SELECT @@"+name), want, "after %s, %s", how, name)
 		}
 	}
 }

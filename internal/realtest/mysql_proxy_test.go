@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 )
 
@@ -28,9 +29,7 @@ func mysqlProxiedAt(t *testing.T, s *realtest.MariaDBServer, parameters string) 
 
 func wantKept(t *testing.T, db *sql.DB, want string) {
 	t.Helper()
-	if got := scalar(t, db, "SELECT count(*) FROM kept"); got != want {
-		t.Errorf("%s rows, want %s", got, want)
-	}
+	check.Equal(t, scalar(t, db, "SELECT count(*) FROM kept"), want, "rows")
 }
 
 // TestMySQLProxyPassesEverythingOn: prepared statements, several statements in one
@@ -40,23 +39,15 @@ func TestMySQLProxyPassesEverythingOn(t *testing.T) {
 	_, _, through := mysqlProxied(t, "?multiStatements=true")
 	must(t, through, "INSERT INTO kept VALUES (1, NULL); INSERT INTO kept VALUES (2, 'a'); SELECT * FROM kept; DO 1")
 	for id := 3; id < 10; id++ {
-		if _, err := through.ExecContext(t.Context(), "INSERT INTO kept VALUES (?, ?)", id, strings.Repeat("x", 1<<20)); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(through.ExecContext(t.Context(), "INSERT INTO kept VALUES (?, ?)", id, strings.Repeat("x", 1<<20)))(t)
 	}
 	if _, err := through.ExecContext(t.Context(), "INSERT INTO kept VALUES (?, NULL)", 1); err == nil {
 		t.Error("the server's error did not arrive")
 	}
-	prepared, err := through.PrepareContext(t.Context(), "SELECT text FROM kept WHERE id > ? ORDER BY id")
-	if err != nil {
-		t.Fatal(err)
-	}
+	prepared := check.Must(through.PrepareContext(t.Context(), "SELECT text FROM kept WHERE id > ? ORDER BY id"))(t)
 	defer prepared.Close()
 	for range 3 {
-		rows, err := prepared.QueryContext(t.Context(), 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rows := check.Must(prepared.QueryContext(t.Context(), 2))(t)
 		n := 0
 		for rows.Next() {
 			n++
@@ -73,9 +64,7 @@ func TestMySQLProxyPassesLargePackets(t *testing.T) {
 	s := realtest.OwnMariaDB(t, "max-allowed-packet=64M")
 	_, _, through := mysqlProxiedAt(t, s, "?maxAllowedPacket=0&interpolateParams=true")
 	text := strings.Repeat("y", 17<<20)
-	if _, err := through.ExecContext(t.Context(), "INSERT INTO kept VALUES (1, ?)", text); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(through.ExecContext(t.Context(), "INSERT INTO kept VALUES (1, ?)", text))(t)
 	if got := scalar(t, through, "SELECT text FROM kept"); got != text {
 		t.Errorf("%d bytes are back, want %d", len(got), len(text))
 	}
@@ -137,9 +126,7 @@ func TestReplyOfMariaDBToCommitIsDropped(t *testing.T) {
 				t.Parallel()
 				p, direct, through := mysqlProxied(t, "?multiStatements=true")
 				fault, want := arm(p)
-				if err := insert(t.Context(), through); err == nil {
-					t.Error("the client received the reply")
-				}
+				check.Fails(t, insert(t.Context(), through), "the client received the reply")
 				fault.Wait(t)
 				wantKept(t, direct, want)
 			})
@@ -153,13 +140,8 @@ func TestCutAfterDoesNotWaitForMariaDB(t *testing.T) {
 	t.Parallel()
 	p, direct, through := mysqlProxied(t, "")
 	must(t, direct, "INSERT INTO kept VALUES (1, NULL)")
-	holder, err := direct.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := holder.ExecContext(t.Context(), "DELETE FROM kept"); err != nil {
-		t.Fatal(err)
-	}
+	holder := check.Must(direct.BeginTx(t.Context(), nil))(t)
+	check.Must(holder.ExecContext(t.Context(), "DELETE FROM kept"))(t)
 	fault := p.CutAfter(realtest.SQL("INSERT INTO kept"))
 	if _, err := through.ExecContext(t.Context(), "INSERT INTO kept VALUES (1, 'second')"); err == nil {
 		t.Error("the client received the reply")
@@ -170,9 +152,7 @@ func TestCutAfterDoesNotWaitForMariaDB(t *testing.T) {
 		t.Error("the server had answered while the row was locked")
 	default:
 	}
-	if err := holder.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, holder.Commit())
 	fault.Wait(t)
 	wantKept(t, direct, "1")
 }
@@ -184,9 +164,7 @@ func TestPreparingInMariaDBIsNotExecuting(t *testing.T) {
 	through.SetMaxOpenConns(1)
 	fault := p.EatReply(realtest.SQL("INSERT INTO kept"))
 	prepared, err := through.PrepareContext(t.Context(), "INSERT INTO kept VALUES (?, NULL)")
-	if err != nil {
-		t.Fatalf("prepare: %v", err)
-	}
+	check.Require(t, err, "prepare")
 	defer prepared.Close()
 	if _, err := prepared.ExecContext(t.Context(), 1); err == nil {
 		t.Error("the client received the reply")
@@ -200,15 +178,10 @@ func TestPreparingInMariaDBIsNotExecuting(t *testing.T) {
 func TestMySQLProxyResetsAndHolds(t *testing.T) {
 	t.Parallel()
 	p, direct, through := mysqlProxied(t, "")
-	conn, err := through.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := check.Must(through.Conn(t.Context()))(t)
 	defer conn.Close()
 	p.Reset()
-	if err := conn.PingContext(t.Context()); err == nil {
-		t.Error("the connection still answers")
-	}
+	check.Fails(t, conn.PingContext(t.Context()), "the connection still answers")
 	must(t, through, "DO 1")
 	p.BlackHole(true)
 	inserted := make(chan error, 1)
@@ -223,8 +196,6 @@ func TestMySQLProxyResetsAndHolds(t *testing.T) {
 	}
 	wantKept(t, direct, "0")
 	p.BlackHole(false)
-	if err := <-inserted; err != nil {
-		t.Errorf("afterwards: %v", err)
-	}
+	check.NoError(t, <-inserted, "afterwards")
 	wantKept(t, direct, "1")
 }

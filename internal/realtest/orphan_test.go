@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 )
 
@@ -39,7 +40,7 @@ func TestServersEndWithTheirTests(t *testing.T) {
 			}
 			for _, serverDir := range left.Homes {
 				realtest.Poll(t, serverDir+" is gone", func() bool { return isGone(serverDir) })
-				realtest.Poll(t, "nobody works for "+serverDir, func() bool { return len(workers(t, serverDir)) == 0 })
+				realtest.Poll(t, "no worker for "+serverDir, func() bool { return len(workers(t, serverDir)) == 0 })
 			}
 		})
 	}
@@ -56,14 +57,12 @@ func TestKernelEndsServersWhereTheWatchdogCannot(t *testing.T) {
 	child, left := startChild(t, "killed", dir)
 	serverDir := left.Homes[0]
 	for _, pid := range watchdogs(t, child.cmd.Process.Pid) {
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, syscall.Kill(pid, syscall.SIGKILL))
 	}
 	child.end(t)
 	child.wait(t)
 	realtest.Poll(t, left.Addrs[0]+" refuses", func() bool { return refuses(t, left.Addrs[0]) })
-	realtest.Poll(t, "nobody works for "+serverDir, func() bool { return len(workers(t, serverDir)) == 0 })
+	realtest.Poll(t, "no worker for "+serverDir, func() bool { return len(workers(t, serverDir)) == 0 })
 	if isGone(serverDir) {
 		t.Fatal("the directory is removed; the watchdog was alive")
 	}
@@ -79,9 +78,7 @@ func openDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, d := range []string{dir, filepath.Dir(dir)} {
-		if err := os.Chmod(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, os.Chmod(d, 0o755))
 	}
 	return dir
 }
@@ -120,10 +117,7 @@ func watchdogs(t *testing.T, pid int) []int {
 // processes are those whose file of that name contains text.
 func processes(t *testing.T, pattern, text string) []int {
 	t.Helper()
-	files, err := filepath.Glob(pattern)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := check.Must(filepath.Glob(pattern))(t)
 	var pids []int
 	for _, file := range files {
 		said, err := os.ReadFile(file)
@@ -131,9 +125,7 @@ func processes(t *testing.T, pattern, text string) []int {
 			continue
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, err)
 		pids = append(pids, pid)
 	}
 	return pids

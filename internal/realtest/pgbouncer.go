@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // pgbouncer stands in front of a server of the test's, so it is always a program
@@ -31,13 +33,9 @@ func PgBouncer(tb testing.TB, server string) string {
 	tb.Helper()
 	at := thisMachine().need(tb, pgbouncer())
 	h, err := newServerDir()
-	if err != nil {
-		tb.Fatalf("start PgBouncer: %v", err)
-	}
+	check.Require(tb, err, "start PgBouncer")
 	tb.Cleanup(func() {
-		if err := h.close(); err != nil {
-			tb.Errorf("end PgBouncer: %v", err)
-		}
+		check.NoError(tb, h.close(), "end PgBouncer")
 	})
 	var through string
 	err = onFreePort(tb.Context(), func(port int) error {
@@ -49,9 +47,7 @@ func PgBouncer(tb testing.TB, server string) string {
 		through = u.String()
 		return startPgBouncer(tb.Context(), h, at.program, server, through)
 	})
-	if err != nil {
-		tb.Fatalf("start PgBouncer: %v", err)
-	}
+	check.Require(tb, err, "start PgBouncer")
 	return through
 }
 

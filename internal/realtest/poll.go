@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // pollInterval is short for a test and long for a server.
@@ -21,9 +23,7 @@ func Poll(tb testing.TB, what string, done func() bool) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), processLimit)
 	defer cancel()
-	if err := Retry(ctx, done); err != nil {
-		tb.Fatalf("waiting for %s: %v", what, err)
-	}
+	check.Require(tb, Retry(ctx, done), "waiting for %s", what)
 }
 
 // Retry calls done until it returns true or ctx ends, and returns the error of ctx.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 )
 
@@ -28,9 +29,7 @@ func TestDatabaseEndsWithItsTest(t *testing.T) {
 	url := s.Database(user)
 	conn := connect(t, url)
 	user.end()
-	if err := conn.Ping(t.Context()); err == nil {
-		t.Error("the connection still answers")
-	}
+	check.Fails(t, conn.Ping(t.Context()), "the connection still answers")
 	if _, err := pgx.Connect(t.Context(), url); err == nil {
 		t.Error("the database is still there")
 	}
@@ -66,32 +65,23 @@ func TestKilledServerKeepsWhatWasCommitted(t *testing.T) {
 	for how, end := range ends {
 		conn := connect(t, url)
 		end()
-		if err := conn.Ping(t.Context()); err == nil {
-			t.Errorf("after %s, a connection still answers", how)
-		}
+		check.Fails(t, conn.Ping(t.Context()), "after %s, a connection still answers", how)
 		if _, err := pgx.Connect(t.Context(), url); err == nil {
 			t.Errorf("after %s, the server still answers", how)
 		}
 		s.Start(t)
-		if got := count(t, url, "kept"); got != 1 {
-			t.Errorf("after %s, %d rows, want 1", how, got)
-		}
+		check.Equal(t, count(t, url, "kept"), 1, "after %s: rows", how)
 		for name, want := range map[string]string{
 			"max_connections": "7", "shared_buffers": "16MB", "synchronous_commit": "on",
 		} {
-			if got := show(t, url, name); got != want {
-				t.Errorf("after %s, %s is %q, want %q", how, name, got, want)
-			}
+			check.Equal(t, show(t, url, name), want, "after %s, %s", how, name)
 		}
 	}
 }
 
 func connect(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := check.Must(pgx.Connect(t.Context(), url))(t)
 	t.Cleanup(func() { _ = conn.Close(t.Context()) })
 	return conn
 }
@@ -106,18 +96,14 @@ func execute(t *testing.T, url, sql string) {
 func show(t *testing.T, url, setting string) string {
 	t.Helper()
 	var value string
-	if err := connect(t, url).QueryRow(t.Context(), "show "+setting).Scan(&value); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, connect(t, url).QueryRow(t.Context(), "show "+setting).Scan(&value))
 	return value
 }
 
 func count(t *testing.T, url, table string) int {
 	t.Helper()
 	var n int
-	if err := connect(t, url).QueryRow(t.Context(), "select count(*) from "+table).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, connect(t, url).QueryRow(t.Context(), "select count(*) from "+table).Scan(&n))
 	return n
 }
 
@@ -145,9 +131,7 @@ func mustBeSilentWhilePaused(t *testing.T, s interface {
 	case <-time.After(100 * time.Millisecond):
 	}
 	s.Resume()
-	if err := <-answered; err != nil {
-		t.Errorf("after the pause: %v", err)
-	}
+	check.NoError(t, <-answered, "after the pause")
 }
 
 // TestFailedStartReportsTheLog: the error has the end of the server's log.
@@ -181,9 +165,7 @@ func TestSharedServerCannotBeKilled(t *testing.T) {
 	v := &recordingTB{TB: t}
 	s := realtest.Postgres(v)
 	mustRefuse(t, v, s.Kill, s.Pause, s.Resume, func() { s.Stop(realtest.Fast) })
-	if err := connect(t, s.URL()).Ping(t.Context()); err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, connect(t, s.URL()).Ping(t.Context()))
 }
 
 // mustRefuse requires that each act fails the test of a shared server.
@@ -196,4 +178,20 @@ func mustRefuse(t *testing.T, v *recordingTB, acts ...func()) {
 			t.Errorf("act %d is allowed", i)
 		}
 	}
+}
+
+// TestPgBouncerSharesConnectionsByTransaction: two clients that are between
+// transactions are served by one connection to the server.
+func TestPgBouncerSharesConnectionsByTransaction(t *testing.T) {
+	t.Parallel()
+	s := realtest.Postgres(t)
+	through := realtest.PgBouncer(t, s.Database(t))
+	pids := make(map[int]bool)
+	for range 5 {
+		conn := connectIn(t, through, pgx.QueryExecModeExec)
+		var pid int
+		check.Require(t, conn.QueryRow(t.Context(), "select pg_backend_pid()").Scan(&pid))
+		pids[pid] = true
+	}
+	check.Equal(t, len(pids), 1, "five clients were served by: connections")
 }

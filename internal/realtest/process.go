@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // processLimit is how long a test waits for a report or for the end of a process.
@@ -46,15 +48,11 @@ func StartProcess(t *testing.T, cmd *exec.Cmd) *Process {
 	p := &Process{cmd: cmd, ended: make(chan struct{}), changed: make(chan struct{})}
 	cmd.Stderr = processErrors{p}
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	if p.stdin, err = cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, cmd.Start())
 	go p.listen(bufio.NewScanner(stdout))
 	t.Cleanup(p.Kill)
 	return p

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // Proxy stands between the clients of a database and a server, and breaks what they
@@ -66,9 +68,7 @@ func newProxy(tb testing.TB, target string, follow follow) *Proxy {
 	tb.Helper()
 	var listen net.ListenConfig
 	l, err := listen.Listen(tb.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatalf("start proxy: %v", err)
-	}
+	check.Require(tb, err, "start proxy")
 	p := &Proxy{t: tb, listener: l, target: target, follow: follow, links: make(map[*link]struct{}), open: make(chan struct{})}
 	close(p.open)
 	p.running.Go(p.accept)

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 )
 
@@ -31,21 +32,14 @@ func TestProxyPassesEverythingOn(t *testing.T) {
 	for id := range 100 {
 		b.Queue("insert into kept values ($1)", id)
 	}
-	if err := conn.SendBatch(t.Context(), &b).Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, conn.SendBatch(t.Context(), &b).Close())
 	rows := make([][]any, 0, 10_000)
 	for id := range cap(rows) {
 		rows = append(rows, []any{id + 100})
 	}
-	if _, err := conn.CopyFrom(t.Context(), pgx.Identifier{"kept"}, []string{"id"}, pgx.CopyFromRows(rows)); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(conn.CopyFrom(t.Context(), pgx.Identifier{"kept"}, []string{"id"}, pgx.CopyFromRows(rows)))(t)
 	for range 2 {
-		found, err := conn.Query(t.Context(), "select id, repeat('x', 100) from kept where id >= $1", 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := check.Must(conn.Query(t.Context(), "select id, repeat('x', 100) from kept where id >= $1", 0))(t)
 		n := 0
 		for found.Next() {
 			n++
@@ -67,9 +61,7 @@ func TestReplyIsDroppedOnce(t *testing.T) {
 		t.Error("the client heard the reply")
 	}
 	fault.Wait(t)
-	if got := count(t, direct, "kept"); got != 1 {
-		t.Errorf("%d rows, want 1", got)
-	}
+	check.Equal(t, count(t, direct, "kept"), 1, "rows")
 	if _, err := other.Exec(t.Context(), "insert into kept values ($1)", 2); err != nil {
 		t.Errorf("a second reply: %v, want it to be passed on", err)
 	}
@@ -93,9 +85,7 @@ func TestReadyIsDropped(t *testing.T) {
 		t.Errorf("the client heard of %d statements, want 3, and ends with %v, want an error", heard, err)
 	}
 	fault.Wait(t)
-	if got := count(t, direct, "kept"); got != 3 {
-		t.Errorf("%d rows, want 3", got)
-	}
+	check.Equal(t, count(t, direct, "kept"), 3, "rows")
 }
 
 // TestReplyToCommitIsDropped for each way to send it.
@@ -116,13 +106,9 @@ func TestReplyToCommitIsDropped(t *testing.T) {
 				p, direct, through := proxied(t)
 				fault := p.EatReply(realtest.Commit())
 				conn := connectIn(t, through, mode)
-				if err := insertAndCommit(t.Context(), conn, batch); err == nil {
-					t.Error("the client heard the reply")
-				}
+				check.Fails(t, insertAndCommit(t.Context(), conn, batch), "the client heard the reply")
 				fault.Wait(t)
-				if got := count(t, direct, "kept"); got != 1 {
-					t.Errorf("%d rows, want 1", got)
-				}
+				check.Equal(t, count(t, direct, "kept"), 1, "rows")
 			})
 		}
 	}
@@ -148,15 +134,9 @@ func insertAndCommit(ctx context.Context, conn *pgx.Conn, batch bool) error {
 
 func connectIn(t *testing.T, url string, mode pgx.QueryExecMode) *pgx.Conn {
 	t.Helper()
-	config, err := pgx.ParseConfig(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := check.Must(pgx.ParseConfig(url))(t)
 	config.DefaultQueryExecMode = mode
-	conn, err := pgx.ConnectConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := check.Must(pgx.ConnectConfig(t.Context(), config))(t)
 	t.Cleanup(func() { _ = conn.Close(t.Context()) })
 	return conn
 }
@@ -175,9 +155,7 @@ func TestCutAfterDoesNotWaitForTheReply(t *testing.T) {
 			for each row execute function wait()`)
 	fault := p.CutAfter(realtest.Commit())
 	conn := connect(t, through)
-	if err := insertAndCommit(t.Context(), conn, false); err == nil {
-		t.Error("the client heard the reply")
-	}
+	check.Fails(t, insertAndCommit(t.Context(), conn, false), "the client heard the reply")
 	<-fault.Fired()
 	<-conn.PgConn().CleanupDone() // it has asked to cancel the commit
 	select {
@@ -185,24 +163,16 @@ func TestCutAfterDoesNotWaitForTheReply(t *testing.T) {
 		t.Error("the server had answered while its commit was held")
 	default:
 	}
-	if got := count(t, direct, "kept"); got != 0 {
-		t.Errorf("%d rows are there before the commit, want 0", got)
-	}
-	if err := holder.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Equal(t, count(t, direct, "kept"), 0, "rows are there before the commit")
+	check.Require(t, holder.Close(t.Context()))
 	fault.Wait(t)
-	if got := count(t, direct, "kept"); got != 1 {
-		t.Errorf("%d rows, want 1", got)
-	}
+	check.Equal(t, count(t, direct, "kept"), 1, "rows")
 }
 
 // hold takes the advisory lock 1 until the connection ends.
 func hold(t *testing.T, conn *pgx.Conn) {
 	t.Helper()
-	if _, err := conn.Exec(t.Context(), "select pg_advisory_lock(1)"); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(conn.Exec(t.Context(), "select pg_advisory_lock(1)"))(t)
 }
 
 // TestCutBeforeKeepsTheRequestFromTheServer, once.
@@ -210,16 +180,10 @@ func TestCutBeforeKeepsTheRequestFromTheServer(t *testing.T) {
 	t.Parallel()
 	p, direct, through := proxied(t)
 	fault := p.CutBefore(realtest.Commit())
-	if err := insertAndCommit(t.Context(), connect(t, through), false); err == nil {
-		t.Error("the client heard a reply")
-	}
+	check.Fails(t, insertAndCommit(t.Context(), connect(t, through), false), "the client heard a reply")
 	fault.Wait(t)
-	if got := count(t, direct, "kept"); got != 0 {
-		t.Errorf("%d rows, want 0", got)
-	}
-	if err := insertAndCommit(t.Context(), connect(t, through), false); err != nil {
-		t.Errorf("again: %v", err)
-	}
+	check.Equal(t, count(t, direct, "kept"), 0, "rows")
+	check.NoError(t, insertAndCommit(t.Context(), connect(t, through), false), "again")
 }
 
 // TestPreparingIsNotExecuting: a fault for a statement waits until it runs.
@@ -235,9 +199,7 @@ func TestPreparingIsNotExecuting(t *testing.T) {
 		t.Error("the client heard the reply")
 	}
 	fault.Wait(t)
-	if got := count(t, direct, "kept"); got != 1 {
-		t.Errorf("%d rows, want 1", got)
-	}
+	check.Equal(t, count(t, direct, "kept"), 1, "rows")
 }
 
 // TestReset breaks open connections, and serves later ones.
@@ -246,12 +208,8 @@ func TestReset(t *testing.T) {
 	p, _, through := proxied(t)
 	conn := connect(t, through)
 	p.Reset()
-	if err := conn.Ping(t.Context()); err == nil {
-		t.Error("the connection still answers")
-	}
-	if err := connect(t, through).Ping(t.Context()); err != nil {
-		t.Errorf("a new connection: %v", err)
-	}
+	check.Fails(t, conn.Ping(t.Context()), "the connection still answers")
+	check.NoError(t, connect(t, through).Ping(t.Context()), "a new connection")
 }
 
 // TestBlackHole holds everything back, new connections too, and lets it pass
@@ -273,16 +231,10 @@ func TestBlackHole(t *testing.T) {
 		asked <- err
 	}()
 	<-short.Done()
-	if got := count(t, direct, "kept"); got != 0 {
-		t.Errorf("%d rows, want 0", got)
-	}
+	check.Equal(t, count(t, direct, "kept"), 0, "rows")
 	p.BlackHole(false)
-	if err := <-asked; err != nil {
-		t.Errorf("afterwards: %v", err)
-	}
-	if got := count(t, direct, "kept"); got != 1 {
-		t.Errorf("%d rows, want 1", got)
-	}
+	check.NoError(t, <-asked, "afterwards")
+	check.Equal(t, count(t, direct, "kept"), 1, "rows")
 }
 
 // TestDelay: a round trip takes at least both ways' delay.
@@ -293,9 +245,7 @@ func TestDelay(t *testing.T) {
 	const delay = 50 * time.Millisecond
 	p.Delay(delay)
 	began := time.Now()
-	if err := conn.Ping(t.Context()); err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, conn.Ping(t.Context()))
 	if took := time.Since(began); took < 2*delay {
 		t.Errorf("a round trip took %s, want %s at least", took, 2*delay)
 	}

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // Quorum is a PostgreSQL primary with two standbys for one test. A commit waits until
@@ -133,9 +135,7 @@ func (q *Quorum) Primary() *Server { return q.primary }
 func (q *Quorum) URL(tb testing.TB, database string) string {
 	tb.Helper()
 	u, err := url.Parse(database)
-	if err != nil {
-		tb.Fatalf("parse %q: %v", database, err)
-	}
+	check.Require(tb, err, "parse %q", database)
 	hosts := make([]string, len(q.servers))
 	for i, s := range q.servers {
 		hosts[i] = s.Addr()
@@ -188,9 +188,7 @@ func (q *Quorum) Promote(tb testing.TB) {
 	received := make(map[*Server]int64)
 	for _, s := range q.standbys {
 		var at int64
-		if err := s.row(tb, &at, `select pg_wal_lsn_diff(pg_last_wal_receive_lsn(), '0/0')::bigint`); err != nil {
-			tb.Fatalf("read how much a standby has received: %v", err)
-		}
+		check.Require(tb, s.row(tb, &at, `select pg_wal_lsn_diff(pg_last_wal_receive_lsn(), '0/0')::bigint`), "read how much a standby has received")
 		received[s] = at
 	}
 	next := slices.MaxFunc(q.standbys, func(a, b *Server) int { return int(received[a] - received[b]) })

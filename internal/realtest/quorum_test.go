@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 )
 
@@ -32,9 +33,7 @@ func TestCommitOfAQuorumWaitsForAStandby(t *testing.T) {
 	clients := q.URL(t, database)
 	q.Failover(t)
 	execute(t, clients, "insert into kept values (4)")
-	if got := count(t, clients, "kept where id in (1, 3, 4)"); got != 3 {
-		t.Errorf("after the failover, %d rows, want 3", got)
-	}
+	check.Equal(t, count(t, clients, "kept where id in (1, 3, 4)"), 3, "after the failover: rows")
 	if _, err := pgx.Connect(t.Context(), database); err == nil {
 		t.Error("the killed primary still answers")
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // rabbitmq is RabbitMQ, tried with 3.10; the user of an address in the environment
@@ -59,9 +61,7 @@ func (b *Broker) Queue(tb testing.TB) string {
 		if b.own != nil { // with its own server it is gone anyway
 			return
 		}
-		if err := b.remove(context.WithoutCancel(tb.Context()), name); err != nil {
-			tb.Errorf("delete %s: %v", name, err)
-		}
+		check.NoError(tb, b.remove(context.WithoutCancel(tb.Context()), name), "delete %s", name)
 	})
 	return name
 }

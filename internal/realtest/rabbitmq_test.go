@@ -7,6 +7,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 )
 
@@ -19,9 +20,7 @@ func TestQueueEndsWithItsTest(t *testing.T) {
 	s.Queue(user) // a name that nothing has
 	ch := channel(t, s.URL())
 	for _, name := range []string{gone, stays} {
-		if err := ch.ExchangeDeclare(name, amqp.ExchangeFanout, true, false, false, false, nil); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, ch.ExchangeDeclare(name, amqp.ExchangeFanout, true, false, false, false, nil))
 		declare(t, ch, name)
 		publish(t, ch, name, "kept")
 	}
@@ -30,13 +29,9 @@ func TestQueueEndsWithItsTest(t *testing.T) {
 		t.Errorf("the other test's queue holds %q, want what was put there", got)
 	}
 	_, err := channel(t, s.URL()).QueueDeclarePassive(gone, true, false, false, false, nil)
-	if err == nil {
-		t.Error("the queue is still there")
-	}
+	check.Fails(t, err, "the queue is still there")
 	err = channel(t, s.URL()).ExchangeDeclarePassive(gone, amqp.ExchangeFanout, true, false, false, false, nil)
-	if err == nil {
-		t.Error("the exchange is still there")
-	}
+	check.Fails(t, err, "the exchange is still there")
 }
 
 // TestSharedBrokerCannotBeKilled, because other tests use it.
@@ -95,9 +90,7 @@ func TestBrokerReportsATakenPort(t *testing.T) {
 	}
 	var listen net.ListenConfig
 	taken, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	defer taken.Close()
 	inUse, err := realtest.StartRabbitMQAt(t.Context(), taken.Addr().String())
 	if !inUse || !strings.Contains(err.Error(), "could_not_start_listener") {
@@ -107,10 +100,7 @@ func TestBrokerReportsATakenPort(t *testing.T) {
 
 func open(t *testing.T, url string) *amqp.Connection {
 	t.Helper()
-	conn, err := amqp.Dial(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := check.Must(amqp.Dial(url))(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
@@ -119,21 +109,14 @@ func open(t *testing.T, url string) *amqp.Connection {
 // published.
 func channel(t *testing.T, url string) *amqp.Channel {
 	t.Helper()
-	ch, err := open(t, url).Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := ch.Confirm(false); err != nil {
-		t.Fatal(err)
-	}
+	ch := check.Must(open(t, url).Channel())(t)
+	check.Require(t, ch.Confirm(false))
 	return ch
 }
 
 func declare(t *testing.T, ch *amqp.Channel, queue string) {
 	t.Helper()
-	if _, err := ch.QueueDeclare(queue, true, false, false, false, nil); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(ch.QueueDeclare(queue, true, false, false, false, nil))(t)
 }
 
 // publish puts a lasting message into the queue, and waits until it is there.

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // RedisGroup is a Redis primary with replicas for one test, which Sentinel may watch.
@@ -72,9 +74,7 @@ func (g *RedisGroup) Isolate() (restore func()) {
 func (g *RedisGroup) CutOff(tb testing.TB, replicas ...*RedisServer) {
 	tb.Helper()
 	for _, r := range replicas {
-		if err := r.Client(tb).SlaveOf(tb.Context(), "127.0.0.1", "1").Err(); err != nil {
-			tb.Fatalf("cut a replica off: %v", err)
-		}
+		check.Require(tb, r.Client(tb).SlaveOf(tb.Context(), "127.0.0.1", "1").Err(), "cut a replica off")
 	}
 	awaitRedisReplicas(tb, g.Primary.Client(tb), len(g.Replicas)-len(replicas))
 }
@@ -83,9 +83,7 @@ func (g *RedisGroup) CutOff(tb testing.TB, replicas ...*RedisServer) {
 func (g *RedisGroup) Follow(tb testing.TB, server, primary *RedisServer) {
 	tb.Helper()
 	host, port, _ := net.SplitHostPort(primary.Addr())
-	if err := server.Client(tb).SlaveOf(tb.Context(), host, port).Err(); err != nil {
-		tb.Fatalf("follow a primary: %v", err)
-	}
+	check.Require(tb, server.Client(tb).SlaveOf(tb.Context(), host, port).Err(), "follow a primary")
 }
 
 // redisGroupName is the name by which Sentinel knows a group.
@@ -169,9 +167,7 @@ func OwnRedisCluster(tb testing.TB, settings ...string) *RedisCluster {
 	ctx := tb.Context()
 	clients, ids := make([]*redis.Client, len(c.Nodes)), make([]string, len(c.Nodes))
 	must := func(err error) {
-		if err != nil {
-			tb.Fatalf("form a cluster: %v", err)
-		}
+		check.Require(tb, err, "form a cluster")
 	}
 	host, port, _ := net.SplitHostPort(c.Nodes[0].Addr())
 	for i, n := range c.Nodes {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 )
 
@@ -14,20 +15,14 @@ func TestRedisKeepsWhatItConfirmed(t *testing.T) {
 	t.Parallel()
 	s := realtest.OwnRedis(t, "maxmemory 50mb")
 	c := s.Client(t)
-	if err := c.Set(t.Context(), "kept", "yes", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, c.Set(t.Context(), "kept", "yes", 0).Err())
 	s.Kill()
-	if err := c.Get(t.Context(), "kept").Err(); err == nil {
-		t.Error("the killed server still answers")
-	}
+	check.Fails(t, c.Get(t.Context(), "kept").Err(), "the killed server still answers")
 	s.Start(t)
 	if got := c.Get(t.Context(), "kept"); got.Val() != "yes" {
 		t.Errorf("after the start: %v", got)
 	}
-	if got := c.ConfigGet(t.Context(), "maxmemory").Val()["maxmemory"]; got != "52428800" {
-		t.Errorf("maxmemory is %s", got)
-	}
+	check.Equal(t, c.ConfigGet(t.Context(), "maxmemory").Val()["maxmemory"], "52428800", "maxmemory")
 }
 
 // TestReplyOfRedisIsDroppedOnce: the server executes the request, the client does not learn
@@ -40,9 +35,7 @@ func TestReplyOfRedisIsDroppedOnce(t *testing.T) {
 		c := redis.NewClient(&redis.Options{Addr: p.Addr(), MaxRetries: -1, Protocol: protocol})
 		t.Cleanup(func() { c.Close() })
 		large := strings.Repeat("x", 1<<20)
-		if err := c.HSet(t.Context(), "hash", "large", large).Err(); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, c.HSet(t.Context(), "hash", "large", large).Err())
 		fault := p.EatReply(realtest.SQL("incr a"))
 		pipe := c.Pipeline()
 		first, lost := pipe.HGetAll(t.Context(), "hash"), pipe.Incr(t.Context(), "a")
@@ -53,8 +46,6 @@ func TestReplyOfRedisIsDroppedOnce(t *testing.T) {
 			t.Errorf("RESP%d: the reply before the lost one is lost too: %v", protocol, first.Err())
 		}
 		fault.Wait(t)
-		if got, err := c.Incr(t.Context(), "a").Result(); got != 2 || err != nil {
-			t.Errorf("RESP%d: the second INCR = %d, %v, want 2", protocol, got, err)
-		}
+		check.Result(c.Incr(t.Context(), "a").Result())(t, 2, "RESP%d: the second INCR", protocol)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // Server is a PostgreSQL that answers on its address. What ends or pauses it is
@@ -30,9 +32,7 @@ func (s *Server) Database(tb testing.TB) string {
 		}
 	})
 	u, err := url.Parse(s.url)
-	if err != nil {
-		tb.Fatalf("parse %q: %v", s.url, err)
-	}
+	check.Require(tb, err, "parse %q", s.url)
 	u.Path = "/" + name
 	return u.String()
 }
@@ -43,9 +43,7 @@ func (s *Server) exec(tb testing.TB, sql string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), ceiling)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, s.url)
-	if err != nil {
-		tb.Fatalf("connect: %v", err)
-	}
+	check.Require(tb, err, "connect")
 	defer conn.Close(ctx)
 	if _, err := conn.Exec(ctx, sql); err != nil {
 		tb.Fatalf("%s: %v", sql, err)

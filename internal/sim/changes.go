@@ -138,7 +138,7 @@ func (w *world) checkNonLeader(actor int, before, after *row) {
 		to.Attempt == from.Attempt && (to.State == store.Pending || to.State == store.InDoubt))
 	switch {
 	case old || !heals && !expiry:
-		w.fail("I7", "%s, who does not lead %s, makes it %s", a.name, w.token(from), w.token(to))
+		w.fail("I7", "%s, which does not lead %s, makes it %s", a.name, w.token(from), w.token(to))
 	case !heals && !before.due:
 		w.fail("I9", "%s makes %s out of %s, whose lease is running", a.name, w.token(to), w.token(from))
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -19,10 +20,7 @@ func atLeastOncePlan() Plan {
 // run is told, short, and its line repeats it.
 func TestCheckerSeesABrokenPromise(t *testing.T) {
 	t.Parallel()
-	s, err := newStage(atLeastOncePlan(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := check.Must(newStage(atLeastOncePlan(), nil))(t)
 	s.mode.repeats = false
 	v := s.explore(nil).Violation
 	if v == nil || v.Invariant != "I1" {
@@ -34,10 +32,7 @@ func TestCheckerSeesABrokenPromise(t *testing.T) {
 			t.Errorf("the trace does not say %q:\n%s", want, trace)
 		}
 	}
-	script, err := parseScript(strings.TrimPrefix(v.Replay, "broken/promise:"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := check.Must(parseScript(strings.TrimPrefix(v.Replay, "broken/promise:")))(t)
 	again := again(s, script)
 	s.close()
 	if again.found == nil || again.found.Text != v.Text || !slices.Equal(again.trace.lines, v.Trace) {
@@ -67,10 +62,7 @@ func TestReplayPrintsAValidRun(t *testing.T) {
 // not found.
 func TestOnlyWatchedInvariantsCount(t *testing.T) {
 	t.Parallel()
-	s, err := newStage(atLeastOncePlan(), []string{"I6"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := check.Must(newStage(atLeastOncePlan(), []string{"I6"}))(t)
 	s.mode.repeats = false
 	if v := s.explore(nil).Violation; v != nil {
 		t.Errorf("watching I6 finds %v", v)
@@ -81,10 +73,7 @@ func TestOnlyWatchedInvariantsCount(t *testing.T) {
 // it asks for is done.
 func TestGhostGetsNowhere(t *testing.T) {
 	t.Parallel()
-	s, err := newStage(atLeastOncePlan(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := check.Must(newStage(atLeastOncePlan(), nil))(t)
 	defer s.close()
 	w := newWorld(s, new(chooser), new(Marks))
 	defer w.cleanUp()
@@ -96,9 +85,7 @@ func TestGhostGetsNowhere(t *testing.T) {
 		for range 2 {
 			c := store.Change{To: store.Record{ID: id, Token: store.Token{State: store.InProgress, Attempt: 1, Owner: 7}}}
 			answers, err := st.Swap(ctx, []store.Change{c})
-			if err != nil {
-				t.Errorf("Swap: %v", err)
-			}
+			check.NoError(t, err, "Swap")
 			asked = append(asked, answers...)
 		}
 		verdict, err := st.Atomic(ctx, id, true, nil)
@@ -120,10 +107,7 @@ func TestGhostGetsNowhere(t *testing.T) {
 // TestAPanicOfTheEngineIsAFinding, and no crash of the explorer.
 func TestAPanicOfTheEngineIsAFinding(t *testing.T) {
 	t.Parallel()
-	s, err := newStage(atLeastOncePlan(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := check.Must(newStage(atLeastOncePlan(), nil))(t)
 	defer s.close()
 	w := newWorld(s, new(chooser), new(Marks))
 	w.enlist(role{name: "P", body: func(context.Context, *actor) { panic("boom") }}).start(s.coroutine(0))

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/sim"
 )
 
@@ -56,9 +57,7 @@ func TestExplore(t *testing.T) {
 func explore(t *testing.T, p sim.Plan) sim.Report {
 	t.Helper()
 	r, err := sim.Explore(p, sim.Options{})
-	if err != nil {
-		t.Fatalf("Explore(%s): %v", p.Name, err)
-	}
+	check.Require(t, err, "Explore(%s)", p.Name)
 	t.Attr("states", strconv.Itoa(r.States))
 	t.Logf("%s: %d states, %d runs, %d steps: %v", p.Name, r.States, r.Runs, r.Steps, &r.Marks)
 	if r.Violation != nil {
@@ -79,14 +78,9 @@ func golden(t *testing.T, found map[string]string) {
 		for _, p := range sim.Gate() {
 			fmt.Fprintf(&b, "%s: %s\n", p.Name, found[p.Name])
 		}
-		if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, os.WriteFile(file, []byte(b.String()), 0o600))
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Must(os.ReadFile(file))(t)
 	known := 0
 	for line := range strings.Lines(string(text)) {
 		name, want, _ := strings.Cut(strings.TrimSpace(line), ": ")
@@ -123,9 +117,7 @@ func TestReplay(t *testing.T) {
 		t.Skip("give it a line with -replay")
 	}
 	lines, v, err := sim.Replay(*replay, append(sim.Gate(), sim.Deep()...))
-	if err != nil {
-		t.Fatalf("Replay(%q): %v", *replay, err)
-	}
+	check.Require(t, err, "Replay(%q)", *replay)
 	t.Log("\n" + strings.Join(lines, "\n"))
 	if v != nil {
 		t.Errorf("%s is broken: %s", v.Invariant, v.Text)

@@ -1,5 +1,7 @@
 package sim_test
 
+import ()
+
 // batchMutants lists what could be wrong with statements that are handed over, and
 // with calls that are enqueued in a transaction.
 func batchMutants() []mutant {
@@ -9,7 +11,7 @@ func batchMutants() []mutant {
 			edits: []edit{{"internal/engine/run_batch.go", "		case err != nil, verdict == store.Committed:\n", "		case err != nil:\n			return store.NotCommitted, err\n		case verdict == store.Committed:\n"}},
 		},
 		{
-			name: "batch told as done although something else stands", plan: "batch/nobody", watch: "I3t",
+			name: "batch reported as committed although another record is current", plan: "batch/nobody", watch: "I3t",
 			edits: []edit{{"internal/engine/run_batch.go", "		i.setBase(recordOf(answer))\n", "		if recordOf(answer).State == store.Pending {\n			return store.Committed, nil\n		}\n		i.setBase(recordOf(answer))\n"}},
 		},
 		{
@@ -41,6 +43,97 @@ func memoryMutants() []mutant {
 		{
 			name: "memory that each repeat renews", plan: "task-do/aging", watch: "I17",
 			edits: []edit{{"internal/cache/cache.go", "	if !k.used.Load() { // an unnecessary write would slow other processors down", "	k.until = clock.Now().Add(1000 * time.Hour)\n	if !k.used.Load() { // a write"}},
+		},
+	}
+}
+
+// laneMutants lists what group commit and memory are known to do wrong, and what
+// ours could.
+func laneMutants() []mutant {
+	return []mutant{
+		{
+			name: "batch matched by key only", plan: "heal/crowd", watch: "I11",
+			edits: []edit{
+				{"internal/engine/batching.go", "		Flush: l.swapAll, ", "		Flush: l.swapAll, Shared: true, "},
+				{"internal/engine/writer.go", "		case answer.HasToken(d.Change.To.Token):\n", "		case !answer.Busy && answer.Record == nil:\n"},
+			},
+		},
+		{
+			name: "one key twice in a batch", plan: "heal/together", watch: "batch",
+			edits: []edit{{"internal/groupcommit/batch.go", "	if _, inflight := g.inflight[k]; inflight {\n", "	if _, inflight := g.inflight[k]; inflight && g.config.MaxBatch == 1 {\n"}},
+		},
+		{
+			name: "claim of a caller that gave up stays", plan: "hold/together", watch: "I14",
+			edits: []edit{{"internal/engine/claim.go", "			q.abandonClaim(ctx, d.Change, *current, err)\n", ""}},
+		},
+		{
+			name: "claim that arrives while it is given back stays", plan: "hold/crowd", watch: "I14",
+			edits: []edit{{"internal/engine/unrecorded.go", "err != nil || now.Token != item.record.Token {", "err != nil || now.Token != item.from {"}},
+		},
+		{
+			name: "batch without an answer told as in force", plan: "hold/together", watch: "I11",
+			edits: []edit{{"internal/engine/swap.go", "	if tries == 1 || ctx.Err() != nil {\n		return answer, err\n", "	if tries != 1 {\n		return store.SwapResult{Token: change.To.Token}, nil\n"}},
+		},
+		{
+			name: "memory filled before the commit", plan: "atleastonce/cached", watch: "I4",
+			edits: []edit{{"internal/engine/complete.go", "	if serr := a.writeEnd(", `	if early := a.Record(); e.Step == protocol.StepSucceed {
+		early.State, early.Outcome = store.Succeeded, e.Outcome
+		a.c.cache.Put(&early, asked)
+	}
+	if serr := a.writeEnd(`}},
+		},
+	}
+}
+
+// gatherMutants lists what could be wrong with changes that join others which are being
+// written.
+func gatherMutants() []mutant {
+	const gathers = "		swaps.FlushJoinable = g.SwapJoinable\n"
+	return []mutant{
+		{
+			name: "answers before the commit", plan: "hold/gather", watch: "I11",
+			edits: []edit{{"internal/engine/batching.go", gathers, `		swaps.FlushJoinable = func(ctx context.Context, came []store.Change, _ func() []store.Change) ([]store.SwapResult, error) {
+			changes, answers := append([]store.Change(nil), came...), make([]store.SwapResult, len(came))
+			for i := range changes {
+				answers[i].Token = changes[i].To.Token
+			}
+			l.goRun("give up", func() {
+				_, _ = g.SwapJoinable(ctx, changes, func() []store.Change { return nil })
+			})
+			return answers, nil
+		}
+`}},
+		},
+		{
+			name: "what joined counts although its transaction failed", plan: "hold/gather", watch: "I4",
+			edits: []edit{{"internal/engine/batching.go", gathers, `		swaps.FlushJoinable = func(ctx context.Context, came []store.Change, more func() []store.Change) ([]store.SwapResult, error) {
+			all := append([]store.Change(nil), came...)
+			answers, err := g.SwapJoinable(ctx, came, func() []store.Change {
+				joined := more()
+				all = append(all, joined...)
+				return joined
+			})
+			for i := len(answers); err != nil && len(all) > len(came) && i < len(all); i++ {
+				answers = append(answers, store.SwapResult{Token: all[i].To.Token})
+			}
+			if len(answers) == len(all) {
+				err = nil
+			}
+			return answers, err
+		}
+`}},
+		},
+		{
+			name: "change that joins too late is lost", plan: "hold/refused", watch: "deadlock",
+			edits: []edit{{"internal/groupcommit/do.go", "more = g.flushBatch(context.Background(), b)\n", "more = g.flushBatch(context.Background(), b) && b.joinLimit == 0\n"}},
+		},
+		{
+			name: "key that joins itself", plan: "heal/gather", watch: "batch",
+			edits: []edit{{"internal/groupcommit/join.go", "	items := g.takeWaiting(rest)\n", "	clear(g.inflight)\n	items := g.takeWaiting(rest)\n"}},
+		},
+		{
+			name: "claim of a cancelled caller stays after a commit without a reply", plan: "leased/gather", watch: "I14",
+			edits: []edit{{"internal/engine/abandoned_claim.go", "		case err != nil, answer.Applied(claim) &&", "		case err == nil && answer.Applied(claim) &&"}},
 		},
 	}
 }

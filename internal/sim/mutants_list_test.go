@@ -160,7 +160,7 @@ func lastMutants() []mutant {
 			edits: []edit{{"internal/engine/report.go", "protocol.Verdict(proven, now.Tainted,", "protocol.Verdict(proven, false,"}},
 		},
 		{
-			name: "nobody takes over", plan: "keyed/faults", watch: "I12",
+			name: "an expired lease is never taken over", plan: "keyed/faults", watch: "I12",
 			edits: []edit{{"internal/protocol/start.go", "	case e.Policy.runsAgain():\n		return true", "	case e.Policy == Unset:\n		return true"}},
 		},
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/sim"
 )
 
@@ -56,10 +57,7 @@ func TestMutants(t *testing.T) {
 	if *mutantPlan != "" {
 		t.Skip("this is a mutant")
 	}
-	root, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := check.Must(filepath.Abs(filepath.Join("..", "..")))(t)
 	for _, m := range mutants() {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
@@ -83,10 +81,7 @@ func TestMutantChild(t *testing.T) {
 	if i < 0 {
 		t.Fatalf("there is no plan %q", *mutantPlan)
 	}
-	r, err := sim.Explore(plans[i], sim.Options{Watch: []string{*mutantWatch}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := check.Must(sim.Explore(plans[i], sim.Options{Watch: []string{*mutantWatch}}))(t)
 	if r.Violation == nil {
 		t.Fatalf("SURVIVED %d runs, %d states", r.Runs, r.States)
 	}
@@ -110,13 +105,9 @@ func exploreMutant(t *testing.T, root string, m mutant) string {
 		replace[file] = to
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	list := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(list, overlay, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, os.WriteFile(list, overlay, 0o600))
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-vet=off", "-overlay="+list, "-v",
 		"-run=^TestMutantChild$", "./internal/sim", "-args", "-mutant-plan="+m.plan, "-mutant-watch="+m.watch)
 	cmd.Dir = root
@@ -130,14 +121,9 @@ func exploreMutant(t *testing.T, root string, m mutant) string {
 // plant writes a copy of a file with a text replaced that stands in it once.
 func plant(t *testing.T, from, to string, e edit) {
 	t.Helper()
-	text, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Must(os.ReadFile(from))(t)
 	if n := strings.Count(string(text), e.old); n != 1 {
 		t.Fatalf("%s has the text to replace %d times, want once; the mutant has to follow the code:\n%s", e.file, n, e.old)
 	}
-	if err := os.WriteFile(to, []byte(strings.Replace(string(text), e.old, e.new, 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, os.WriteFile(to, []byte(strings.Replace(string(text), e.old, e.new, 1)), 0o600))
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -34,10 +35,7 @@ func TestStoreIsTheReferenceStore(t *testing.T) {
 // freeStore is a store whose calls go through at once.
 func freeStore(t *testing.T) (*Store, store.ID) {
 	t.Helper()
-	s, err := newStage(atLeastOncePlan(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := check.Must(newStage(atLeastOncePlan(), nil))(t)
 	w := newWorld(s, new(chooser), new(Marks))
 	a := w.enlist(role{name: "F"})
 	a.free = true
@@ -156,7 +154,7 @@ func (p *pair) atomic(ctx context.Context, t *testing.T) {
 	p.same(t, "Atomic", got, want, err1, err2)
 }
 
-// batch hands over a change, sometimes while somebody else has the right to it or has
+// batch hands over a change, sometimes while another caller has the right to it or has
 // written its record.
 func (p *pair) batch(ctx context.Context, t *testing.T) {
 	t.Helper()

@@ -74,7 +74,7 @@ func (w *world) indexOf(id store.ID) int {
 			return i
 		}
 	}
-	w.fail("record", "a call is about %v, a record that nobody asked for", id)
+	w.fail("record", "a call is about %v, a record that no caller asked for", id)
 	return 0
 }
 
@@ -86,7 +86,7 @@ func (w *world) rowOf(scope semel.Scope) int {
 			return i
 		}
 	}
-	w.fail("record", "a call is about %v, a scope that nobody asked in", scope)
+	w.fail("record", "a call is about %v, a scope that no caller used", scope)
 	return 0
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/sqlname"
 )
 
@@ -11,9 +12,7 @@ func TestPrefix(t *testing.T) {
 	for given, want := range map[string]string{
 		"": "semel_", "app_": "app_", "_": "_", "a1": "a1", strings.Repeat("a", 30): strings.Repeat("a", 30),
 	} {
-		if got, err := sqlname.Prefix("Options.Prefix", given); err != nil || got != want {
-			t.Errorf("Prefix(%q) = %q, %v, want %q", given, got, err, want)
-		}
+		check.Result(sqlname.Prefix("Options.Prefix", given))(t, want, "Prefix(%q)", given)
 	}
 	for _, given := range []string{"App_", "1a", "a-b", "a b", `a"`, "a'", "a;", "é", "a.b", strings.Repeat("a", 31)} {
 		if _, err := sqlname.Prefix("Options.Prefix", given); err == nil || !strings.Contains(err.Error(), "Options.Prefix") {
@@ -24,9 +23,7 @@ func TestPrefix(t *testing.T) {
 
 func TestCheckSchema(t *testing.T) {
 	for _, valid := range []string{"", "app", "_a1", strings.Repeat("a", 63)} {
-		if err := sqlname.CheckSchema("Options.Schema", valid); err != nil {
-			t.Errorf("CheckSchema(%q) = %v", valid, err)
-		}
+		check.NoError(t, sqlname.CheckSchema("Options.Schema", valid), "CheckSchema(%q)", valid)
 	}
 	for _, invalid := range []string{"App", "1a", "a.b", `a"`, "a, public", "pg_app", strings.Repeat("a", 64)} {
 		if err := sqlname.CheckSchema("Options.Schema", invalid); err == nil || !strings.Contains(err.Error(), "Options.Schema") {
@@ -40,7 +37,5 @@ func TestRename(t *testing.T) {
 	if got, want := sqlname.Rename(text, "app_"), `CREATE INDEX app_due ON app_records (x)`; got != want {
 		t.Errorf("Rename = %s, want %s", got, want)
 	}
-	if got := sqlname.Rename(text, sqlname.DefaultPrefix); got != text {
-		t.Errorf("Rename with the default = %s", got)
-	}
+	check.Equal(t, sqlname.Rename(text, sqlname.DefaultPrefix), text, "Rename with the default")
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	migrate "github.com/semelgo/semel/migrate/mysql"
 )
@@ -26,9 +27,7 @@ func TestUpOnGalera(t *testing.T) {
 		for _, name := range nodes {
 			db := open(t, name)
 			all.Go(func() {
-				if err := migrate.Up(t.Context(), db, migrate.Options{}); err != nil {
-					t.Errorf("Up: %v", err)
-				}
+				check.NoError(t, migrate.Up(t.Context(), db, migrate.Options{}), "Up")
 			})
 		}
 		all.Wait()
@@ -45,35 +44,23 @@ func testTakeover(t *testing.T, nodes []string) {
 	t.Helper()
 	stopped, next := conn(t, nodes[0]), conn(t, nodes[1])
 	a, b := migrate.NewClaim("semel_"), migrate.NewClaim("semel_")
-	if err := migrate.Take(a, t.Context(), stopped); err != nil {
-		t.Fatalf("take a free claim: %v", err)
-	}
-	if err := migrate.Renew(a, t.Context(), stopped); err != nil {
-		t.Errorf("renew a claim: %v", err)
-	}
+	check.Require(t, migrate.Take(a, t.Context(), stopped), "take a free claim")
+	check.NoError(t, migrate.Renew(a, t.Context(), stopped), "renew a claim")
 	brief, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	if err := migrate.Take(b, brief, next); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("take another process's claim = %v, want the context's error", err)
 	}
 	const age = `UPDATE semel_migrating SET renewed = renewed - INTERVAL 1 HOUR`
-	if _, err := stopped.ExecContext(t.Context(), age); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(stopped.ExecContext(t.Context(), age))(t)
 	next = conn(t, nodes[1])
-	if err := migrate.Take(b, t.Context(), next); err != nil {
-		t.Fatalf("take an expired claim: %v", err)
-	}
-	if err := migrate.Renew(a, t.Context(), stopped); !errors.Is(err, migrate.ErrClaimLost) {
-		t.Errorf("renew a lost claim = %v, want ErrClaimLost", err)
-	}
+	check.Require(t, migrate.Take(b, t.Context(), next), "take an expired claim")
+	check.ErrorIs(t, migrate.Renew(a, t.Context(), stopped), migrate.ErrClaimLost, "renew a lost claim")
 	for _, c := range []struct {
 		release string
 		rows    int
 	}{{migrate.Release(a), 1}, {migrate.Release(b), 0}} {
-		if _, err := next.ExecContext(t.Context(), c.release); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(next.ExecContext(t.Context(), c.release))(t)
 		var rows int
 		if err := next.QueryRowContext(t.Context(), `SELECT count(*) FROM semel_migrating`).Scan(&rows); err != nil || rows != c.rows {
 			t.Errorf("%d claims, %v, want %d", rows, err, c.rows)
@@ -83,10 +70,7 @@ func testTakeover(t *testing.T, nodes []string) {
 
 func conn(t *testing.T, name string) *sql.Conn {
 	t.Helper()
-	c, err := open(t, name).Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := check.Must(open(t, name).Conn(t.Context()))(t)
 	t.Cleanup(func() { c.Close() })
 	return c
 }

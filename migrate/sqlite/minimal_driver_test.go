@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 )
 
@@ -29,20 +30,13 @@ func (c minimalConnector) Connect(context.Context) (driver.Conn, error) {
 func TestUpWithAMinimalDriver(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "semel.db")
 	open(t, path)
-	beneath, err := sql.Open("sqlite", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	beneath := check.Must(sql.Open("sqlite", ""))(t)
 	defer beneath.Close()
 	db := sql.OpenDB(minimalConnector{beneath.Driver(), path})
 	defer db.Close()
 	mustExec(t, db, `CREATE TABLE semel_guard (mine INTEGER)`)
-	if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err == nil {
-		t.Error("Up = nil with another table of that name, want an error")
-	}
+	check.Fails(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}), "Up with another table of that name")
 	mustExec(t, db, `DROP TABLE semel_guard`)
-	if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}))
 	mustBeMigratedOnce(t, db)
 }

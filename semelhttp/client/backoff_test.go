@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp/client"
 )
 
@@ -62,9 +63,7 @@ func TestTransportHonoursRetryAfter(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := always(http.StatusTooManyRequests, row.header()...)
 				tr := &client.Transport{Base: b, MaxTries: 2, MinBackoff: 500 * time.Millisecond}
-				if _, err := tr.RoundTrip(post(t, "http://x", nil)); err != nil {
-					t.Fatal(err)
-				}
+				check.Must(tr.RoundTrip(post(t, "http://x", nil)))(t)
 				waits := b.waits()
 				if len(waits) != 1 || waits[0] <= row.least || waits[0] > row.least+500*time.Millisecond {
 					t.Errorf("waited %v, want more than %v, by up to half a second", waits, row.least)
@@ -103,9 +102,7 @@ func TestTransportStopsAtItsBudget(t *testing.T) {
 				b, began := always(http.StatusServiceUnavailable, "Retry-After", row.after), time.Now()
 				tr := &client.Transport{Base: b, Budget: row.budget, MaxBackoff: 250 * time.Millisecond}
 				resp, err := tr.RoundTrip(post(t, "http://x", nil).WithContext(row.ctx(t)))
-				if err != nil {
-					t.Fatal(err)
-				}
+				check.Require(t, err)
 				text, err := io.ReadAll(resp.Body)
 				if resp.StatusCode != http.StatusServiceUnavailable || string(text) != "body" || err != nil {
 					t.Errorf("got %d %q, %v", resp.StatusCode, text, err)
@@ -158,9 +155,7 @@ func TestTransportBacksOffFromTheMinimum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := always(http.StatusServiceUnavailable)
 		tr := &client.Transport{Base: b, MinBackoff: 1, MaxBackoff: time.Second, MaxTries: 200}
-		if _, err := tr.RoundTrip(post(t, "http://x", nil)); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(tr.RoundTrip(post(t, "http://x", nil)))(t)
 		if n := len(b.at); n >= 200 {
 			t.Errorf("%d tries in a minute, want far less", n)
 		}

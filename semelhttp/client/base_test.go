@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp/client"
 )
 
@@ -109,7 +110,5 @@ func TestTransportSurvivesABaseThatReturnsNothing(t *testing.T) {
 	t.Parallel()
 	b := &tripper{answer: func(int, *http.Request) (*http.Response, error) { return nil, nil }}
 	_, err := quick(&client.Transport{Base: b, MaxTries: 1}).RoundTrip(post(t, "http://x", nil))
-	if err == nil {
-		t.Error("neither a response nor an error")
-	}
+	check.Fails(t, err, "neither a response nor an error")
 }

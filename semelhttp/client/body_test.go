@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp/client"
 )
 
@@ -52,9 +53,7 @@ func TestTransportSendsTheSameBytes(t *testing.T) {
 			r := post(t, url, nil)
 			b := set(r)
 			got := trip(t, new(client.Transport), r)
-			if got.status != http.StatusCreated {
-				t.Errorf("got %d", got.status)
-			}
+			check.Equal(t, got.status, http.StatusCreated, "status")
 			s.wantSame(t, 3, text)
 			b.wantClosed(t)
 		})
@@ -109,9 +108,7 @@ func TestTransportRefusesABodyForOneTry(t *testing.T) {
 			_, err := quick(&client.Transport{MaxBody: 10}).RoundTrip(r)
 			wantFieldError(t, err, row.field)
 			b.wantClosed(t)
-			if n := len(s.arrived()); n != 0 {
-				t.Errorf("%d requests were sent", n)
-			}
+			check.Equal(t, len(s.arrived()), 0, "requests were sent")
 		})
 	}
 }

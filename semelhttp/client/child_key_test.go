@@ -11,6 +11,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp/client"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -39,9 +40,7 @@ func TestTransportSendsTheSameChildKeyAfterATakeover(t *testing.T) {
 
 	b := newTestEngine(t)
 	first, _, err := adapter.Begin(t.Context(), b.Engine, orderCall("7", 0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	lossy.left.Store(1)
 	_, err = call(first.Context(), "charge")
 	var unanswered *client.UnansweredError
@@ -63,11 +62,9 @@ func TestTransportSendsTheSameChildKeyAfterATakeover(t *testing.T) {
 		second, other = read(t, call)(ctx, "charge"), read(t, call)(ctx, "fee")
 		return "", nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	if second.body != "run 1" || !second.replayed() {
-		t.Errorf("the second attempt got %q, replayed %v; want what the first was not told", second.body, second.replayed())
+		t.Errorf("the second attempt got %q, replayed %v; want the result whose reply the first attempt lost", second.body, second.replayed())
 	}
 	if other.body != "run 2" || other.replayed() || charges.Load() != 2 {
 		t.Errorf("a call of another name got %q, replayed %v, after %d charges", other.body, other.replayed(), charges.Load())
@@ -123,9 +120,7 @@ func TestTransportRefusesUnnamedCallsOfAnOperation(t *testing.T) {
 			send(client.WithChildKey(ctx, "charge"), &client.Transport{RawKeys: true}),
 		)
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, err)
 	tries := s.arrived()
 	if len(tries) != 4 || tries[2].keys[0] != tries[3].keys[0] {
 		t.Errorf("sent %v, want four, the last two with the child key", tries)
@@ -148,7 +143,7 @@ func TestTransportInInlineOperations(t *testing.T) {
 			return "", end
 		})
 		if !errors.Is(err, end) {
-			t.Fatalf("DoTx told %v, want %v", err, end)
+			t.Fatalf("DoTx = %v, want %v", err, end)
 		}
 	}
 	s.wantSame(t, 2, "")
@@ -166,9 +161,7 @@ func TestTransportNamesCallsOfAnyMethod(t *testing.T) {
 			trip(t, new(client.Transport), r)
 			return "", nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, err)
 		if tries := s.arrived(); len(tries) != 2 || len(tries[0].keys) != keys {
 			t.Errorf("%s: %v came, want two tries with %d key", method, tries, keys)
 		}
@@ -181,9 +174,7 @@ func TestTransportStopsWhenTheLeaseIsLost(t *testing.T) {
 	s, url := plays(t, hang)
 	b := newTestEngine(t)
 	a, _, err := adapter.Begin(t.Context(), b.Engine, orderCall("7", time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	defer a.Abandon()
 	overtake(t, b)
 	r := post(t, url, strings.NewReader("x")).WithContext(client.WithChildKey(a.Context(), "charge"))
@@ -199,10 +190,7 @@ func TestTransportStopsWhenTheLeaseIsLost(t *testing.T) {
 // overtake has another process claim order 7.
 func overtake(t *testing.T, b *testEngine) {
 	t.Helper()
-	other, err := semel.New(b.store, semel.Options{Survive: store.NoFailure})
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := check.Must(semel.New(b.store, semel.Options{Survive: store.NoFailure}))(t)
 	for {
 		b.ahead.Add(int64(time.Hour))
 		winner, _, err := adapter.Begin(t.Context(), other, orderCall("7", time.Second))

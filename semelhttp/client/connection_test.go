@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp/client"
 )
 
@@ -19,10 +20,7 @@ func TestTransportLeavesUpgradesAlone(t *testing.T) {
 	r.Method = http.MethodGet
 	r.Header.Set("Connection", "Upgrade")
 	r.Header.Set("Upgrade", "echo")
-	resp, err := quick(new(client.Transport)).RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := check.Must(quick(new(client.Transport)).RoundTrip(r))(t)
 	defer resp.Body.Close()
 	if _, ok := resp.Body.(io.Writer); !ok {
 		t.Errorf("%d has a body of type %T, which cannot be written to", resp.StatusCode, resp.Body)
@@ -36,15 +34,10 @@ func TestTransportFollowsARedirectWithTheSameKey(t *testing.T) {
 	s, there := plays(t, status(http.StatusBadGateway), status(http.StatusCreated))
 	first, url := plays(t, status(http.StatusPermanentRedirect, "Location", there))
 	client := http.Client{Transport: quick(new(client.Transport))}
-	resp, err := client.Do(post(t, url, strings.NewReader("x")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := check.Must(client.Do(post(t, url, strings.NewReader("x"))))(t)
 	resp.Body.Close()
 	key := first.wantSame(t, 1, "x")
-	if there := s.wantSame(t, 2, "x"); there != key {
-		t.Errorf("the other host got the key %q, want %q", there, key)
-	}
+	check.Equal(t, s.wantSame(t, 2, "x"), key, "the other host got the key")
 	if got := resp.Request.Header.Get(headerKey); resp.StatusCode != http.StatusCreated || got != key {
 		t.Errorf("got %d, and its request has the key %q, want %q", resp.StatusCode, got, key)
 	}
@@ -82,10 +75,7 @@ func TestTransportReturnsAStreamAtOnce(t *testing.T) {
 		<-r.Context().Done()
 		close(ended)
 	})
-	resp, err := quick(new(client.Transport)).RoundTrip(post(t, url, strings.NewReader("x")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := check.Must(quick(new(client.Transport)).RoundTrip(post(t, url, strings.NewReader("x"))))(t)
 	line := make([]byte, 4)
 	for _, want := range []string{"one\n", "two\n"} {
 		if _, err := io.ReadFull(resp.Body, line); err != nil || string(line) != want {
@@ -130,8 +120,6 @@ func TestTransportSurvivesLostConnections(t *testing.T) {
 	t.Cleanup(srv.Close)
 	text := strings.Repeat("0123456789", 50_000)
 	got := trip(t, new(client.Transport), post(t, srv.URL, strings.NewReader(text)))
-	if got.status != http.StatusCreated {
-		t.Errorf("got %d", got.status)
-	}
+	check.Equal(t, got.status, http.StatusCreated, "status")
 	s.wantSame(t, 1, text)
 }

@@ -12,14 +12,15 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp/client"
 )
 
 // TestTransportKnowsThatNothingWasSent when no try got as far as a connection.
 func TestTransportKnowsThatNothingWasSent(t *testing.T) {
 	t.Parallel()
-	nobody := httptest.NewServer(nil)
-	nobody.Close()
+	closed := httptest.NewServer(nil)
+	closed.Close()
 	untrusted := httptest.NewUnstartedServer(nil)
 	untrusted.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	untrusted.StartTLS()
@@ -28,7 +29,7 @@ func TestTransportKnowsThatNothingWasSent(t *testing.T) {
 		url   string
 		tries int
 	}{
-		"nobody listens": {nobody.URL, 3},
+		"closed port":    {closed.URL, 3},
 		"no such scheme": {"htp://127.0.0.1", 1},
 		"no host":        {"http:///x", 1},
 	} {
@@ -40,9 +41,7 @@ func TestTransportKnowsThatNothingWasSent(t *testing.T) {
 			if !errors.As(err, &unanswered) || errors.Is(err, semel.ErrOutcomeUnknown) || unanswered.Sent {
 				t.Fatalf("got the error %v, want one that knows that nothing was sent", err)
 			}
-			if unanswered.Tries != row.tries {
-				t.Errorf("%d tries, want %d", unanswered.Tries, row.tries)
-			}
+			check.Equal(t, unanswered.Tries, row.tries, "tries")
 			b.wantClosed(t)
 		})
 	}
@@ -95,7 +94,7 @@ func TestTransportUsesRegisteredProtocols(t *testing.T) {
 				t.Fatalf("got the error %v, want an unknown outcome", err)
 			}
 			if n := len(registered.at); n != 3 || unanswered.Tries != 3 {
-				t.Errorf("%d tries came, and %d are told, want 3", n, unanswered.Tries)
+				t.Errorf("%d tries arrived, and %d are reported, want 3", n, unanswered.Tries)
 			}
 		})
 	}

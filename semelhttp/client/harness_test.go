@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/semelhttp/client"
 	"github.com/semelgo/semel/store"
@@ -38,16 +39,12 @@ func newTestEngine(t *testing.T) *testEngine {
 	now := func() time.Time { return time.Now().Add(time.Duration(e.ahead.Load())) }
 	e.store = memory.New(memory.Options{Now: now})
 	engine, err := semel.New(e.store, semel.Options{RecordTimeout: time.Second, Survive: store.NoFailure})
-	if err != nil {
-		t.Fatalf("New: %v", err)
-	}
+	check.Require(t, err, "New")
 	e.Engine = engine
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
-		if err := engine.Close(ctx); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		check.NoError(t, engine.Close(ctx), "Close")
 	})
 	return e
 }
@@ -59,9 +56,7 @@ func (e *testEngine) serve(t *testing.T, runs *atomic.Int64) string {
 	once, err := semelhttp.Atomic(e.Engine, semel.Define("charge", semel.OperationOptions[semelhttp.Request]{}), semelhttp.Options{
 		ScopeFunc: func(r *http.Request) (semel.Scope, error) { return semel.ScopeOf(r.Header.Get("X-User")), nil },
 	})
-	if err != nil {
-		t.Fatalf("Atomic: %v", err)
-	}
+	check.Require(t, err, "Atomic")
 	srv := httptest.NewServer(once(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusCreated)
 		_, _ = fmt.Fprintf(w, "run %d", runs.Add(1))
@@ -216,10 +211,7 @@ func (b *body) wantClosed(t *testing.T) {
 // post is a POST with that body; without GetBody if it is a *body.
 func post(t *testing.T, url string, b io.Reader) *http.Request {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := check.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, url, b))(t)
 	return r
 }
 
@@ -227,14 +219,10 @@ func post(t *testing.T, url string, b io.Reader) *http.Request {
 func trip(t *testing.T, tr *client.Transport, r *http.Request) answer {
 	t.Helper()
 	resp, err := quick(tr).RoundTrip(r)
-	if err != nil {
-		t.Fatalf("RoundTrip: %v", err)
-	}
+	check.Require(t, err, "RoundTrip")
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Errorf("read response: %v", err)
-	}
+	check.NoError(t, err, "read response")
 	if c, ok := tr.Base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
@@ -269,7 +257,5 @@ func wantFieldError(t *testing.T, err error, field string) {
 
 func (s *script) none(t *testing.T) {
 	t.Helper()
-	if n := len(s.arrived()); n != 0 {
-		t.Errorf("%d requests were sent", n)
-	}
+	check.Equal(t, len(s.arrived()), 0, "requests were sent")
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp/client"
 )
 
@@ -25,9 +26,7 @@ func TestTransportGeneratesAKeyForEachCall(t *testing.T) {
 			if !regexp.MustCompile(form).MatchString(key) || drawn[key] {
 				t.Errorf("the key is %s, want a new one like %s", key, form)
 			}
-			if r.Header.Get(headerKey) != "" {
-				t.Error("the caller's request was changed")
-			}
+			check.Equal(t, r.Header.Get(headerKey), "", "the caller's request was changed")
 			drawn[key] = true
 		}
 	}
@@ -42,9 +41,7 @@ func TestTransportKeepsTheCallersKey(t *testing.T) {
 		r := post(t, url, strings.NewReader("x"))
 		r.Header.Set(headerKey, line)
 		trip(t, &client.Transport{KeyFunc: func(*http.Request) (string, error) { return "other", nil }}, r)
-		if got := s.wantSame(t, 2, "x"); got != line {
-			t.Errorf("sent the key %q, want %q", got, line)
-		}
+		check.Equal(t, s.wantSame(t, 2, "x"), line, "sent the key")
 	}
 	s, url := plays(t, status(http.StatusOK))
 	for _, lines := range [][]string{{""}, {"a", "b"}, {"a", "a"}} {
@@ -55,9 +52,7 @@ func TestTransportKeepsTheCallersKey(t *testing.T) {
 		wantFieldError(t, err, headerKey)
 		b.wantClosed(t)
 	}
-	if n := len(s.arrived()); n != 0 {
-		t.Errorf("%d requests were sent", n)
-	}
+	check.Equal(t, len(s.arrived()), 0, "requests were sent")
 }
 
 // TestTransportFindsAKeyInAnySpelling: one that Header.Set has not written goes out
@@ -73,9 +68,7 @@ func TestTransportFindsAKeyInAnySpelling(t *testing.T) {
 		wantFieldError(t, err, headerKey)
 		b.wantClosed(t)
 	}
-	if n := len(s.arrived()); n != 0 {
-		t.Errorf("%d requests were sent", n)
-	}
+	check.Equal(t, len(s.arrived()), 0, "requests were sent")
 }
 
 // TestTransportCallsKeyFunc, and sends only what is a key.
@@ -87,9 +80,7 @@ func TestTransportCallsKeyFunc(t *testing.T) {
 	for key, want := range map[string]string{"order 7": `"order 7"`, `a"b\c`: `"a\"b\\c"`} {
 		s, url := plays(t, status(http.StatusOK))
 		trip(t, keyFunc(key, nil), post(t, url, strings.NewReader("x")))
-		if got := s.wantSame(t, 1, "x"); got != want {
-			t.Errorf("%q was sent as %s, want %s", key, got, want)
-		}
+		check.Equal(t, s.wantSame(t, 1, "x"), want, "%q was sent as", key)
 	}
 	s, url := plays(t, status(http.StatusOK))
 	for _, key := range []string{"", " k", "k\n", "ключ", strings.Repeat("k", 256)} {
@@ -100,7 +91,5 @@ func TestTransportCallsKeyFunc(t *testing.T) {
 	if _, err := quick(keyFunc("k", lost)).RoundTrip(post(t, url, strings.NewReader("x"))); !errors.Is(err, lost) {
 		t.Errorf("got the error %v, want KeyFunc's", err)
 	}
-	if n := len(s.arrived()); n != 0 {
-		t.Errorf("%d requests were sent", n)
-	}
+	check.Equal(t, len(s.arrived()), 0, "requests were sent")
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp/client"
 )
 
@@ -25,10 +26,7 @@ func TestRetryBudgetLimitsAllCallsTogether(t *testing.T) {
 		one, two := &client.Transport{Base: b, RetryBudget: budget}, &client.Transport{Base: b, RetryBudget: budget}
 		ask := func(tr *client.Transport) (tries, status int) {
 			t.Helper()
-			resp, err := tr.RoundTrip(post(t, "http://x", newBody("bytes")))
-			if err != nil {
-				t.Fatal(err)
-			}
+			resp := check.Must(tr.RoundTrip(post(t, "http://x", newBody("bytes"))))(t)
 			resp.Body.Close()
 			return client.TriesOf(resp), resp.StatusCode
 		}
@@ -70,9 +68,7 @@ func TestTransportSendsTheKeyInAnotherHeader(t *testing.T) {
 		var lines []string
 		b := &tripper{answer: func(try int, r *http.Request) (*http.Response, error) {
 			lines = append(lines, r.Header.Get("Paypal-Request-Id"))
-			if r.Header.Get(headerKey) != "" {
-				t.Error("the request has an Idempotency-Key too")
-			}
+			check.Equal(t, r.Header.Get(headerKey), "", "the request has an Idempotency-Key too")
 			if try == 1 {
 				return respond(r, http.StatusServiceUnavailable), nil
 			}
@@ -80,9 +76,7 @@ func TestTransportSendsTheKeyInAnotherHeader(t *testing.T) {
 		}}
 		tr := &client.Transport{Base: b, Header: "PayPal-Request-Id", RawKeys: true}
 		resp, err := tr.RoundTrip(post(t, "http://x", newBody("bytes")))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, err)
 		resp.Body.Close()
 		if len(lines) != 2 || lines[0] == "" || lines[0] != lines[1] {
 			t.Errorf("the keys of the tries are %q, want one key twice", lines)

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp/client"
 )
 
@@ -31,14 +32,9 @@ func TestTransportReportsItsTries(t *testing.T) {
 		var told []client.Retry
 		tr := &client.Transport{Base: b, OnRetry: func(r client.Retry) { told = append(told, r) }}
 		r := post(t, "http://x", newBody("bytes"))
-		resp, err := tr.RoundTrip(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := check.Must(tr.RoundTrip(r))(t)
 		defer resp.Body.Close()
-		if n := client.TriesOf(resp); n != 3 {
-			t.Errorf("TriesOf = %d, want 3", n)
-		}
+		check.Equal(t, client.TriesOf(resp), 3, "TriesOf")
 		if len(told) != 2 {
 			t.Fatalf("OnRetry was called %d times, want 2", len(told))
 		}
@@ -53,7 +49,7 @@ func TestTransportReportsItsTries(t *testing.T) {
 			}
 		}
 		if !slices.Equal(waits, b.waits()) {
-			t.Errorf("OnRetry was told of the waits %v, and they were %v", waits, b.waits())
+			t.Errorf("OnRetry received the waits %v, and they were %v", waits, b.waits())
 		}
 	})
 }
@@ -63,18 +59,13 @@ func TestTransportReportsOnlyRetriesThatItMakes(t *testing.T) {
 	t.Parallel()
 	s, url := plays(t, status(http.StatusServiceUnavailable))
 	calls := 0
-	resp, err := quick(&client.Transport{MaxTries: 1, OnRetry: func(client.Retry) { calls++ }}).RoundTrip(post(t, url, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := check.Must(quick(&client.Transport{MaxTries: 1, OnRetry: func(client.Retry) { calls++ }}).RoundTrip(post(t, url, nil)))(t)
 	defer resp.Body.Close()
 	if n := client.TriesOf(resp); calls != 0 || n != 1 {
 		t.Errorf("OnRetry was called %d times, TriesOf = %d; want 0 and 1", calls, n)
 	}
 	s.wantSame(t, 1, "")
-	if n := client.TriesOf(new(http.Response)); n != 0 {
-		t.Errorf("TriesOf a response from elsewhere = %d, want 0", n)
-	}
+	check.Equal(t, client.TriesOf(new(http.Response)), 0, "TriesOf a response from elsewhere")
 }
 
 // TestTransportRequiresAKey: with RequireKey a POST needs a key of its own, and no
@@ -96,7 +87,5 @@ func TestTransportRequiresAKey(t *testing.T) {
 	get := post(t, url, nil)
 	get.Method = http.MethodGet
 	trip(t, &client.Transport{RequireKey: true}, get)
-	if n := len(s.arrived()); n != 3 {
-		t.Errorf("%d requests came, want 3", n)
-	}
+	check.Equal(t, len(s.arrived()), 3, "requests came")
 }

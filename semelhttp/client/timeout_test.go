@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp/client"
 )
 
@@ -59,16 +60,12 @@ func TestTransportLeavesNothingOpen(t *testing.T) {
 			resp.ContentLength, resp.Body = -1, countedBody{strings.NewReader("too long to be held"), &closed}
 			return resp, nil
 		}}
-		if _, err := (&client.Transport{Base: b, MaxBody: 8}).RoundTrip(post(t, "http://x", nil)); err != nil {
-			t.Fatal(err)
-		}
+		check.Must((&client.Transport{Base: b, MaxBody: 8}).RoundTrip(post(t, "http://x", nil)))(t)
 		if closed != 3 {
 			t.Errorf("%d of 3 responses were closed", closed)
 		}
 		for i, ctx := range tries {
-			if ctx.Err() == nil {
-				t.Errorf("the context of try %d has not ended", i+1)
-			}
+			check.Fails(t, ctx.Err(), "the context of try %d has not ended", i+1)
 		}
 	})
 }
@@ -152,16 +149,12 @@ func TestTransportDoesNotBoundTheReading(t *testing.T) {
 			return resp, nil
 		}}
 		resp, err := (&client.Transport{Base: b}).RoundTrip(post(t, "http://x", nil))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, err)
 		got, err := io.ReadAll(io.LimitReader(resp.Body, 50))
 		if err != nil || !bytes.Equal(got, bytes.Repeat([]byte("line\n"), 10)) {
 			t.Errorf("read %q, %v, over ten minutes", got, err)
 		}
 		_ = resp.Body.Close()
-		if ctx.Err() == nil {
-			t.Error("the try's context outlives its response")
-		}
+		check.Fails(t, ctx.Err(), "the try's context outlives its response")
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp/client"
 )
 
@@ -70,9 +71,7 @@ func TestTransportEndsATry(t *testing.T) {
 	}
 	s, url := plays(t, hang, slowBody, status(http.StatusOK))
 	got := trip(t, &client.Transport{TryTimeout: 300 * time.Millisecond}, post(t, url, strings.NewReader("x")))
-	if got.status != http.StatusOK {
-		t.Errorf("got %d", got.status)
-	}
+	check.Equal(t, got.status, http.StatusOK, "status")
 	if n := len(s.arrived()); n < 3 { // a busy machine may need more
 		t.Errorf("answered after %d tries", n)
 	}
@@ -145,9 +144,7 @@ func TestTransportCallsFinalFuncForShortBodiesOnly(t *testing.T) {
 	s, url := plays(t, refusing(http.StatusServiceUnavailable, long))
 	tr := &client.Transport{MaxBody: 100, FinalFunc: func(resp *http.Response) bool {
 		text, err := io.ReadAll(resp.Body)
-		if len(text) != 0 || err != nil {
-			t.Errorf("FinalFunc saw %d bytes, %v", len(text), err)
-		}
+		check.Result(len(text), err)(t, 0, "FinalFunc saw")
 		return true
 	}}
 	if got := trip(t, tr, post(t, url, strings.NewReader("x"))); got.body != long {

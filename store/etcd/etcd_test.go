@@ -7,6 +7,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/plainstore/servers"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store/etcd"
@@ -17,10 +18,7 @@ func TestMain(m *testing.M) { os.Exit(realtest.Main(m)) }
 
 func newStore(t testing.TB, client *clientv3.Client) *etcd.Store {
 	t.Helper()
-	s, err := etcd.New(client, etcd.Options{Prefix: rand.Text()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := check.Must(etcd.New(client, etcd.Options{Prefix: rand.Text()}))(t)
 	return s
 }
 
@@ -53,10 +51,7 @@ func TestContractOfACluster(t *testing.T) {
 func runContract(t *testing.T, member *realtest.EtcdServer, isolate func() (restore func())) {
 	t.Helper()
 	proxy := realtest.NewHTTP2Proxy(t, member.Addr())
-	client, err := realtest.NewEtcdClient(proxy.URL(member.URL()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := check.Must(realtest.NewEtcdClient(proxy.URL(member.URL())))(t)
 	t.Cleanup(func() { client.Close() })
 	storetest.RunStore(t, func(t testing.TB) storetest.StoreSubject {
 		return storetest.StoreSubject{

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/plainstore/servers"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
@@ -36,10 +37,7 @@ func TestLeadersAreKilled(t *testing.T) {
 // learner does not vote.
 func TestSurvivesFollowsTheMembers(t *testing.T) {
 	t.Parallel()
-	single, err := realtest.NewEtcdClient(realtest.Etcd(t).URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	single := check.Must(realtest.NewEtcdClient(realtest.Etcd(t).URL()))(t)
 	t.Cleanup(func() { single.Close() })
 	wantSurvives(t, newStore(t, single), store.PowerLoss, "the number of voting members of the cluster is 1")
 	if testing.Short() {
@@ -49,10 +47,7 @@ func TestSurvivesFollowsTheMembers(t *testing.T) {
 	client := cluster.Client(t)
 	s := newStore(t, client)
 	wantSurvives(t, s, store.Failover, "")
-	members, err := client.MemberList(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	members := check.Must(client.MemberList(t.Context()))(t)
 	leader := cluster.Leader(t)
 	for _, m := range members.Members {
 		if m.ClientURLs[0] != leader.URL() {

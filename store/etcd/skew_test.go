@@ -7,6 +7,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/etcd"
@@ -18,10 +19,7 @@ import (
 func TestTakeoverWaitsForTheSkew(t *testing.T) {
 	t.Parallel()
 	const lease, ahead = time.Minute, 2 * time.Minute
-	client, err := realtest.NewEtcdClient(realtest.Etcd(t).URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := check.Must(realtest.NewEtcdClient(realtest.Etcd(t).URL()))(t)
 	t.Cleanup(func() { client.Close() })
 	for _, c := range []struct {
 		skew, ahead time.Duration
@@ -42,9 +40,7 @@ func TestTakeoverWaitsForTheSkew(t *testing.T) {
 		if !applied(t, first, claim) {
 			t.Fatal("the claim is not applied")
 		}
-		if got := applied(t, second, take); got != c.takes {
-			t.Errorf("%+v: the takeover was applied: %v", c, got)
-		}
+		check.Equal(t, applied(t, second, take), c.takes, "%+v: the takeover was applied", c)
 		if got := applied(t, first, end); got == c.takes {
 			t.Errorf("%+v: the end of the first attempt was applied: %v", c, got)
 		}
@@ -53,18 +49,12 @@ func TestTakeoverWaitsForTheSkew(t *testing.T) {
 
 func mustNew(t *testing.T, client *clientv3.Client, o etcd.Options) *etcd.Store {
 	t.Helper()
-	s, err := etcd.New(client, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := check.Must(etcd.New(client, o))(t)
 	return s
 }
 
 func applied(t *testing.T, s *etcd.Store, c store.Change) bool {
 	t.Helper()
-	results, err := s.Swap(t.Context(), []store.Change{c})
-	if err != nil {
-		t.Fatal(err)
-	}
+	results := check.Must(s.Swap(t.Context(), []store.Change{c}))(t)
 	return results[0].Applied(c)
 }

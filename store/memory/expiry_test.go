@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -38,9 +39,7 @@ func TestPurgeUsesTheLastExpiry(t *testing.T) {
 				want++
 			}
 		}
-		if got, err := s.Purge(t.Context(), 2*records); got != want || err != nil {
-			t.Errorf("after %d minutes purged %d, %v, want %d", minute, got, err, want)
-		}
+		check.Result(s.Purge(t.Context(), 2*records))(t, want, "after %d minutes purged", minute)
 		clock.Advance(time.Minute)
 	}
 }

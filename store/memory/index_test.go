@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -32,10 +33,7 @@ func TestIndexFindsRows(t *testing.T) {
 				t.Fatalf("purged %d, %v, want %d", got, err, records/minutes)
 			}
 			for i, id := range ids {
-				got, err := s.Get(t.Context(), []store.ID{id})
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := check.Must(s.Get(t.Context(), []store.ID{id}))(t)
 				current := 1+expires[i]%minutes > minute
 				if r := got[0].Record; (r != nil) != current || current && (r.ID != id || r.Key != key(i)) {
 					t.Fatalf("round %d, minute %d: record %d reads as %+v, current = %v", round, minute, i, r, current)

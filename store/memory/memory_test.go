@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -45,9 +46,7 @@ func create(key string, state store.State, expire time.Duration) store.Change {
 func swap(t *testing.T, s *memory.Store, changes ...store.Change) []store.SwapResult {
 	t.Helper()
 	answers, err := s.Swap(t.Context(), changes)
-	if err != nil {
-		t.Fatalf("Swap: %v", err)
-	}
+	check.Require(t, err, "Swap")
 	return answers
 }
 
@@ -61,9 +60,7 @@ func mustCreate(t *testing.T, s *memory.Store, c store.Change) {
 func current(t *testing.T, s *memory.Store, key string) store.State {
 	t.Helper()
 	answers, err := s.Get(t.Context(), []store.ID{store.NewID("op", "scope", key)})
-	if err != nil {
-		t.Fatalf("Get(%s): %v", key, err)
-	}
+	check.Require(t, err, "Get(%s)", key)
 	return answers[0].Token.State
 }
 
@@ -78,16 +75,12 @@ func TestFullStoreRejectsOnlyCreates(t *testing.T) {
 	finish.To.State = store.Succeeded
 	more := create("c", store.InProgress, 0)
 	answers := swap(t, s, more, finish)
-	if err := answers[0].Err; !errors.Is(err, memory.ErrFull) {
-		t.Errorf("create in a full store: Err = %v, want ErrFull", err)
-	}
+	check.ErrorIs(t, answers[0].Err, memory.ErrFull, "create in a full store: Err")
 	if !answers[1].Applied(finish) {
 		t.Errorf("change of a record in a full store = %+v, want applied", answers[1])
 	}
 	for key, want := range map[string]store.State{"a": store.Succeeded, "b": store.Succeeded, "c": store.Absent} {
-		if got := current(t, s, key); got != want {
-			t.Errorf("record %s is %v, want %v", key, got, want)
-		}
+		check.Equal(t, current(t, s, key), want, "record %s", key)
 	}
 }
 
@@ -114,9 +107,7 @@ func TestFullStorePurgesExpiredRecords(t *testing.T) {
 	for key, want := range map[string]store.State{
 		"later": store.Absent, "kept": store.Succeeded, "running": store.InProgress,
 	} {
-		if got := current(t, s, key); got != want {
-			t.Errorf("record %s is %v, want %v", key, got, want)
-		}
+		check.Equal(t, current(t, s, key), want, "record %s", key)
 	}
 }
 
@@ -151,17 +142,13 @@ func TestPurgeKeepsLockedRecords(t *testing.T) {
 	done.If, done.To.State = held.To.Token, store.Succeeded
 	verdict, err := s.Atomic(t.Context(), held.To.ID, true,
 		func(ctx context.Context, _ *memory.Tx, _ store.SwapResult) (*store.Change, error) {
-			if n, err := s.Purge(ctx, 10); n != 1 || err != nil {
-				t.Errorf("Purge = %d, %v, want 1, nil", n, err)
-			}
+			check.Result(s.Purge(ctx, 10))(t, 1, "Purge")
 			return &done, nil
 		})
 	if verdict != store.Committed || err != nil {
 		t.Fatalf("Atomic = %v, %v, want Committed, nil", verdict, err)
 	}
-	if n, err := s.Purge(t.Context(), 10); n != 1 || err != nil {
-		t.Errorf("Purge after the transaction = %d, %v, want 1, nil", n, err)
-	}
+	check.Result(s.Purge(t.Context(), 10))(t, 1, "Purge after the transaction")
 }
 
 func TestInvalidBatches(t *testing.T) {
@@ -216,9 +203,7 @@ func TestEveryCallHonorsItsContext(t *testing.T) {
 		},
 		"Atomic": func() error { _, err := s.Atomic(ctx, store.ID{}, true, never); return err },
 	} {
-		if err := call(); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s with a context that has ended: %v, want context.Canceled", name, err)
-		}
+		check.ErrorIs(t, call(), context.Canceled, "%s with a context that has ended", name)
 	}
 	if got := current(t, s, "a"); got != store.Absent {
 		t.Errorf("afterwards the record is %v, want nothing written", got)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -22,7 +23,7 @@ func inTx(t *testing.T, s *memory.Store, fn func(ctx context.Context, tx *memory
 func TestValuesAreVisibleAfterTheCommit(t *testing.T) {
 	t.Parallel()
 	s := memory.New(memory.Options{})
-	err := inTx(t, s, func(_ context.Context, tx *memory.Tx) error {
+	check.Require(t, inTx(t, s, func(_ context.Context, tx *memory.Tx) error {
 		if err := tx.Put("k", []byte("v")); err != nil {
 			return err
 		}
@@ -33,10 +34,7 @@ func TestValuesAreVisibleAfterTheCommit(t *testing.T) {
 			t.Errorf("Value before the commit = %q, want none", got)
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatalf("Atomic: %v", err)
-	}
+	}), "Atomic")
 	if got, ok := s.Value("k"); !ok || string(got) != "v" {
 		t.Errorf("Value after the commit = %q, %v, want v", got, ok)
 	}
@@ -45,9 +43,7 @@ func TestValuesAreVisibleAfterTheCommit(t *testing.T) {
 func TestValuesAreUndoneByTheRollback(t *testing.T) {
 	t.Parallel()
 	s := memory.New(memory.Options{})
-	if err := inTx(t, s, func(_ context.Context, tx *memory.Tx) error { return tx.Put("k", []byte("old")) }); err != nil {
-		t.Fatalf("Atomic: %v", err)
-	}
+	check.Require(t, inTx(t, s, func(_ context.Context, tx *memory.Tx) error { return tx.Put("k", []byte("old")) }), "Atomic")
 	undone := errors.New("undone")
 	err := inTx(t, s, func(_ context.Context, tx *memory.Tx) error {
 		return errors.Join(tx.Put("k", []byte("new")), undone)
@@ -63,7 +59,7 @@ func TestValuesAreUndoneByTheRollback(t *testing.T) {
 func TestLaterCommitOfAValueWins(t *testing.T) {
 	t.Parallel()
 	s := memory.New(memory.Options{})
-	err := inTx(t, s, func(_ context.Context, outer *memory.Tx) error {
+	check.Require(t, inTx(t, s, func(_ context.Context, outer *memory.Tx) error {
 		if err := outer.Put("k", []byte("outer")); err != nil {
 			return err
 		}
@@ -73,10 +69,7 @@ func TestLaterCommitOfAValueWins(t *testing.T) {
 			}
 			return inner.Put("k", []byte("inner"))
 		})
-	})
-	if err != nil {
-		t.Fatalf("Atomic: %v", err)
-	}
+	}), "Atomic")
 	if got, _ := s.Value("k"); string(got) != "outer" {
 		t.Errorf("Value = %q, want the later commit's", got)
 	}
@@ -86,16 +79,13 @@ func TestValuesAreCopies(t *testing.T) {
 	t.Parallel()
 	s := memory.New(memory.Options{})
 	mine := []byte("abc")
-	err := inTx(t, s, func(_ context.Context, tx *memory.Tx) error {
+	check.Require(t, inTx(t, s, func(_ context.Context, tx *memory.Tx) error {
 		err := tx.Put("k", mine)
 		mine[0] = 'x'
 		got, _ := tx.Get("k")
 		got[1] = 'x'
 		return err
-	})
-	if err != nil {
-		t.Fatalf("Atomic: %v", err)
-	}
+	}), "Atomic")
 	outside, _ := s.Value("k")
 	outside[2] = 'x'
 	if got, _ := s.Value("k"); string(got) != "abc" {
@@ -107,12 +97,8 @@ func TestEndedTransactionIsRejected(t *testing.T) {
 	t.Parallel()
 	s := memory.New(memory.Options{})
 	var kept *memory.Tx
-	if err := inTx(t, s, func(_ context.Context, tx *memory.Tx) error { kept = tx; return nil }); err != nil {
-		t.Fatalf("Atomic: %v", err)
-	}
-	if err := kept.Put("k", nil); !errors.Is(err, memory.ErrTxDone) {
-		t.Errorf("Put after the end: %v, want ErrTxDone", err)
-	}
+	check.Require(t, inTx(t, s, func(_ context.Context, tx *memory.Tx) error { kept = tx; return nil }), "Atomic")
+	check.ErrorIs(t, kept.Put("k", nil), memory.ErrTxDone, "Put after the end")
 	c := create("a", store.Pending, 0)
 	if _, err := s.SwapTx(t.Context(), kept, []store.Change{c}); !errors.Is(err, memory.ErrTxDone) {
 		t.Errorf("SwapTx after the end: %v, want ErrTxDone", err)
@@ -130,9 +116,7 @@ func TestTransactionOfAnotherStoreIsRejected(t *testing.T) {
 		_, err := s.SwapTx(ctx, tx, []store.Change{c})
 		return err
 	})
-	if err == nil {
-		t.Error("SwapTx with a transaction of another store: nil, want an error")
-	}
+	check.Fails(t, err, "SwapTx with a transaction of another store")
 	if _, err := s.SwapTx(t.Context(), nil, []store.Change{c}); err == nil {
 		t.Error("SwapTx without a transaction: nil, want an error")
 	}
@@ -142,7 +126,7 @@ func TestCommitOfARecordThatAnotherTransactionWrote(t *testing.T) {
 	t.Parallel()
 	s := memory.New(memory.Options{})
 	c := create("a", store.Pending, 0)
-	err := inTx(t, s, func(ctx context.Context, tx *memory.Tx) error {
+	check.Require(t, inTx(t, s, func(ctx context.Context, tx *memory.Tx) error {
 		if _, err := s.SwapTx(ctx, tx, []store.Change{c}); err != nil {
 			return err
 		}
@@ -152,8 +136,5 @@ func TestCommitOfARecordThatAnotherTransactionWrote(t *testing.T) {
 			t.Errorf("commit over another transaction's open write = %v, %v, want NotCommitted and not ErrSuperseded", verdict, err)
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatalf("Atomic: %v", err)
-	}
+	}), "Atomic")
 }

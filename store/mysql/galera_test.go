@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	migrate "github.com/semelgo/semel/migrate/mysql"
 	"github.com/semelgo/semel/store/mysql"
@@ -38,9 +39,7 @@ func clusterDatabase(t testing.TB, c *realtest.GaleraCluster) []string {
 	t.Helper()
 	nodes := c.Database(t)
 	db := connect(t, nodes[0])
-	if err := migrate.Up(t.Context(), db, migrate.Options{}); err != nil {
-		t.Fatalf("migrate: %v", err)
-	}
+	check.Require(t, migrate.Up(t.Context(), db, migrate.Options{}), "migrate")
 	mustExec(t, db, `CREATE TABLE effects (id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, k VARCHAR(200) NOT NULL)`)
 	return nodes
 }
@@ -48,10 +47,7 @@ func clusterDatabase(t testing.TB, c *realtest.GaleraCluster) []string {
 // connectInTurn opens a database whose connections lead to the nodes in turn.
 func connectInTurn(t *testing.T, nodes []string) *sql.DB {
 	t.Helper()
-	db, err := mysql.OpenConfig(realtest.InTurn(t, nodes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := check.Must(mysql.OpenConfig(realtest.InTurn(t, nodes)))(t)
 	t.Cleanup(func() { db.Close() })
 	return db
 }

@@ -10,6 +10,7 @@ import (
 
 	driver "github.com/go-sql-driver/mysql"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 )
@@ -39,14 +40,10 @@ func atomic(t *testing.T, db *sql.DB, key string, run handler) (store.Verdict, e
 func deadlock(ctx context.Context, t *testing.T, db *sql.DB, tx *sql.Tx) error {
 	t.Helper()
 	other, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	defer func() { _ = other.Rollback() }() // it may have ended
 	var id int64
-	if err := other.QueryRowContext(ctx, `SELECT connection_id()`).Scan(&id); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, other.QueryRowContext(ctx, `SELECT connection_id()`).Scan(&id))
 	mustExec(t, other, `UPDATE pairs SET n = n + 1 WHERE id > 1`) // many rows: the other one is the victim
 	mustExec(t, tx, `UPDATE pairs SET n = n + 1 WHERE id = 1`)
 	done := make(chan error, 1)
@@ -67,20 +64,16 @@ func deadlock(ctx context.Context, t *testing.T, db *sql.DB, tx *sql.Tx) error {
 func waitForLock(ctx context.Context, t *testing.T, db *sql.DB, id int64) {
 	t.Helper()
 	own := fmt.Sprintf("thread id %d,", id)
-	if err := realtest.Retry(ctx, func() bool {
+	check.Require(t, realtest.Retry(ctx, func() bool {
 		var kind, name, status string
-		if err := db.QueryRowContext(ctx, `SHOW ENGINE INNODB STATUS`).Scan(&kind, &name, &status); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, db.QueryRowContext(ctx, `SHOW ENGINE INNODB STATUS`).Scan(&kind, &name, &status))
 		for transaction := range strings.SplitSeq(status, "---TRANSACTION") {
 			if strings.Contains(transaction, "LOCK WAIT") && strings.Contains(transaction, own) {
 				return true
 			}
 		}
 		return false
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 func createPairs(t *testing.T, db *sql.DB) {
@@ -96,12 +89,8 @@ func TestIgnoredDeadlock(t *testing.T) {
 	db := connect(t, database(t))
 	createPairs(t, db)
 	verdict, err := atomic(t, db, "key", func(ctx context.Context, tx *sql.Tx) error {
-		if err := deadlock(ctx, t, db, tx); err == nil {
-			t.Error("no deadlock")
-		}
-		if err := effect(ctx, tx, "key"); !errors.Is(err, store.ErrConflict) {
-			t.Errorf("a statement after the deadlock: %v, want ErrConflict", err)
-		}
+		check.Fails(t, deadlock(ctx, t, db, tx), "no deadlock")
+		check.ErrorIs(t, effect(ctx, tx, "key"), store.ErrConflict, "a statement after the deadlock")
 		return nil
 	})
 	if verdict != store.NotCommitted || !errors.Is(err, store.ErrConflict) || effects(t, db, "key") != 0 {
@@ -114,23 +103,14 @@ func TestIgnoredDeadlockOutsideAtomic(t *testing.T) {
 	t.Parallel()
 	db := connect(t, database(t))
 	createPairs(t, db)
-	tx, err := db.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tx := check.Must(db.BeginTx(t.Context(), nil))(t)
 	mustExec(t, tx, `INSERT INTO effects (k) VALUES ('before')`)
 	if err := deadlock(t.Context(), t, db, tx); err == nil {
 		t.Fatal("no deadlock")
 	}
-	if err := effect(t.Context(), tx, "after"); err == nil {
-		t.Error("a statement after the deadlock is accepted")
-	}
-	if err := tx.Commit(); !errors.Is(err, store.ErrConflict) {
-		t.Errorf("Commit = %v, want ErrConflict", err)
-	}
-	if n := effects(t, db, "before") + effects(t, db, "after"); n != 0 {
-		t.Errorf("%d effects are committed, want none", n)
-	}
+	check.Fails(t, effect(t.Context(), tx, "after"), "a statement after the deadlock is accepted")
+	check.ErrorIs(t, tx.Commit(), store.ErrConflict, "Commit")
+	check.Equal(t, effects(t, db, "before")+effects(t, db, "after"), 0, "effects are committed")
 }
 
 // A statement that waited too long for a lock is undone, and the transaction goes on.
@@ -141,9 +121,7 @@ func TestIgnoredLockWait(t *testing.T) {
 	db := connect(t, database(t))
 	createPairs(t, db)
 	lock, err := db.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	defer func() { _ = lock.Rollback() }() // it may have ended
 	mustExec(t, lock, `UPDATE pairs SET n = n + 1 WHERE id = 1`)
 	wait := func(ctx context.Context, tx *sql.Tx) {
@@ -188,9 +166,7 @@ func TestHandlerEndsTransaction(t *testing.T) {
 	// inAutocommit rolls back, and writes an effect that the server commits at once.
 	inAutocommit := func(ctx context.Context, tx *sql.Tx, key string) {
 		mustExec(t, tx, `ROLLBACK`)
-		if err := effect(ctx, tx, key); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, effect(ctx, tx, key))
 	}
 	for name, row := range map[string]struct {
 		run     handler
@@ -248,9 +224,7 @@ func TestKilledConnection(t *testing.T) {
 		if verdict == store.Committed || err == nil || want && (verdict != store.NotCommitted || !errors.Is(err, store.ErrInterrupted)) {
 			t.Errorf("%s: Atomic = %v, %v, want NotCommitted and ErrInterrupted, or Unknown if the loss was not noticed", name, verdict, err)
 		}
-		if n := effects(t, db, name); n != 0 {
-			t.Errorf("%s: %d effects, want none", name, n)
-		}
+		check.Equal(t, effects(t, db, name), 0, "%s: effects", name)
 	}
 }
 
@@ -258,9 +232,7 @@ func TestKilledConnection(t *testing.T) {
 func kill(ctx context.Context, t *testing.T, db *sql.DB, tx *sql.Tx) {
 	t.Helper()
 	var id int64
-	if err := tx.QueryRowContext(ctx, `SELECT connection_id()`).Scan(&id); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, tx.QueryRowContext(ctx, `SELECT connection_id()`).Scan(&id))
 	mustExec(t, db, fmt.Sprintf(`KILL %d`, id))
 }
 
@@ -291,9 +263,7 @@ func TestSeveralStatementsInOneText(t *testing.T) {
 	t.Parallel()
 	name := database(t)
 	config, err := driver.ParseDSN(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	config.MultiStatements = true
 	db := connect(t, config.FormatDSN())
 	verdict, err := atomic(t, db, "key", func(ctx context.Context, tx *sql.Tx) error {
@@ -331,9 +301,7 @@ func TestHungCommit(t *testing.T) {
 	s := newStore(t, db)
 	s.SetCommitBound(100e6)
 	lock, err := db.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	defer lock.Close()
 	last := create("key", store.Succeeded, 1)
 	verdict, err := s.Atomic(t.Context(), last.To.ID, true,

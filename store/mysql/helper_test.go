@@ -8,9 +8,10 @@ import (
 
 	driver "github.com/go-sql-driver/mysql"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
+	"github.com/semelgo/semel/internal/testchange"
 	migrate "github.com/semelgo/semel/migrate/mysql"
-	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/mysql"
 )
 
@@ -28,9 +29,7 @@ func migrated(t testing.TB, server *realtest.MariaDBServer) string {
 	t.Helper()
 	name := server.Database(t)
 	db := connect(t, name)
-	if err := migrate.Up(t.Context(), db, migrate.Options{}); err != nil {
-		t.Fatalf("migrate: %v", err)
-	}
+	check.Require(t, migrate.Up(t.Context(), db, migrate.Options{}), "migrate")
 	mustExec(t, db, `CREATE TABLE effects (k VARCHAR(200) NOT NULL)`)
 	return name
 }
@@ -39,9 +38,7 @@ func migrated(t testing.TB, server *realtest.MariaDBServer) string {
 func newStore(t testing.TB, db *sql.DB) *mysql.Store {
 	t.Helper()
 	s, err := mysql.New(db, mysql.Options{})
-	if err != nil {
-		t.Fatalf("New: %v", err)
-	}
+	check.Require(t, err, "New")
 	return s
 }
 
@@ -49,14 +46,10 @@ func newStore(t testing.TB, db *sql.DB) *mysql.Store {
 func connect(t testing.TB, name string) *sql.DB {
 	t.Helper()
 	config, err := driver.ParseDSN(name)
-	if err != nil {
-		t.Fatalf("parse %q: %v", name, err)
-	}
+	check.Require(t, err, "parse %q", name)
 	config.Logger = &driver.NopLogger{} // tests break connections
 	db, err := mysql.OpenConfig(config)
-	if err != nil {
-		t.Fatalf("open %q: %v", name, err)
-	}
+	check.Require(t, err, "open %q", name)
 	t.Cleanup(func() { db.Close() })
 	return db
 }
@@ -83,43 +76,14 @@ func effect(ctx context.Context, e execer, key string) error {
 func effects(t testing.TB, db *sql.DB, key string) int {
 	t.Helper()
 	var n int
-	if err := db.QueryRowContext(context.WithoutCancel(t.Context()), `SELECT count(*) FROM effects WHERE k = ?`, key).Scan(&n); err != nil {
-		t.Fatalf("count effects: %v", err)
-	}
+	check.Require(t, db.QueryRowContext(context.WithoutCancel(t.Context()), `SELECT count(*) FROM effects WHERE k = ?`, key).Scan(&n), "count effects")
 	return n
 }
 
-// create creates the record of key in the state.
-func create(key string, state store.State, owner uint64) store.Change {
-	return store.Change{To: store.Record{
-		ID:        store.NewID("test", "scope", key),
-		Token:     store.Token{State: state, Attempt: 1, Owner: owner},
-		Operation: "test", Scope: "scope", Key: key, Fingerprint: []byte("fingerprint"),
-	}}
-}
-
-// move changes the record of c to another state.
-func move(c store.Change, state store.State) store.Change {
-	to := c.To
-	to.State = state
-	return store.Change{If: c.To.Token, To: to}
-}
-
-// current returns the record's current token.
-func current(t testing.TB, s store.Store, c store.Change) store.Token {
-	t.Helper()
-	results, err := s.Get(context.WithoutCancel(t.Context()), []store.ID{c.To.ID})
-	if err != nil {
-		t.Fatalf("Get: %v", err)
-	}
-	return results[0].Token
-}
-
-// mustApply makes c and requires that it is applied.
-func mustApply(t testing.TB, s store.Store, c store.Change) {
-	t.Helper()
-	results, err := s.Swap(t.Context(), []store.Change{c})
-	if err != nil || !results[0].Applied(c) {
-		t.Fatalf("Swap = %+v, %v, want applied", results, err)
-	}
-}
+// The changes that the tests make.
+var (
+	create    = testchange.Create
+	move      = testchange.Move
+	current   = testchange.Current
+	mustApply = testchange.Apply
+)

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -23,9 +24,7 @@ func TestSwapTxIsolation(t *testing.T) {
 		sql.LevelDefault, sql.LevelReadUncommitted, sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable,
 	} {
 		tx, err := db.BeginTx(t.Context(), &sql.TxOptions{Isolation: level})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, err)
 		var n int
 		if err := tx.QueryRowContext(t.Context(), `SELECT count(*) FROM effects`).Scan(&n); err != nil { // the snapshot
 			t.Fatal(err)
@@ -45,12 +44,8 @@ func TestSwapTxIsolation(t *testing.T) {
 		if results, err := s.Swap(t.Context(), []store.Change{create(level.String()+" fresh", store.Pending, 5)}); err != nil || !results[0].Busy {
 			t.Errorf("%v: Swap beside the transaction = %+v, %v, want Busy", level, results, err)
 		}
-		if err := tx.Commit(); err != nil {
-			t.Errorf("%v: %v", level, err)
-		}
-		if token := current(t, s, fresh); token != fresh.To.Token {
-			t.Errorf("%v: after the commit the record is %v, want %v", level, token, fresh.To.Token)
-		}
+		check.NoError(t, tx.Commit(), "%v", level)
+		check.Equal(t, current(t, s, fresh), fresh.To.Token, "%v: after the commit the record", level)
 	}
 }
 
@@ -62,9 +57,7 @@ func TestSwapTxBusy(t *testing.T) {
 	s := newStore(t, db)
 	held := create("held", store.Pending, 1)
 	tx, err := db.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	defer func() { _ = tx.Rollback() }() // it may have ended
 	if results, err := s.SwapTx(t.Context(), tx, []store.Change{held}); err != nil || !results[0].Applied(held) {
 		t.Fatalf("SwapTx = %+v, %v, want applied", results, err)
@@ -76,7 +69,5 @@ func TestSwapTxBusy(t *testing.T) {
 		}
 		return err
 	})
-	if verdict != store.Committed || err != nil {
-		t.Errorf("Atomic = %v, %v, want Committed", verdict, err)
-	}
+	check.Result(verdict, err)(t, store.Committed, "Atomic")
 }

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store/mysql"
 	"github.com/semelgo/semel/store/storetest"
@@ -67,16 +68,11 @@ func TestContractOneByOne(t *testing.T) {
 // than new databases.
 func subject(t testing.TB, direct, through *sql.DB) storetest.Subject[*sql.Tx] {
 	t.Helper()
-	tx, err := direct.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tx := check.Must(direct.BeginTx(t.Context(), nil))(t)
 	for _, table := range []string{"semel_records", "semel_notes", "semel_guard", "effects"} {
 		mustExec(t, tx, `DELETE FROM `+table)
 	}
-	if err := tx.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, tx.Commit())
 	s := newStore(t, through)
 	return storetest.Subject[*sql.Tx]{
 		Begin:   beginAt(through),

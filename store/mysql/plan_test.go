@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/mysql"
 )
@@ -23,9 +24,7 @@ func TestPlans(t *testing.T) {
 			changes[i] = create(fmt.Sprint(batch, i), store.States()[i%5], 1)
 			changes[i].To.Due, changes[i].To.Expire = -1, -1
 		}
-		if _, err := s.Swap(t.Context(), changes); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(s.Swap(t.Context(), changes))(t)
 	}
 	mustExec(t, db, `ANALYZE TABLE semel_records PERSISTENT FOR ALL`)
 	checkPlans(t, db)
@@ -35,16 +34,12 @@ func checkPlans(t *testing.T, db *sql.DB) {
 	t.Helper()
 	for _, st := range mysql.Statements() {
 		rows, err := db.QueryContext(t.Context(), `EXPLAIN `+st.Text, st.Args...)
-		if err != nil {
-			t.Fatalf("%s: %v", st.Text, err)
-		}
+		check.Require(t, err, "%s", st.Text)
 		found := false
 		for rows.Next() {
 			var id, table, kind, key, extra sql.NullString
 			var unused any
-			if err := rows.Scan(&id, &unused, &table, &kind, &unused, &key, &unused, &unused, &unused, &extra); err != nil {
-				t.Fatal(err)
-			}
+			check.Require(t, rows.Scan(&id, &unused, &table, &kind, &unused, &key, &unused, &unused, &unused, &extra))
 			switch {
 			case strings.Contains(extra.String, "Impossible WHERE noticed after reading const tables"):
 				found = true // by the primary key

@@ -2,11 +2,11 @@ package mysql_test
 
 import (
 	"database/sql"
-	"errors"
 	"maps"
 	"strings"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	migrate "github.com/semelgo/semel/migrate/mysql"
 	"github.com/semelgo/semel/store"
@@ -50,9 +50,7 @@ func TestSettingsOfServer(t *testing.T) {
 func databaseOf(t *testing.T, db *sql.DB) string {
 	t.Helper()
 	var name, port string
-	if err := db.QueryRowContext(t.Context(), `SELECT database(), @@port`).Scan(&name, &port); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, db.QueryRowContext(t.Context(), `SELECT database(), @@port`).Scan(&name, &port))
 	return "root@tcp(127.0.0.1:" + port + ")/" + name
 }
 
@@ -115,13 +113,9 @@ func TestNoSchema(t *testing.T) {
 	_, errs["Atomic"] = s.Atomic(ctx, c.To.ID, true, nil)
 	_, _, errs["AtomicBatch"] = s.AtomicBatch(ctx, c, true, nil)
 	for call, err := range errs {
-		if !errors.Is(err, mysql.ErrNoSchema) {
-			t.Errorf("%s without tables: %v, want ErrNoSchema", call, err)
-		}
+		check.ErrorIs(t, err, mysql.ErrNoSchema, "%s without tables", call)
 	}
-	if err := migrate.Up(ctx, db, migrate.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, migrate.Up(ctx, db, migrate.Options{}))
 	mustApply(t, s, c)
 	mustExec(t, db, `ALTER TABLE semel_notes ENGINE = Aria`)
 	if _, err := s.Capabilities(ctx); err == nil || !strings.Contains(err.Error(), "engine of table semel_notes is Aria") {
@@ -160,13 +154,9 @@ func TestSessionSettings(t *testing.T) {
 func TestPrefix(t *testing.T) {
 	t.Parallel()
 	db := connect(t, realtest.MariaDB(t).Database(t))
-	if err := migrate.Up(t.Context(), db, migrate.Options{Prefix: "app_"}); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, migrate.Up(t.Context(), db, migrate.Options{Prefix: "app_"}))
 	s, err := mysql.New(db, mysql.Options{Prefix: "app_"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	if _, err := s.Capabilities(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -199,10 +189,7 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("Open(%q) = %v, want an error that names %s", name, err, want)
 		}
 	}
-	plain, err := sql.Open("mysql", "root@tcp(127.0.0.1:1)/d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := check.Must(sql.Open("mysql", "root@tcp(127.0.0.1:1)/d"))(t)
 	defer plain.Close()
 	if _, err := mysql.New(plain, mysql.Options{}); err == nil {
 		t.Error("New with a database of another driver = nil, want an error")

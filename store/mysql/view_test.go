@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -31,11 +32,8 @@ func TestRecordView(t *testing.T) {
 			var due, lease *time.Time
 			var dead bool
 			var in, out int
-			err := db.QueryRowContext(t.Context(), `SELECT state, scope_hash, key_hash, failure_code, created, due, lease_ends, dead_letter, input_bytes, outcome_bytes
-FROM semel_record_view WHERE id = ?`, c.To.ID.String()).Scan(&shown, &scope, &key, &code, &created, &due, &lease, &dead, &in, &out)
-			if err != nil {
-				t.Fatalf("%v %q: %v", state, outcome, err)
-			}
+			check.Require(t, db.QueryRowContext(t.Context(), `SELECT state, scope_hash, key_hash, failure_code, created, due, lease_ends, dead_letter, input_bytes, outcome_bytes
+FROM semel_record_view WHERE id = ?`, c.To.ID.String()).Scan(&shown, &scope, &key, &code, &created, &due, &lease, &dead, &in, &out), "%v %q", state, outcome)
 			ended := state == store.InDoubt || state == store.Failed
 			if shown != state.String() || scope != hash(salt, c.To.Scope) || key != hash(salt, c.To.Key) || in != 2 || out != len(outcome) ||
 				(due != nil) != (state == store.Pending) || (lease != nil) != (state == store.InProgress) || time.Since(created).Abs() > time.Hour ||

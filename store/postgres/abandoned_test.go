@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
@@ -92,29 +93,21 @@ func TestAbandonedGoroutine(t *testing.T) {
 						for err == nil {
 							err = call(ctx, tx)
 						}
-						if again := call(ctx, tx); !errors.Is(again, postgres.ErrEnded) {
-							t.Errorf("%s: after %v a call of the transaction that is over = %v, want ErrEnded", name, err, again)
-						}
+						check.ErrorIs(t, call(ctx, tx), postgres.ErrEnded, "%s: after %v a call of the transaction that is over", name, err)
 					})
 					<-began
 					return nil, errHandler
 				})
-			if verdict != store.NotCommitted || !errors.Is(err, errHandler) {
-				t.Errorf("%s: Atomic = %v, %v, want NotCommitted and the handler's error", name, verdict, err)
-			}
+			check.ResultIs(verdict, err)(t, store.NotCommitted, errHandler, "%s: Atomic (want NotCommitted and the handler's error)", name)
 			next := create(key, store.Succeeded, 2)
 			verdict, err = whenFree(t, s, next.To.ID, func(ctx context.Context, tx pgx.Tx) (*store.Change, error) {
 				return &next, effect(ctx, tx, key)
 			})
-			if verdict != store.Committed {
-				t.Errorf("%s: the next Atomic = %v, %v, want Committed", name, verdict, err)
-			}
+			check.Equal(t, verdict, store.Committed, "%s: the next Atomic: %v", name, err)
 		}
 	}
 	left.Wait()
-	if n := effects(t, pool, "left"); n != 0 {
-		t.Errorf("%d effects of goroutines left behind, want none", n)
-	}
+	check.Equal(t, effects(t, pool, "left"), 0, "effects of goroutines left behind")
 }
 
 // A call that is running when the handler has returned is interrupted, and no
@@ -143,15 +136,11 @@ func TestAbandonedCall(t *testing.T) {
 		if verdict != store.NotCommitted || err == nil {
 			t.Errorf("Atomic = %v, %v, want NotCommitted and an error", verdict, err)
 		}
-		if err := <-told; err == nil {
-			t.Error("the call under way ends without an error")
-		}
-		if n := effects(t, pool, "left"); n != 0 {
-			t.Errorf("%d effects, want none", n)
-		}
+		check.Fails(t, <-told, "the call under way ends without an error")
+		check.Equal(t, effects(t, pool, "left"), 0, "effects")
 		proof := create("key", store.Pending, 2)
 		if got := settled(t, s, proof); got != proof.To.Token { // also: the connections are back
-			t.Errorf("%+v stands, want the proof", got)
+			t.Errorf("the current record is %+v, want the certificate", got)
 		}
 		mustExec(t, pool, `DELETE FROM semel_records`)
 	}
@@ -181,16 +170,12 @@ func TestTwoResultsAtOnce(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			if err := effect(ctx, tx, "key"); err == nil {
-				t.Error("a statement while rows are read = nil, want an error")
-			}
+			check.Fails(t, effect(ctx, tx, "key"), "a statement while rows are read")
 			n, err := pgx.CollectRows(rows, pgx.RowTo[int])
 			if err != nil || len(n) != 3 {
 				t.Errorf("the rows are %v, %v, want all", n, err)
 			}
 			return &last, effect(ctx, tx, "key")
 		})
-	if verdict != store.Committed || err != nil {
-		t.Errorf("Atomic = %v, %v, want Committed", verdict, err)
-	}
+	check.Result(verdict, err)(t, store.Committed, "Atomic")
 }

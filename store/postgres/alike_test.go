@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
@@ -18,7 +19,7 @@ import (
 // Each change of a shared statement has its own result: applied, or the current record.
 // A repeated Swap returns the same results. This holds for every way of sending
 // parameters, in transactions and on sessions.
-func TestAlikeAreAnsweredEach(t *testing.T) {
+func TestEachChangeOfASharedStatementHasAResult(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	for _, m := range []pgx.QueryExecMode{
@@ -28,9 +29,9 @@ func TestAlikeAreAnsweredEach(t *testing.T) {
 		t.Run(m.String(), func(t *testing.T) {
 			t.Parallel()
 			s := newStore(t, connect(t, url, mode(m)), postgres.Options{})
-			tellAlike(t, s, m.String()+" ", s.Swap)
-			tellQueued(t, s, m.String()+" ")
-			tellAlike(t, s, m.String()+" in a transaction ", func(ctx context.Context, changes []store.Change) (answers []store.SwapResult, err error) {
+			repeatBulk(t, s, m.String()+" ", s.Swap)
+			repeatQueued(t, s, m.String()+" ")
+			repeatBulk(t, s, m.String()+" in a transaction ", func(ctx context.Context, changes []store.Change) (answers []store.SwapResult, err error) {
 				err = pgx.BeginFunc(ctx, s.Pool(), func(tx pgx.Tx) error {
 					answers, err = s.SwapTx(ctx, tx, changes)
 					return err
@@ -41,16 +42,14 @@ func TestAlikeAreAnsweredEach(t *testing.T) {
 	}
 }
 
-func TestAlikeAreAnsweredEachOnSessions(t *testing.T) {
+func TestEachChangeOfASharedStatementHasAResultOnSessions(t *testing.T) {
 	t.Parallel()
 	s := newStore(t, connect(t, database(t)), postgres.Options{})
 	s.SetSessionsIdle(time.Hour) // however slow the machine is, none is closed as unused
-	if err := s.OpenSessions(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	tellAlike(t, s, "", s.Swap)
-	tellQueued(t, s, "")
-	tellAlike(t, s, "one by one ", func(ctx context.Context, changes []store.Change) (answers []store.SwapResult, err error) {
+	check.Require(t, s.OpenSessions(t.Context()))
+	repeatBulk(t, s, "", s.Swap)
+	repeatQueued(t, s, "")
+	repeatBulk(t, s, "one by one ", func(ctx context.Context, changes []store.Change) (answers []store.SwapResult, err error) {
 		for _, c := range changes {
 			answer, failed := s.Swap(ctx, []store.Change{c})
 			answers, err = append(answers, answer...), errors.Join(err, failed)
@@ -68,9 +67,7 @@ func TestReadsTheSameOnSessions(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	pooled, own := newStore(t, connect(t, url), postgres.Options{MaxSessions: -1}), newStore(t, connect(t, url), postgres.Options{})
-	if err := own.OpenSessions(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, own.OpenSessions(t.Context()))
 	for _, n := range batchSizes() {
 		var changes []store.Change
 		for i := range n {
@@ -108,7 +105,7 @@ func TestReadsTheSameOnSessions(t *testing.T) {
 
 func near(a, b time.Duration) bool { return max(a-b, b-a) < time.Minute }
 
-func tellAlike(t *testing.T, s *postgres.Store, name string, swap func(context.Context, []store.Change) ([]store.SwapResult, error)) {
+func repeatBulk(t *testing.T, s *postgres.Store, name string, swap func(context.Context, []store.Change) ([]store.SwapResult, error)) {
 	t.Helper()
 	const n = 12
 	theirs := create(name+"3", store.InProgress, 99)
@@ -120,16 +117,16 @@ func tellAlike(t *testing.T, s *postgres.Store, name string, swap func(context.C
 	}
 	want := tokensOf(claims)
 	want[3] = theirs.To.Token
-	for range 2 { // the second time they are asked again
-		mustStand(t, swap, claims, want)
+	for range 2 { // the second Swap repeats the changes
+		mustBeCurrent(t, swap, claims, want)
 	}
 	ends := make([]store.Change, n)
 	for i, c := range claims {
 		ends[i] = move(c, store.Succeeded)
 		ends[i].To.Expire, ends[i].To.Outcome = time.Hour, fmt.Append(nil, "outcome ", i)
 	}
-	ends[5].To.ID, want[5] = store.NewID("test", "scope", name+"absent"), store.Token{} // nothing stands
-	ends[6].To.Outcome = nil                                                            // of another shape
+	ends[5].To.ID, want[5] = store.NewID("test", "scope", name+"absent"), store.Token{} // there is no record
+	ends[6].To.Outcome = nil                                                            // has another statement
 	ends[7].If.Attempt, want[7] = 2, claims[7].To.Token
 	ends[8].To.Outcome = []byte{}
 	ends[9].If.Attempt, ends[9].To.Attempt, want[9] = 2, 2, claims[9].To.Token
@@ -139,17 +136,14 @@ func tellAlike(t *testing.T, s *postgres.Store, name string, swap func(context.C
 		}
 	}
 	for range 2 {
-		mustStand(t, swap, ends, want)
+		mustBeCurrent(t, swap, ends, want)
 	}
 	others := slices.Clone(ends) // too late: the attempts have ended
 	for i := range others {
 		others[i].To.State, others[i].To.Outcome = store.Failed, []byte("another")
 	}
-	mustStand(t, swap, others, want)
-	answers, err := s.Get(t.Context(), idsOf(claims))
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustBeCurrent(t, swap, others, want)
+	answers := check.Must(s.Get(t.Context(), idsOf(claims)))(t)
 	for i, answer := range answers {
 		r, told := answer.Record, ""
 		if want[i].State == store.Succeeded && i != 6 && i != 8 {
@@ -167,9 +161,9 @@ func tellAlike(t *testing.T, s *postgres.Store, name string, swap func(context.C
 	}
 }
 
-// tellQueued is tellAlike of what waits for workers: with inputs, the same ones or
-// others, and without. A worker may have claimed a record before the test reads it.
-func tellQueued(t *testing.T, s *postgres.Store, name string) {
+// repeatQueued is repeatBulk for queued records, with equal inputs, with different ones and
+// without any. A worker may have claimed a record before the test reads it.
+func repeatQueued(t *testing.T, s *postgres.Store, name string) {
 	t.Helper()
 	theirs := create(name+"queued 3", store.Pending, 99)
 	mustForce(t, s, theirs)
@@ -185,12 +179,10 @@ func tellQueued(t *testing.T, s *postgres.Store, name string) {
 	want := tokensOf(waiting)
 	want[3] = theirs.To.Token
 	for range 2 {
-		mustStand(t, s.Swap, waiting, want)
+		mustBeCurrent(t, s.Swap, waiting, want)
 	}
 	given := must(s.Dequeue(t.Context(), store.Dequeue{Operation: name + "queued", Limit: 20, Owner: 7, Lease: time.Minute}))(t)
-	if len(given) != 11 {
-		t.Errorf("%s%d records are handed out, want 11", name, len(given))
-	}
+	check.Equal(t, len(given), 11, "%s: records are handed out", name)
 	for _, r := range given {
 		i := slices.IndexFunc(waiting, func(c store.Change) bool { return c.To.ID == r.ID })
 		if i < 0 || string(r.Input) != string(waiting[i].To.Input) || (r.Input == nil) != (waiting[i].To.Input == nil) {
@@ -199,13 +191,10 @@ func tellQueued(t *testing.T, s *postgres.Store, name string) {
 	}
 }
 
-// mustStand makes the changes, and requires the tokens that are to stand then.
-func mustStand(t *testing.T, swap func(context.Context, []store.Change) ([]store.SwapResult, error), changes []store.Change, want []store.Token) {
+// mustBeCurrent makes the changes, and requires these tokens to be current afterwards.
+func mustBeCurrent(t *testing.T, swap func(context.Context, []store.Change) ([]store.SwapResult, error), changes []store.Change, want []store.Token) {
 	t.Helper()
-	answers, err := swap(t.Context(), changes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answers := check.Must(swap(t.Context(), changes))(t)
 	for i, answer := range answers {
 		other := want[i] != changes[i].To.Token && want[i] != store.Token{}
 		if answer.Token != want[i] || (answer.Record != nil) != other || answer.Err != nil || answer.Busy {

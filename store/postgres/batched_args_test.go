@@ -12,13 +12,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// What the driver cannot send, or the server not prepare, is the fault of its
-// statement, in every way of sending: nothing was done, and it is not the store that
-// is to be asked again.
+// A statement that the driver cannot encode or the server cannot prepare fails with its own
+// error in every query mode. Nothing is applied, and the error is not ErrUnavailable.
 func TestBatchThatCannotBeSent(t *testing.T) {
 	t.Parallel()
 	url := database(t)
@@ -27,10 +27,7 @@ func TestBatchThatCannotBeSent(t *testing.T) {
 		pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol,
 	} {
 		s := newStore(t, connect(t, url, mode(m)), postgres.Options{})
-		engine, err := semel.New(s, semel.Options{Survive: store.NoFailure})
-		if err != nil {
-			t.Fatal(err)
-		}
+		engine := check.Must(semel.New(s, semel.Options{Survive: store.NoFailure}))(t)
 		op := semel.Define("op", semel.OperationOptions[int]{OnError: semel.Keep})
 		for name, third := range map[string]func(b *pgx.Batch) *pgx.QueuedQuery{
 			"argument": func(b *pgx.Batch) *pgx.QueuedQuery {
@@ -70,10 +67,7 @@ func TestBatchesLeaveAConnection(t *testing.T) {
 	url := database(t)
 	other := connect(t, url)
 	mustExec(t, other, `INSERT INTO effects VALUES ('row')`)
-	tx, err := other.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	tx := check.Must(other.Begin(t.Context()))(t)
 	defer tx.Rollback(context.Background()) //nolint:errcheck // it may be over
 	mustExec(t, tx, `UPDATE effects SET key = key`)
 	const conns, batches = 3, 6
@@ -93,15 +87,11 @@ func TestBatchesLeaveAConnection(t *testing.T) {
 	for i := range 20 {
 		c := create("beside "+string(rune('a'+i)), store.InProgress, 1)
 		if answers, err := s.Swap(ctx, []store.Change{c}); err != nil || !answers[0].Applied(c) {
-			t.Fatalf("Swap beside batches that wait = %+v, %v, want in force", answers, err)
+			t.Fatalf("Swap beside batches that wait = %+v, %v, want it applied", answers, err)
 		}
 	}
-	if err := tx.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, tx.Rollback(t.Context()))
 	for range batches {
-		if verdict := <-done; verdict != store.Committed {
-			t.Errorf("AtomicBatch that waited = %v, want Committed", verdict)
-		}
+		check.Equal(t, <-done, store.Committed, "AtomicBatch that waited")
 	}
 }

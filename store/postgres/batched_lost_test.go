@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 )
@@ -67,13 +68,13 @@ func TestBatchThatIsLost(t *testing.T) {
 		}
 		got := settled(t, r.store, create("key", store.Pending, 2)) == c.To.Token
 		if n := effects(t, r.direct, "key"); n != row.effects || got != (n == 1) {
-			t.Errorf("%s lost: %d effects, and the record stands: %v, want %d", row.name, n, got, row.effects)
+			t.Errorf("%s lost: %d effects, and the record is stored: %v, want %d", row.name, n, got, row.effects)
 		}
 	}
 }
 
-// The engine finds out the truth after every loss: the caller learns it, and a
-// retry has no second effect.
+// After every lost connection the engine finds out whether the batch was committed, returns
+// this to the caller, and a retry has no second effect.
 func TestEngineWhoseBatchIsLost(t *testing.T) {
 	t.Parallel()
 	op := semel.Define("op", semel.OperationOptions[int]{})
@@ -83,9 +84,7 @@ func TestEngineWhoseBatchIsLost(t *testing.T) {
 		for _, b := range []func() *pgx.Batch{calling, func() *pgx.Batch { return statements(anEffect) }} {
 			r := breaking(t)
 			engine, err := semel.New(r.store, semel.Options{Survive: store.NoFailure})
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Require(t, err)
 			ask := func() (int, bool, error) {
 				return semel.DoBatch(t.Context(), engine, op.Call(semel.Shared(), "key", 1), func(context.Context) (int, *pgx.Batch, error) {
 					return 7, b(), nil

@@ -3,12 +3,16 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
@@ -57,15 +61,13 @@ func TestBatch(t *testing.T) {
 					if verdict != want || answer.Token != c.To.Token || err != nil {
 						t.Errorf("%s: AtomicBatch = %+v, %v, %v, want %v", key, answer, verdict, err, want)
 					}
-					if n := effects(t, pool, "key"); n != i+1 {
-						t.Errorf("%s: %d effects, want %d", key, n, i+1)
-					}
+					check.Equal(t, effects(t, pool, "key"), i+1, "%s: effects", key)
 				}
 			}
 			other := create(key, store.Succeeded, 2)
 			answer, verdict, err := s.AtomicBatch(t.Context(), other, true, b())
 			if verdict != store.NotCommitted || err != nil || answer.Token != then.To.Token || answer.Record == nil {
-				t.Errorf("%s: AtomicBatch = %+v, %v, %v, want what stands", key, answer, verdict, err)
+				t.Errorf("%s: AtomicBatch = %+v, %v, %v, want the current record", key, answer, verdict, err)
 			}
 		}
 	}
@@ -84,9 +86,9 @@ func TestBatchOfARecordThatIsHeld(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
 	s := newStore(t, pool, postgres.Options{})
-	stood := create("stood", store.Pending, 1)
-	mustForce(t, s, stood)
-	for _, c := range []store.Change{create("key", store.Succeeded, 1), move(stood, store.Succeeded)} {
+	existing := create("stored", store.Pending, 1)
+	mustForce(t, s, existing)
+	for _, c := range []store.Change{create("key", store.Succeeded, 1), move(existing, store.Succeeded)} {
 		_, err := s.Atomic(t.Context(), c.To.ID, true, func(context.Context, pgx.Tx, store.SwapResult) (*store.Change, error) {
 			answer, verdict, err := s.AtomicBatch(t.Context(), c, true, statements(anEffect))
 			if !answer.Busy || verdict != store.NotCommitted || err != nil {
@@ -100,23 +102,23 @@ func TestBatchOfARecordThatIsHeld(t *testing.T) {
 	}
 }
 
-// A change that is not due is not made, and nothing with it.
+// If the record is not due, the change and the statements of the batch are not applied.
 func TestBatchThatIsNotDue(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
 	s := newStore(t, pool, postgres.Options{})
-	stood := create("key", store.Pending, 1)
-	stood.To.Due = time.Hour
-	mustForce(t, s, stood)
-	c := move(stood, store.Succeeded)
+	existing := create("key", store.Pending, 1)
+	existing.To.Due = time.Hour
+	mustForce(t, s, existing)
+	c := move(existing, store.Succeeded)
 	c.IfDue = true
 	answer, verdict, err := s.AtomicBatch(t.Context(), c, true, statements(anEffect))
-	if verdict != store.NotCommitted || err != nil || answer.Token != stood.To.Token || effects(t, pool, "key") != 0 {
-		t.Errorf("AtomicBatch = %+v, %v, %v with %d effects, want what stands", answer, verdict, err, effects(t, pool, "key"))
+	if verdict != store.NotCommitted || err != nil || answer.Token != existing.To.Token || effects(t, pool, "key") != 0 {
+		t.Errorf("AtomicBatch = %+v, %v, %v with %d effects, want the current record", answer, verdict, err, effects(t, pool, "key"))
 	}
 }
 
-// What fails rolls everything back, and the error says what it was.
+// A failing statement rolls the batch back, and the error is that of the statement.
 func TestBatchFails(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
@@ -160,14 +162,12 @@ func TestBatchFails(t *testing.T) {
 		if row.code != "" && postgres.CodeOf(err) != row.code {
 			t.Errorf("%s: AtomicBatch fails with %v, want %s", row.name, err, row.code)
 		}
-		if n := effects(t, pool, "key"); n != 0 {
-			t.Errorf("%s: %d effects, want none", row.name, n)
-		}
+		check.Equal(t, effects(t, pool, "key"), 0, "%s: effects", row.name)
 		mustBeFree(t, s, c)
 	}
 }
 
-// A batch that begins a transaction of its own is in ours all the same.
+// A batch that begins a transaction of its own still runs in the transaction of the store.
 func TestBatchThatBegins(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
@@ -177,12 +177,12 @@ func TestBatchThatBegins(t *testing.T) {
 	b.Queue(anEffect)
 	c := create("key", store.Succeeded, 1)
 	_, verdict, err := s.AtomicBatch(t.Context(), c, true, b)
-	if verdict != store.Committed || err != nil || effects(t, pool, "key") != 1 || stands(t, s, c) != c.To.Token {
+	if verdict != store.Committed || err != nil || effects(t, pool, "key") != 1 || current(t, s, c) != c.To.Token {
 		t.Errorf("AtomicBatch = %v, %v with %d effects, want Committed", verdict, err, effects(t, pool, "key"))
 	}
 }
 
-// What the server allows the statements of a batch.
+// The server's timeouts also limit the statements of a batch.
 func TestBatchSettings(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
@@ -211,4 +211,71 @@ func TestBatchSettings(t *testing.T) {
 			t.Errorf("a batch with %+v has the settings %s, with a callback %s; want %s", row.o, once, called, row.want)
 		}
 	}
+}
+
+// Prepared statements of batches may be dropped, outdated after a change of the table,
+// or too many. Each time the verdict is true, and later batches are committed.
+func TestBatchesPreparedAnew(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	others, pool := connect(t, url), connect(t, url, func(c *pgxpool.Config) { c.MaxConns = 2 })
+	s := newStore(t, pool, postgres.Options{})
+	const text = `INSERT INTO effects (key) VALUES ($1) RETURNING *`
+	send := func(key, text string) error {
+		b := &pgx.Batch{}
+		b.Queue(text, key)
+		b.Queue(`SELECT 1`)
+		verdict, err := func() (store.Verdict, error) {
+			_, verdict, err := s.AtomicBatch(t.Context(), create(key, store.Succeeded, 1), true, b)
+			return verdict, err
+		}()
+		if (verdict == store.Committed) != (err == nil) {
+			t.Errorf("%s: AtomicBatch = %v, %v", key, verdict, err)
+		}
+		want := 0
+		if err == nil {
+			want = 1
+		}
+		check.Equal(t, effects(t, others, key), want, "%s: effects", key)
+		return err
+	}
+	must := func(key, text string) {
+		check.NoError(t, send(key, text), "%s", key)
+	}
+	must("first", text)
+	must("second", text)
+	mustExec(t, pool, `DEALLOCATE ALL`)
+	for i := 0; send(fmt.Sprint("deallocated ", i), text) != nil; i++ {
+		if i == 5 {
+			t.Fatal("batches fail long after the statements were dropped")
+		}
+	}
+	must("prepared anew", text)
+	mustExec(t, others, `ALTER TABLE effects ADD other text`)
+	check.Fails(t, send("changed", text), "a batch with an outdated statement did not fail")
+	must("after the change", text)
+	for i := range 120 {
+		must(strconv.Itoa(i), fmt.Sprintf(`INSERT INTO effects (key) VALUES ($1) /* %d */`, i))
+	}
+	must("at last", text)
+	if n := pool.Stat().NewConnsCount(); n != 1 {
+		t.Fatalf("there were %d connections, want all of it on one", n)
+	}
+}
+
+// A batch fails once if the type of a column has changed since its statement was prepared.
+func TestBatchesOfAColumnOfAnotherType(t *testing.T) {
+	t.Parallel()
+	s, others := warmed(t, postgres.Options{})
+	mustExec(t, others, `CREATE TABLE typed (n text)`)
+	send := func(key string) error {
+		b := &pgx.Batch{}
+		b.Queue(`INSERT INTO typed (n) VALUES ($1)`, "1")
+		_, _, err := s.AtomicBatch(t.Context(), create(key, store.Succeeded, 1), true, b)
+		return err
+	}
+	check.Require(t, send("before"))
+	mustExec(t, others, `ALTER TABLE typed ALTER n TYPE integer USING n::integer`)
+	check.Fails(t, send("changed"), "a batch whose statement has the old type of the column")
+	check.NoError(t, send("after the change"))
 }

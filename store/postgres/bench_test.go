@@ -1,13 +1,19 @@
 package postgres_test
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
@@ -35,7 +41,7 @@ func BenchmarkSwap(b *testing.B) {
 				changes = append(changes, claimed...)
 				for i, answer := range must(s.Swap(b.Context(), changes))(b) {
 					if !answer.Applied(changes[i]) {
-						b.Fatalf("%+v, want in force", answer)
+						b.Fatalf("%+v, want it applied", answer)
 					}
 				}
 			}
@@ -52,7 +58,7 @@ func BenchmarkSwap(b *testing.B) {
 	}
 }
 
-// BenchmarkPlain is what the same costs by statements of one's own: two, or one.
+// BenchmarkPlain is the same work by plain statements: two, or one.
 func BenchmarkPlain(b *testing.B) {
 	for _, name := range []string{"naive", "bare"} {
 		b.Run(name, func(b *testing.B) {
@@ -93,7 +99,7 @@ func BenchmarkGet(b *testing.B) {
 			read := func() {
 				from := rand.IntN(len(ids) - n + 1)
 				if got := must(s.Get(b.Context(), ids[from:from+n]))(b); got[0].Record == nil {
-					b.Fatal("nothing stands")
+					b.Fatal("there is no record")
 				}
 			}
 			warm(b, pool, read)
@@ -108,9 +114,7 @@ func BenchmarkGet(b *testing.B) {
 func must[T any](value T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, err)
 		return value
 	}
 }
@@ -157,4 +161,46 @@ func warm(b *testing.B, pool *pgxpool.Pool, run func()) {
 			b.ReportMetric(float64(ownTime()-own)/float64(b.N), "own-ns/op")
 		}
 	})
+}
+
+// serverTime is the processor time of the pool's connections on the server; false if it is
+// not known, because the server is on another machine or the system is not Linux.
+func serverTime(b *testing.B, pool *pgxpool.Pool) (time.Duration, bool) {
+	b.Helper()
+	rows := check.Must(pool.Query(context.WithoutCancel(b.Context()), `SELECT pid FROM pg_stat_activity WHERE datname = current_database()`))(b)
+	pids := check.Must(pgx.CollectRows(rows, pgx.RowTo[int32]))(b)
+	var all time.Duration
+	for _, pid := range pids {
+		one, ok := timeOf(fmt.Sprintf("/proc/%d/schedstat", pid))
+		if !ok {
+			return 0, false
+		}
+		all += one
+	}
+	return all, true
+}
+
+// timeOf reads what the kernel keeps of a process, in nanoseconds.
+func timeOf(file string) (time.Duration, bool) {
+	text, err := os.ReadFile(file)
+	fields := bytes.Fields(text)
+	if err != nil || len(fields) == 0 {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(string(fields[0]), 10, 64)
+	return time.Duration(n), err == nil
+}
+
+// ownTime is the processor time of this process, or zero if it is not known.
+func ownTime() time.Duration {
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return 0
+	}
+	var all time.Duration
+	for _, task := range tasks {
+		one, _ := timeOf("/proc/self/task/" + task.Name() + "/schedstat")
+		all += one
+	}
+	return all
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// between is a tracer that does something before the second trip of a Swap.
+// between is a tracer that runs a function before the second round trip of a Swap.
 type between struct {
 	trips int
 	do    func()
@@ -59,11 +59,11 @@ func TestSwapOfWhatIsClaimedAtOnce(t *testing.T) {
 			}
 			changes = append(changes, c)
 		}
-		stood := changes[0]
-		stood.To.Owner = 77
-		mustForce(t, direct, stood)
+		existing := changes[0]
+		existing.To.Owner = 77
+		mustForce(t, direct, existing)
 		changes[1].If.Owner = 78
-		stands(t, s, stood) // finds the tables
+		current(t, s, existing) // finds the tables
 		watch.trips, watch.do = 0, func() {
 			for i, c := range changes[2:] {
 				claim := move(c, store.InProgress)
@@ -77,7 +77,7 @@ func TestSwapOfWhatIsClaimedAtOnce(t *testing.T) {
 		}
 		for i, a := range answers {
 			if want := i > 1; a.Applied(changes[i]) != want {
-				t.Errorf("%s: change %d is in force: %v, want %v: %+v", name, i, !want, want, a.Token)
+				t.Errorf("%s: change %d is applied: %v, want %v: %+v", name, i, !want, want, a.Token)
 			}
 		}
 	}

@@ -10,12 +10,13 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// An interrupted statement is not the handler's answer, whatever the handler
-// returned, and nothing of its transaction is stored.
+// If a statement was interrupted, the verdict is NotCommitted, also if the handler returns a
+// change, and nothing of its transaction is stored.
 func TestStatementBrokenOff(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
@@ -37,15 +38,15 @@ func TestStatementBrokenOff(t *testing.T) {
 			if verdict != store.NotCommitted || !errors.Is(err, store.ErrInterrupted) || postgres.CodeOf(err) != code {
 				t.Errorf("%s, %s: Atomic = %v, %v, want NotCommitted and ErrInterrupted", code, name, verdict, err)
 			}
-			if n := effects(t, pool, "key"); n != 0 || stands(t, s, last) != (store.Token{}) {
-				t.Errorf("%s, %s: %d effects and %+v, want nothing", code, name, n, stands(t, s, last))
+			if n := effects(t, pool, "key"); n != 0 || current(t, s, last) != (store.Token{}) {
+				t.Errorf("%s, %s: %d effects and %+v, want nothing", code, name, n, current(t, s, last))
 			}
 		}
 	}
 }
 
-// So is one that the handler met on the connection itself, and tells.
-func TestStatementBrokenOffUnseen(t *testing.T) {
+// The same holds for an error of the connection that the handler returns.
+func TestStatementInterruptedOnTheConnection(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
 	s := newStore(t, pool, postgres.Options{})
@@ -55,8 +56,8 @@ func TestStatementBrokenOffUnseen(t *testing.T) {
 			_, err := tx.Conn().Exec(ctx, `DO $$ BEGIN RAISE SQLSTATE '57014'; END $$`)
 			return &failed, errors.Join(errHandler, err)
 		})
-	if verdict != store.NotCommitted || !errors.Is(err, store.ErrInterrupted) || stands(t, s, failed) != (store.Token{}) {
-		t.Errorf("Atomic = %v, %v and %+v stands, want NotCommitted, ErrInterrupted and nothing", verdict, err, stands(t, s, failed))
+	if verdict != store.NotCommitted || !errors.Is(err, store.ErrInterrupted) || current(t, s, failed) != (store.Token{}) {
+		t.Errorf("Atomic = %v, %v, and the current record is %+v, want NotCommitted, ErrInterrupted and nothing", verdict, err, current(t, s, failed))
 	}
 }
 
@@ -65,9 +66,9 @@ func raise(ctx context.Context, tx pgx.Tx, code string) error {
 	return do(ctx, tx, `DO $$ BEGIN RAISE SQLSTATE '`+code+`'; END $$`)
 }
 
-// A handler that goes back to before a statement that was broken off, and does
-// without it, has its success; its failure might come from that.
-func TestStatementBrokenOffAndUndone(t *testing.T) {
+// A handler that undoes an interrupted statement with a savepoint may succeed. Its failure is
+// not stored, because the interrupted statement may be the reason.
+func TestStatementInterruptedAndUndone(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
 	s := newStore(t, pool, postgres.Options{})
@@ -84,34 +85,28 @@ func TestStatementBrokenOffAndUndone(t *testing.T) {
 					return nil, err
 				}
 				if err := raise(ctx, inner, "55P03"); postgres.CodeOf(err) != "55P03" {
-					t.Errorf("the handler meets %v, want a lock that is not to be had", err)
+					t.Errorf("the handler receives %v, want a lock that is not available", err)
 				}
 				return &row.last, errors.Join(inner.Rollback(ctx), effect(ctx, tx, row.last.To.Key), row.fail)
 			})
 		if verdict != row.want || errors.Is(err, store.ErrInterrupted) != (row.fail != nil) {
 			t.Errorf("Atomic = %v, %v, want %v", verdict, err, row.want)
 		}
-		stood := stands(t, s, row.last) == row.last.To.Token
-		if want := row.want == store.Committed; stood != want || (effects(t, pool, row.last.To.Key) == 1) != want {
-			t.Errorf("%s: %d effects, and the record stands: %v", row.last.To.Key, effects(t, pool, row.last.To.Key), stood)
+		stored := current(t, s, row.last) == row.last.To.Token
+		if want := row.want == store.Committed; stored != want || (effects(t, pool, row.last.To.Key) == 1) != want {
+			t.Errorf("%s: %d effects, and the record is stored: %v", row.last.To.Key, effects(t, pool, row.last.To.Key), stored)
 		}
 	}
 }
 
-// What was broken off does not become a key's failure, where failures are kept.
+// An interrupted statement is never stored as a failure, also with OnError: Keep.
 func TestKeyWhoseAttemptWasBrokenOff(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
 	const bound = 50 * time.Millisecond
 	s := newStore(t, pool, postgres.Options{LockTimeout: bound, StatementTimeout: 2 * bound})
-	engine, err := semel.New(s, semel.Options{Survive: store.NoFailure})
-	if err != nil {
-		t.Fatal(err)
-	}
-	patient, err := semel.New(newStore(t, pool, postgres.Options{}), semel.Options{Survive: store.NoFailure})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := check.Must(semel.New(s, semel.Options{Survive: store.NoFailure}))(t)
+	patient := check.Must(semel.New(newStore(t, pool, postgres.Options{}), semel.Options{Survive: store.NoFailure}))(t)
 	op := semel.Define("op", semel.OperationOptions[int]{OnError: semel.Keep})
 	for name, breakOff := range map[string]func(ctx context.Context, tx pgx.Tx) error{
 		"session": func(ctx context.Context, tx pgx.Tx) error {
@@ -134,9 +129,7 @@ func TestKeyWhoseAttemptWasBrokenOff(t *testing.T) {
 		_, _, err := semel.DoTx(t.Context(), engine, call, func(ctx context.Context, tx pgx.Tx) (int, error) {
 			return 0, breakOff(ctx, tx)
 		})
-		if err == nil {
-			t.Errorf("%s: nothing was broken off", name)
-		}
+		check.Fails(t, err, "%s: no statement was interrupted", name)
 		_, replayed, err := semel.DoTx(t.Context(), patient, call, func(ctx context.Context, tx pgx.Tx) (int, error) {
 			return 1, effect(ctx, tx, name)
 		})

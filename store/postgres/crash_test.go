@@ -9,21 +9,22 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// answered is the answer to one transaction.
+// answered is the result of one transaction.
 type answered struct {
 	key     string
 	last    store.Change
 	verdict store.Verdict
 }
 
-// The server is killed, and stopped at once, while transactions run. What was told
-// as committed is there afterwards, what was told as not committed is not, and of
-// what is unknown there is all or nothing.
+// The server is killed, or stopped in immediate mode, while transactions run. Afterwards a
+// transaction that was reported as Committed is there, one that was reported as NotCommitted is
+// not, and an Unknown one is there completely or not at all.
 func TestServerEndsUnderLoad(t *testing.T) {
 	t.Parallel()
 	server := realtest.OwnPostgres(t)
@@ -69,17 +70,44 @@ func TestServerEndsUnderLoad(t *testing.T) {
 	}
 }
 
-// mustBeTrue requires that what was told of a transaction is so.
+// mustBeTrue requires that the verdict of a transaction is correct.
 func mustBeTrue(t *testing.T, s *postgres.Store, one answered) {
 	t.Helper()
-	n, token := effects(t, s.Pool(), one.key), stands(t, s, one.last)
-	stood := token == one.last.To.Token
+	n, token := effects(t, s.Pool(), one.key), current(t, s, one.last)
+	stored := token == one.last.To.Token
 	switch {
-	case n > 1 || stood != (n == 1):
-		t.Errorf("%s, told %v, has %d effects, and its record stands: %v", one.key, one.verdict, n, stood)
-	case one.verdict == store.Committed && !stood:
-		t.Errorf("%s was told committed, and is not there", one.key)
-	case one.verdict == store.NotCommitted && stood:
-		t.Errorf("%s was told not committed, and is there", one.key)
+	case n > 1 || stored != (n == 1):
+		t.Errorf("%s, reported as %v, has %d effects, and its record is stored: %v", one.key, one.verdict, n, stored)
+	case one.verdict == store.Committed && !stored:
+		t.Errorf("%s was reported as committed, and is not there", one.key)
+	case one.verdict == store.NotCommitted && stored:
+		t.Errorf("%s was reported as not committed, and is there", one.key)
+	}
+}
+
+// After a crash the server reuses the numbers of the transactions that were open. A committed
+// transaction with such a number can be another one.
+func TestNumberThatIsGivenOutAgain(t *testing.T) {
+	t.Parallel()
+	server := realtest.OwnPostgres(t)
+	url := migrated(t, server)
+	records := newStore(t, connect(t, url), postgres.Options{})
+	last := create("key", store.Succeeded, 1)
+	verdict, err := records.Atomic(t.Context(), last.To.ID, true,
+		func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
+			// A text of which it cannot be told whether it ends the transaction.
+			check.NoError(t, do(ctx, tx, `DO $$ BEGIN PERFORM 1; END $$`), "DO")
+			server.Kill()
+			server.Start(t)
+			others := connect(t, url)
+			for range 50 {
+				if _, err := others.Exec(ctx, `SELECT pg_current_xact_id()`); err != nil {
+					t.Errorf("another's transaction: %v", err)
+				}
+			}
+			return &last, do(ctx, tx, `SELECT 1`)
+		})
+	if verdict == store.Committed || err == nil {
+		t.Errorf("Atomic = %v, %v, but nothing was ever committed", verdict, err)
 	}
 }

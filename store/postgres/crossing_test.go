@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
@@ -19,9 +20,7 @@ func TestBatchesThatCrossAreAnswered(t *testing.T) {
 	var stores [2]*postgres.Store
 	for i := range stores {
 		stores[i] = newStore(t, connect(t, url), postgres.Options{MaxSessions: 1})
-		if err := stores[i].OpenSessions(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, stores[i].OpenSessions(t.Context()))
 	}
 	direct := connect(t, url)
 	for round := range 4 {
@@ -33,10 +32,7 @@ func TestBatchesThatCrossAreAnswered(t *testing.T) {
 // them, and lets both continue when they hold some.
 func cross(t *testing.T, direct *pgxpool.Pool, stores [2]*postgres.Store, round int) {
 	t.Helper()
-	holder, err := direct.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	holder := check.Must(direct.Begin(t.Context()))(t)
 	defer func() { _ = holder.Rollback(t.Context()) }()
 	var changes [2][]store.Change
 	for n := range stores {
@@ -46,9 +42,7 @@ func cross(t *testing.T, direct *pgxpool.Pool, stores [2]*postgres.Store, round 
 			changes[n] = append(changes[n], c)
 		}
 	}
-	if _, err := stores[0].SwapTx(t.Context(), holder, changes[0][18:19]); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(stores[0].SwapTx(t.Context(), holder, changes[0][18:19]))(t)
 	var answers [2][]store.SwapResult
 	var both sync.WaitGroup
 	for n, s := range stores {
@@ -60,17 +54,15 @@ func cross(t *testing.T, direct *pgxpool.Pool, stores [2]*postgres.Store, round 
 		})
 		waiting(t, direct, n+1)
 	}
-	if err := holder.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, holder.Rollback(t.Context()))
 	both.Wait()
 	for i := 1; i < 20 && !t.Failed(); i++ {
 		first, second := changes[0][i], changes[1][i-1]
 		switch {
 		case answers[0][i].Busy || answers[1][i-1].Busy:
-			mustStandOne(t, stores[0], first, second)
+			mustApplyOne(t, stores[0], first, second)
 		case answers[0][i].Applied(first) == answers[1][i-1].Applied(second):
-			t.Errorf("record %d: %+v and %+v, want one of them in force", i, answers[0][i], answers[1][i-1])
+			t.Errorf("record %d: %+v and %+v, want one of them applied", i, answers[0][i], answers[1][i-1])
 		}
 	}
 }
@@ -86,14 +78,14 @@ func waiting(t *testing.T, direct *pgxpool.Pool, most int) {
 	}
 }
 
-// mustStandOne retries Busy changes, as callers do.
-func mustStandOne(t *testing.T, s *postgres.Store, first, second store.Change) {
+// mustApplyOne retries Busy changes, as callers do.
+func mustApplyOne(t *testing.T, s *postgres.Store, first, second store.Change) {
 	t.Helper()
 	answers, err := s.Swap(t.Context(), []store.Change{first})
 	for err == nil && answers[0].Busy {
 		answers, err = s.Swap(t.Context(), []store.Change{first})
 	}
-	if token := stands(t, s, first); err != nil || token != first.To.Token && token != second.To.Token {
-		t.Errorf("asked again %+v, %v, and %v stands", answers, err, token)
+	if token := current(t, s, first); err != nil || token != first.To.Token && token != second.To.Token {
+		t.Errorf("the repeated Swap = %+v, %v, and the current record is %v", answers, err, token)
 	}
 }

@@ -9,14 +9,15 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// A handler that sends what ends its transaction, and does not hear what came of
-// that: the server is asked, and what it says is told.
-func TestHandlerDoesNotHearOfItsEnd(t *testing.T) {
+// A handler ends its transaction and gets no reply. The store asks the server for the
+// state of the transaction, and returns it as the verdict.
+func TestHandlerLosesTheReplyToItsCommit(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name    string
@@ -83,20 +84,16 @@ func TestHandlerDoesNotHearOfItsEnd(t *testing.T) {
 					_ = row.run(ctx, tx, r.proxy)
 					return &last, err
 				})
-			if verdict != row.want || !errors.Is(err, row.is) {
-				t.Errorf("Atomic = %v, %v, want %v and %v", verdict, err, row.want, row.is)
-			}
-			if n := effects(t, r.direct, "key"); n != row.effects {
-				t.Errorf("%d effects, want %d", n, row.effects)
-			}
+			check.ResultIs(verdict, err)(t, row.want, row.is, "Atomic")
+			check.Equal(t, effects(t, r.direct, "key"), row.effects, "effects")
 			mustBeFree(t, r.store, last)
 		})
 	}
 }
 
-// The server is asked what became of a transaction until it answers. It may have
-// crashed meanwhile, so that a number that committed may be another's.
-func TestEndIsAskedAgain(t *testing.T) {
+// The store asks for the state of a transaction until the server answers. If the server may
+// have crashed meanwhile, the number may belong to a later transaction.
+func TestStateOfATransactionIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	r := breaking(t)
 	last := create("key", store.Succeeded, 1)
@@ -106,14 +103,12 @@ func TestEndIsAskedAgain(t *testing.T) {
 			r.proxy.CutBefore(realtest.SQL("pg_xact_status"))
 			return &last, err
 		})
-	if verdict != store.Unknown || !errors.Is(err, store.ErrTxEndedByHandler) {
-		t.Errorf("Atomic = %v, %v, want Unknown and ErrTxEndedByHandler", verdict, err)
-	}
+	check.ResultIs(verdict, err)(t, store.Unknown, store.ErrTxEndedByHandler, "Atomic")
 }
 
 // A server that is killed gives no answer. The verdict is Unknown only where the
 // handler may have ended its transaction.
-func TestEndThatIsNotAnswered(t *testing.T) {
+func TestStateOfATransactionIsUnanswered(t *testing.T) {
 	t.Parallel()
 	server := realtest.OwnPostgres(t)
 	s := newStore(t, connect(t, migrated(t, server)), postgres.Options{})
@@ -129,14 +124,12 @@ INSERT INTO effects VALUES ('commit')`: store.NotCommitted,
 			func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 				server.Pause()
 				defer server.Kill()
-				bounded, cancel := context.WithTimeout(ctx, time.Second) // it is to be sent
+				bounded, cancel := context.WithTimeout(ctx, time.Second) // long enough to send the statement
 				defer cancel()
 				return &last, do(bounded, tx, sql)
 			})
 		is := map[store.Verdict]error{store.NotCommitted: store.ErrInterrupted, store.Unknown: store.ErrTxEndedByHandler}[want]
-		if verdict != want || !errors.Is(err, is) {
-			t.Errorf("%s: Atomic = %v, %v, want %v and %v", sql, verdict, err, want, is)
-		}
+		check.ResultIs(verdict, err)(t, want, is, "%s: Atomic", sql)
 		server.Start(t)
 		s.Pool().Reset()
 	}
@@ -154,16 +147,12 @@ func TestHandlerPreparesTheTransaction(t *testing.T) {
 		func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 			return &last, errors.Join(effect(ctx, tx, "key"), do(ctx, tx, `PREPARE TRANSACTION 'theirs'`))
 		})
-	if verdict != store.Unknown || !errors.Is(err, store.ErrTxEndedByHandler) {
-		t.Errorf("Atomic = %v, %v, want Unknown and ErrTxEndedByHandler", verdict, err)
-	}
+	check.ResultIs(verdict, err)(t, store.Unknown, store.ErrTxEndedByHandler, "Atomic")
 	mustExec(t, pool, `COMMIT PREPARED 'theirs'`)
-	if n := effects(t, pool, "key"); n != 1 {
-		t.Errorf("%d effects, want 1", n)
-	}
+	check.Equal(t, effects(t, pool, "key"), 1, "effects")
 }
 
-// rows is a source of rows that gives none, and does not end before it is told.
+// rows is a source without rows that blocks until end is closed.
 type rows struct{ end chan struct{} }
 
 func (r rows) Next() bool {
@@ -192,12 +181,8 @@ func TestAbandonedCallThatNeverEnds(t *testing.T) {
 			}
 			return nil, errHandler
 		})
-	if verdict != store.NotCommitted || !errors.Is(err, errHandler) {
-		t.Errorf("Atomic = %v, %v, want NotCommitted and the handler's error", verdict, err)
-	}
+	check.ResultIs(verdict, err)(t, store.NotCommitted, errHandler, "Atomic (want NotCommitted and the handler's error)")
 	mustBeFree(t, s, last)
 	close(source.end)
-	if err := <-ended; err == nil {
-		t.Error("the call left behind ends without an error")
-	}
+	check.Fails(t, <-ended, "the call left behind ends without an error")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
@@ -37,9 +38,7 @@ func TestDequeueAtEveryDefaultLevel(t *testing.T) {
 				for call := 1; ; call++ {
 					d := store.Dequeue{Operation: string(level), Limit: 3, Owner: uint64(1000*n + call), Lease: time.Minute}
 					got, err := s.Dequeue(t.Context(), d)
-					if err != nil {
-						t.Errorf("Dequeue at %s: %v", level, err)
-					}
+					check.NoError(t, err, "Dequeue at %s", level)
 					for _, r := range got {
 						if _, twice := all.LoadOrStore(r.ID, n); twice {
 							t.Errorf("at %s a record is given twice", level)
@@ -124,7 +123,7 @@ func mustReadLittle(t *testing.T, pool *pgxpool.Pool, s *postgres.Store, operati
 	}
 }
 
-// What another session holds a moment too long is neither waited for nor an error.
+// Dequeue skips a record that another session holds: it does not wait and returns no error.
 func TestDequeueBesideAHolder(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
@@ -134,19 +133,14 @@ func TestDequeueBesideAHolder(t *testing.T) {
 		waiting[i].To.State = store.Pending
 	}
 	mustAll(t, s, waiting)
-	holder, err := pool.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	holder := check.Must(pool.Begin(t.Context()))(t)
 	defer func() { _ = holder.Rollback(context.WithoutCancel(t.Context())) }()
 	mustExec(t, holder, `SELECT FROM semel_records WHERE key = convert_to('waiting 1', 'UTF8') FOR SHARE`)
 	d := store.Dequeue{Operation: "test", Limit: 10, Owner: 1, Lease: time.Minute}
 	if got, err := s.Dequeue(t.Context(), d); err != nil || len(got) != 2 {
 		t.Errorf("Dequeue beside a holder of one = %d records, %v, want 2", len(got), err)
 	}
-	if err := holder.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, holder.Commit(t.Context()))
 	d.Owner++
 	if got, err := s.Dequeue(t.Context(), d); err != nil || len(got) != 1 || got[0].Key != "waiting 1" {
 		t.Errorf("Dequeue afterwards = %+v, %v, want the one that was held", got, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
@@ -187,9 +188,7 @@ func TestHandlerEndsTheTransaction(t *testing.T) {
 		if row.plain && !errors.Is(err, errHandler) {
 			t.Errorf("%s: Atomic fails with %v, want the handler's own error", row.name, err)
 		}
-		if n := effects(t, pool, "key"); n != row.effects {
-			t.Errorf("%s: %d effects, want %d", row.name, n, row.effects)
-		}
+		check.Equal(t, effects(t, pool, "key"), row.effects, "%s: effects", row.name)
 		mustBeFree(t, s, last)
 	}
 }
@@ -208,9 +207,7 @@ func mustRefuse(t *testing.T, tx pgx.Tx) {
 	for i, err := range []error{
 		exec, query, rows.Err(), tx.QueryRow(ctx, `SELECT 1`).Scan(), begin, prepare, into, tx.SendBatch(ctx, &b).Close(),
 	} {
-		if !errors.Is(err, postgres.ErrEnded) {
-			t.Errorf("call %d of a transaction that is over = %v, want ErrEnded", i, err)
-		}
+		check.ErrorIs(t, err, postgres.ErrEnded, "call %d of a transaction that is over", i)
 	}
 	if rows.Next() {
 		t.Error("a transaction that is over gives rows")
@@ -221,24 +218,22 @@ func mustRefuse(t *testing.T, tx pgx.Tx) {
 // one works, at the latest when the server knows that a connection is lost.
 func mustBeFree(t *testing.T, s *postgres.Store, last store.Change) {
 	t.Helper()
-	if token := stands(t, s, last); token != (store.Token{}) {
-		t.Errorf("%+v stands, want no outcome", token)
+	if token := current(t, s, last); token != (store.Token{}) {
+		t.Errorf("the current record is %+v, want no outcome", token)
 	}
 	verdict, err := whenFree(t, s, last.To.ID, func(context.Context, pgx.Tx) (*store.Change, error) { return nil, errHandler })
-	if verdict != store.NotCommitted || !errors.Is(err, errHandler) {
-		t.Errorf("the next Atomic = %v, %v", verdict, err)
-	}
+	check.ResultIs(verdict, err)(t, store.NotCommitted, errHandler, "the next Atomic")
 }
 
-// whenFree runs a transaction as soon as the right to the record is to be had.
+// whenFree runs a transaction as soon as no other one has the right to the record.
 func whenFree(t *testing.T, s *postgres.Store, id store.ID,
 	run func(ctx context.Context, tx pgx.Tx) (*store.Change, error),
 ) (verdict store.Verdict, err error) {
 	t.Helper()
 	for busy := true; busy; {
 		verdict, err = s.Atomic(t.Context(), id, true,
-			func(ctx context.Context, tx pgx.Tx, stands store.SwapResult) (*store.Change, error) {
-				if busy = stands.Busy; busy {
+			func(ctx context.Context, tx pgx.Tx, found store.SwapResult) (*store.Change, error) {
+				if busy = found.Busy; busy {
 					return nil, errHandler
 				}
 				return run(ctx, tx)
@@ -256,25 +251,19 @@ func TestHandlerCallsCommit(t *testing.T) {
 	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
 		func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
 			defer func() { _ = tx.Rollback(ctx) }() // as many do by habit
-			if err := tx.Commit(ctx); !errors.Is(err, postgres.ErrEnded) {
-				t.Errorf("Commit = %v, want ErrEnded", err)
-			}
-			if err := tx.Rollback(ctx); !errors.Is(err, postgres.ErrEnded) {
-				t.Errorf("Rollback = %v, want ErrEnded", err)
-			}
+			check.ErrorIs(t, tx.Commit(ctx), postgres.ErrEnded, "Commit")
+			check.ErrorIs(t, tx.Rollback(ctx), postgres.ErrEnded, "Rollback")
 			return &last, effect(ctx, tx, "key")
 		})
-	if verdict != store.Committed || err != nil {
-		t.Errorf("Atomic = %v, %v, want Committed", verdict, err)
-	}
-	if n := effects(t, pool, "key"); n != 1 || stands(t, s, last) != last.To.Token {
-		t.Errorf("%d effects and %+v, want both", n, stands(t, s, last))
+	check.Result(verdict, err)(t, store.Committed, "Atomic")
+	if n := effects(t, pool, "key"); n != 1 || current(t, s, last) != last.To.Token {
+		t.Errorf("%d effects and %+v, want both", n, current(t, s, last))
 	}
 }
 
 // Atomic returns an error that aborted the transaction, also if the handler does not
 // return it. Nothing is then committed.
-func TestHandlerPassesOverAnError(t *testing.T) {
+func TestHandlerIgnoresAnError(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
 	s := newStore(t, pool, postgres.Options{})
@@ -326,11 +315,9 @@ func TestHandlerPassesOverAnError(t *testing.T) {
 			})
 		cause, told := errtype.Find[*pgconn.PgError](err)
 		if verdict != store.NotCommitted || !told || !slices.Contains([]string{"22012", "23502", "42703"}, cause.Code) {
-			t.Errorf("%s: Atomic = %v, %v, want NotCommitted and what was passed over", name, verdict, err)
+			t.Errorf("%s: Atomic = %v, %v, want NotCommitted and the ignored error", name, verdict, err)
 		}
-		if n := effects(t, pool, "key"); n != 0 {
-			t.Errorf("%s: %d effects, want none", name, n)
-		}
+		check.Equal(t, effects(t, pool, "key"), 0, "%s: effects", name)
 		mustBeFree(t, s, last)
 	}
 }
@@ -339,8 +326,8 @@ func copyTwice(ctx context.Context, tx pgx.Tx) {
 	_, _ = tx.CopyFrom(ctx, pgx.Identifier{"effects"}, []string{"key"}, pgx.CopyFromRows([][]any{{"key"}, {nil}}))
 }
 
-// What a handler undoes by going back to a savepoint is its own affair.
-func TestHandlerGoesBackToASavepoint(t *testing.T) {
+// An error that the handler has undone with a savepoint does not fail the transaction.
+func TestHandlerRollsBackToASavepoint(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
 	s := newStore(t, pool, postgres.Options{})
@@ -356,10 +343,8 @@ func TestHandlerGoesBackToASavepoint(t *testing.T) {
 			err = errors.Join(err, inner.Rollback(ctx), pgx.BeginFunc(ctx, tx, func(inner pgx.Tx) error { return effect(ctx, inner, "key") }))
 			return &last, err
 		})
-	if verdict != store.Committed || err != nil {
-		t.Errorf("Atomic = %v, %v, want Committed", verdict, err)
-	}
-	if n := effects(t, pool, "key"); n != 1 || stands(t, s, last) != last.To.Token {
-		t.Errorf("%d effects and %+v, want both", n, stands(t, s, last))
+	check.Result(verdict, err)(t, store.Committed, "Atomic")
+	if n := effects(t, pool, "key"); n != 1 || current(t, s, last) != last.To.Token {
+		t.Errorf("%d effects and %+v, want both", n, current(t, s, last))
 	}
 }

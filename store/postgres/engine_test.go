@@ -9,22 +9,19 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// Operations that read what the others write are run again whole where
-// PostgreSQL gives one up, and have the effect that one after the other would
-// have had; each key still has one.
+// Serializable operations that read what the others write are retried when PostgreSQL aborts
+// one. Together they have the effects of a serial order, and each key has one effect.
 func TestEngineAboveReadCommitted(t *testing.T) {
 	t.Parallel()
 	for _, level := range levels() {
 		pool := connect(t, database(t))
 		mustExec(t, pool, `CREATE TABLE counter AS SELECT 0 AS n`)
-		engine, err := semel.New(newStore(t, pool, postgres.Options{Isolation: level}), semel.Options{Survive: store.NoFailure})
-		if err != nil {
-			t.Fatal(err)
-		}
+		engine := check.Must(semel.New(newStore(t, pool, postgres.Options{Isolation: level}), semel.Options{Survive: store.NoFailure}))(t)
 		count := semel.Define("count", semel.OperationOptions[int]{})
 		const keys, callers = 4, 3
 		runs := make(chan struct{}, 1000)
@@ -32,7 +29,7 @@ func TestEngineAboveReadCommitted(t *testing.T) {
 		for i := range keys * callers {
 			all.Go(func() {
 				call := count.Call(semel.Shared(), fmt.Sprint(i%keys), 1)
-				for { // it is told when others were in the way for too long
+				for { // DoTx fails when other transactions blocked it for too long
 					_, _, err := semel.DoTx(t.Context(), engine, call, func(ctx context.Context, tx pgx.Tx) (int, error) {
 						runs <- struct{}{}
 						var n int
@@ -53,24 +50,16 @@ func TestEngineAboveReadCommitted(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if n := one[int](t, pool, `SELECT n FROM counter`); n != keys {
-			t.Errorf("at %q: %d keys were counted as %d, in %d runs", level, keys, n, len(runs))
-		}
-		if err := engine.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		check.Equal(t, one[int](t, pool, `SELECT n FROM counter`), keys, "at %q: %d keys were counted as: in %d runs", level, keys, len(runs))
+		check.NoError(t, engine.Close(t.Context()))
 	}
 }
 
-// A repeat writes nothing, locks nothing and moves nothing, one after the other and
-// many together.
+// A replay writes nothing and locks nothing, for one caller and for many at the same time.
 func TestARepeatLeavesTheRecordAsItIs(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
-	engine, err := semel.New(newStore(t, pool, postgres.Options{}), semel.Options{Survive: store.NoFailure})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := check.Must(semel.New(newStore(t, pool, postgres.Options{}), semel.Options{Survive: store.NoFailure}))(t)
 	call := semel.Define("pay", semel.OperationOptions[int]{}).Call(semel.Shared(), "k", 1)
 	do := func() {
 		if _, _, err := semel.Do(t.Context(), engine, call, func(context.Context) (int, error) { return 7, nil }); err != nil {
@@ -92,10 +81,6 @@ func TestARepeatLeavesTheRecordAsItIs(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if after := one[string](t, pool, row); after != before {
-		t.Errorf("the record was at %s, and is at %s", before, after)
-	}
-	if err := engine.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	check.Equal(t, one[string](t, pool, row), before, "the record was at %s, and is at", before)
+	check.NoError(t, engine.Close(t.Context()))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	"github.com/semelgo/semel/store/postgres"
@@ -65,9 +66,7 @@ func createGroups(ctx context.Context, out io.Writer, url string) error {
 func TestExample(t *testing.T) { //nolint:paralleltest // the example reads the environment and writes to os.Stdout
 	t.Setenv("DATABASE_URL", realtest.OwnPostgres(t, "fsync=on", "full_page_writes=on").Database(t))
 	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	stdout := os.Stdout
 	os.Stdout = write
 	Example()

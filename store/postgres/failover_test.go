@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
@@ -45,16 +46,11 @@ func (r *failoverRig) newEngine(t *testing.T) *semel.Engine[pgx.Tx] {
 	t.Helper()
 	s := newStore(t, connect(t, r.url, watched), postgres.Options{})
 	s.SetCommitBound(time.Second)
-	engine, err := semel.New(s, semel.Options{Survive: store.Failover, RecordTimeout: 2 * time.Second, Lease: 5 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := check.Must(semel.New(s, semel.Options{Survive: store.Failover, RecordTimeout: 2 * time.Second, Lease: 5 * time.Second}))(t)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 		defer cancel()
-		if err := engine.Close(ctx); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		check.NoError(t, engine.Close(ctx), "Close")
 	})
 	return engine
 }
@@ -117,9 +113,7 @@ func TestFailoverUnderLoad(t *testing.T) {
 	all.Wait()
 
 	admin := connect(t, r.url)
-	if n := one[int](t, admin, `SELECT count(*) FROM (SELECT FROM effects GROUP BY key HAVING count(*) > 1) AS twice`); n != 0 {
-		t.Errorf("%d keys have had their effect twice", n)
-	}
+	check.Equal(t, one[int](t, admin, `SELECT count(*) FROM (SELECT FROM effects GROUP BY key HAVING count(*) > 1) AS twice`), 0, "keys have had their effect twice")
 	r.runs.Range(func(key, n any) bool {
 		if n.(*atomic.Int32).Load() > 1 {
 			t.Errorf("key %s ran twice", key)
@@ -166,9 +160,7 @@ func TestNoAnswerWithoutStandbys(t *testing.T) {
 	t.Attr("engine", "postgres")
 	r := newFailoverRig(t)
 	other := r.newEngine(t)
-	if _, err := r.doTx(t.Context(), r.engine, "before"); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(r.doTx(t.Context(), r.engine, "before"))(t)
 	restore := sync.OnceFunc(r.Isolate())
 	t.Cleanup(restore)
 	var all sync.WaitGroup
@@ -190,15 +182,10 @@ func TestNoAnswerWithoutStandbys(t *testing.T) {
 	r.Primary().Kill()
 	restore()
 	r.Promote(t)
-	value, err := untilFinal(t.Context(), func(ctx context.Context) (string, error) { return r.doTx(ctx, other, "inline") })
-	if err != nil || value != "inline" {
-		t.Errorf("after the failover: %q, %v", value, err)
-	}
+	check.Result(untilFinal(t.Context(), func(ctx context.Context) (string, error) { return r.doTx(ctx, other, "inline") }))(t, "inline", "after the failover")
 	admin := connect(t, r.url)
 	for _, key := range []string{"before", "inline"} {
-		if n := effects(t, admin, key); n != 1 {
-			t.Errorf("after the failover key %s has %d effects, want 1", key, n)
-		}
+		check.Equal(t, effects(t, admin, key), 1, "after the failover key %s: effects", key)
 	}
 	if n, ran := r.runs.Load("leased"); ran && n.(*atomic.Int32).Load() > 1 {
 		t.Errorf("the leased operation ran %d times", n.(*atomic.Int32).Load())

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
@@ -41,17 +42,14 @@ func finish(t *testing.T, s *postgres.Store, key string, last *store.Change) (st
 func settled(t *testing.T, s *postgres.Store, c store.Change) store.Token {
 	t.Helper()
 	for {
-		answers, err := s.Swap(t.Context(), []store.Change{c})
-		if err != nil {
-			t.Fatal(err)
-		}
+		answers := check.Must(s.Swap(t.Context(), []store.Change{c}))(t)
 		if !answers[0].Busy {
 			return answers[0].Token
 		}
 	}
 }
 
-// trigger has the statements run when a transaction with an effect commits.
+// trigger runs statements at the commit of a transaction with an effect.
 func trigger(t *testing.T, pool *pgxpool.Pool, body string) {
 	t.Helper()
 	mustExec(t, pool, `CREATE FUNCTION at_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN `+body+`; RETURN NULL; END $$`)
@@ -59,7 +57,7 @@ func trigger(t *testing.T, pool *pgxpool.Pool, body string) {
 DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION at_commit()`)
 }
 
-// A COMMIT that was done and whose answer is lost is never told as not done.
+// A COMMIT that was applied and whose reply is lost is never reported as NotCommitted.
 func TestCommitWhoseAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	r := breaking(t)
@@ -70,8 +68,8 @@ func TestCommitWhoseAnswerIsLost(t *testing.T) {
 		t.Errorf("Atomic = %v, %v, want Unknown", verdict, err)
 	}
 	fault.Wait(t)
-	if n := effects(t, r.direct, "key"); n != 1 || stands(t, r.store, last) != last.To.Token {
-		t.Errorf("%d effects and %+v, want it committed", n, stands(t, r.store, last))
+	if n := effects(t, r.direct, "key"); n != 1 || current(t, r.store, last) != last.To.Token {
+		t.Errorf("%d effects and %+v, want it committed", n, current(t, r.store, last))
 	}
 }
 
@@ -87,11 +85,9 @@ func TestCommitThatIsNotSent(t *testing.T) {
 		t.Errorf("Atomic = %v, %v, want Unknown", verdict, err)
 	}
 	if got := settled(t, r.store, proof); got != proof.To.Token {
-		t.Errorf("%+v stands, want the proof", got)
+		t.Errorf("the current record is %+v, want the certificate", got)
 	}
-	if n := effects(t, r.direct, "key"); n != 0 {
-		t.Errorf("%d effects, want none", n)
-	}
+	check.Equal(t, effects(t, r.direct, "key"), 0, "effects")
 }
 
 // The connection breaks while COMMIT is running: its effect is not visible, and the
@@ -101,9 +97,7 @@ func TestCommitThatGoesOn(t *testing.T) {
 	r := breaking(t)
 	trigger(t, r.direct, `PERFORM pg_advisory_xact_lock(1)`)
 	gate, err := r.direct.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	mustExec(t, gate, `SELECT pg_advisory_xact_lock(1)`)
 	last, proof := create("key", store.Succeeded, 1), create("key", store.Pending, 2)
 	fault := r.proxy.CutAfter(realtest.Commit())
@@ -112,23 +106,19 @@ func TestCommitThatGoesOn(t *testing.T) {
 		t.Errorf("Atomic = %v, %v, want Unknown", verdict, err)
 	}
 	waitFor(t, r.direct, "advisory") // until COMMIT is at work
-	if n, token := effects(t, r.direct, "key"), stands(t, r.store, last); n != 0 || token != (store.Token{}) {
+	if n, token := effects(t, r.direct, "key"), current(t, r.store, last); n != 0 || token != (store.Token{}) {
 		t.Errorf("while COMMIT is at work: %d effects and %+v, want nothing to be seen", n, token)
 	}
 	answers, err := r.store.Swap(t.Context(), []store.Change{proof})
 	if err != nil || !answers[0].Busy {
 		t.Errorf("Swap while COMMIT is at work = %+v, %v, want Busy", answers, err)
 	}
-	if err := gate.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, gate.Rollback(t.Context()))
 	fault.Wait(t)
 	if got := settled(t, r.store, proof); got != last.To.Token {
-		t.Errorf("%+v stands, want what was committed", got)
+		t.Errorf("the current record is %+v, want what was committed", got)
 	}
-	if n := effects(t, r.direct, "key"); n != 1 {
-		t.Errorf("%d effects, want 1", n)
-	}
+	check.Equal(t, effects(t, r.direct, "key"), 1, "effects")
 }
 
 // When the bound passes, the verdict is Unknown.
@@ -139,20 +129,15 @@ func TestCommitThatHangs(t *testing.T) {
 	last, proof := create("key", store.Succeeded, 1), create("key", store.Pending, 2)
 	r.store.SetCommitBound(time.Second)
 	verdict, err := finish(t, r.store, "key", &last)
-	if verdict != store.Unknown || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("Atomic = %v, %v, want Unknown, and that the bound has passed", verdict, err)
-	}
+	check.ResultIs(verdict, err)(t, store.Unknown, context.DeadlineExceeded, "Atomic (want Unknown, and that the bound has passed)")
 	// The driver asks the server to cancel what it does not wait for any more.
 	if got := settled(t, r.store, proof); got != proof.To.Token {
-		t.Errorf("%+v stands, want the proof", got)
+		t.Errorf("the current record is %+v, want the certificate", got)
 	}
-	if n := effects(t, r.direct, "key"); n != 0 {
-		t.Errorf("%d effects, want none", n)
-	}
+	check.Equal(t, effects(t, r.direct, "key"), 0, "effects")
 }
 
-// What the server says of a COMMIT that it does not make is certain, unless it
-// ends the session.
+// If the server refuses a COMMIT, the verdict is certain, unless the error ends the session.
 func TestCommitThatIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -178,14 +163,14 @@ func TestCommitThatIsRefused(t *testing.T) {
 			mustExec(t, pool, `CREATE TABLE others (id int PRIMARY KEY)`)
 			mustExec(t, pool, `INSERT INTO others VALUES (1)`)
 			trigger(t, pool, row.body)
-			for _, last := range []store.Change{create("new", store.Succeeded, 1), stood(t, s)} {
-				before := stands(t, s, last)
+			for _, last := range []store.Change{create("new", store.Succeeded, 1), existing(t, s)} {
+				before := current(t, s, last)
 				verdict, err := finish(t, s, "key", &last)
 				if verdict != row.want || postgres.CodeOf(err) != row.code || errors.Is(err, store.ErrConflict) != row.conflict || errors.Is(err, store.ErrSuperseded) {
 					t.Errorf("Atomic = %v, %v, want %v and %s", verdict, err, row.want, row.code)
 				}
-				if n, token := effects(t, pool, "key"), stands(t, s, last); n != 0 || token != before {
-					t.Errorf("%d effects and %+v, want what stood", n, token)
+				if n, token := effects(t, pool, "key"), current(t, s, last); n != 0 || token != before {
+					t.Errorf("%d effects and %+v, want the earlier record", n, token)
 				}
 			}
 		})
@@ -197,7 +182,7 @@ func TestLastChangeThatATriggerRefuses(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
 	s := newStore(t, pool, postgres.Options{})
-	old := stood(t, s)
+	old := existing(t, s)
 	mustExec(t, pool, `CREATE TABLE others (id int PRIMARY KEY);
 INSERT INTO others VALUES (1);
 CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO others VALUES (1); RETURN NEW; END $$;
@@ -205,16 +190,14 @@ CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON semel_records FOR EACH ROW EXEC
 	for _, last := range []store.Change{create("new", store.Succeeded, 1), old} {
 		verdict, err := finish(t, s, "key", &last)
 		if verdict != store.NotCommitted || postgres.CodeOf(err) != "23505" || errors.Is(err, store.ErrSuperseded) {
-			t.Errorf("Atomic = %v, %v, want NotCommitted and what the trigger met", verdict, err)
+			t.Errorf("Atomic = %v, %v, want NotCommitted and the trigger's error", verdict, err)
 		}
 	}
-	if n := effects(t, pool, "key"); n != 0 {
-		t.Errorf("%d effects, want none", n)
-	}
+	check.Equal(t, effects(t, pool, "key"), 0, "effects")
 }
 
-// stood returns the change that created an existing record.
-func stood(t *testing.T, s *postgres.Store) store.Change {
+// existing returns the change that created an existing record.
+func existing(t *testing.T, s *postgres.Store) store.Change {
 	t.Helper()
 	c := create("old", store.InProgress, 1)
 	mustForce(t, s, c)

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
@@ -68,13 +69,9 @@ func TestForeignUniqueKeysAreNoRecords(t *testing.T) {
 					// Its own key is known all the same.
 					again := first
 					again.To.Owner = 9
-					if verdict, err := finish(t, s, "key", &again); verdict != store.NotCommitted || !errors.Is(err, store.ErrSuperseded) {
-						t.Errorf("Atomic of what stands = %v, %v, want ErrSuperseded", verdict, err)
-					}
+					check.ResultIs(finish(t, s, "key", &again))(t, store.NotCommitted, store.ErrSuperseded, "Atomic of a change that was applied (want ErrSuperseded)")
 				}
-				if n := effects(t, others, "key"); n != 0 {
-					t.Errorf("%d effects, want none", n)
-				}
+				check.Equal(t, effects(t, others, "key"), 0, "effects")
 			})
 		}
 	}
@@ -87,10 +84,7 @@ func TestEngineMeetsAForeignUniqueKey(t *testing.T) {
 	for name, made := range foreignKeys() {
 		url := database(t)
 		others := connect(t, url)
-		engine, err := semel.New(newStore(t, connect(t, url), postgres.Options{}), semel.Options{Survive: store.NoFailure})
-		if err != nil {
-			t.Fatal(err)
-		}
+		engine := check.Must(semel.New(newStore(t, connect(t, url), postgres.Options{}), semel.Options{Survive: store.NoFailure}))(t)
 		for _, text := range made {
 			mustExec(t, others, text)
 		}

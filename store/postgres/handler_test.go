@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
@@ -31,15 +32,11 @@ func TestHandlerUsesLargeObjects(t *testing.T) {
 			_, err = object.Write([]byte("large"))
 			return &last, errors.Join(err, object.Close())
 		})
-	if verdict != store.Committed || err != nil {
-		t.Errorf("Atomic = %v, %v, want Committed", verdict, err)
-	}
-	if n := one[int](t, pool, `SELECT count(*) FROM pg_largeobject_metadata`); n != 1 {
-		t.Errorf("%d large objects, want 1", n)
-	}
+	check.Result(verdict, err)(t, store.Committed, "Atomic")
+	check.Equal(t, one[int](t, pool, `SELECT count(*) FROM pg_largeobject_metadata`), 1, "large objects")
 }
 
-// A result that the handler left open keeps its part from being ended.
+// A handler that returns with open rows is rolled back, and the connection stays usable.
 func TestHandlerLeavesAResultOpen(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
@@ -56,8 +53,6 @@ func TestHandlerLeavesAResultOpen(t *testing.T) {
 	if verdict != store.NotCommitted || err == nil || errors.Is(err, postgres.ErrEnded) {
 		t.Errorf("Atomic = %v, %v, want NotCommitted and an error that is not ErrEnded", verdict, err)
 	}
-	if n := effects(t, pool, "key"); n != 0 {
-		t.Errorf("%d effects, want none", n)
-	}
+	check.Equal(t, effects(t, pool, "key"), 0, "effects")
 	mustForce(t, s, last)
 }

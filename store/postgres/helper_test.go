@@ -8,9 +8,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
+	"github.com/semelgo/semel/internal/testchange"
 	pgmigrate "github.com/semelgo/semel/migrate/postgres"
-	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
 
@@ -21,14 +22,12 @@ func database(t testing.TB) string {
 	return migrated(t, realtest.Postgres(t))
 }
 
-// migrated returns the address of a new database of the server, likewise.
+// migrated returns the address of a new database of the server, with the same tables.
 func migrated(t testing.TB, server *realtest.Server) string {
 	t.Helper()
 	url := server.Database(t)
 	pool := connect(t, url)
-	if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
-		t.Fatalf("migrate: %v", err)
-	}
+	check.Require(t, pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}), "migrate")
 	mustExec(t, pool, `CREATE TABLE effects (key text NOT NULL)`)
 	return url
 }
@@ -37,17 +36,13 @@ func migrated(t testing.TB, server *realtest.Server) string {
 func connect(t testing.TB, url string, change ...func(*pgxpool.Config)) *pgxpool.Pool {
 	t.Helper()
 	config, err := pgxpool.ParseConfig(url)
-	if err != nil {
-		t.Fatalf("parse %q: %v", url, err)
-	}
+	check.Require(t, err, "parse %q", url)
 	config.MaxConns = 20
 	for _, c := range change {
 		c(config)
 	}
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	if err != nil {
-		t.Fatalf("connect: %v", err)
-	}
+	check.Require(t, err, "connect")
 	t.Cleanup(pool.Close)
 	return pool
 }
@@ -56,9 +51,7 @@ func connect(t testing.TB, url string, change ...func(*pgxpool.Config)) *pgxpool
 func newStore(t testing.TB, pool *pgxpool.Pool, o postgres.Options) *postgres.Store {
 	t.Helper()
 	s, err := postgres.New(pool, o)
-	if err != nil {
-		t.Fatalf("New: %v", err)
-	}
+	check.Require(t, err, "New")
 	t.Cleanup(s.CloseSessions)
 	return s
 }
@@ -75,7 +68,7 @@ func mustExec(t testing.TB, e execer, sql string, args ...any) {
 	}
 }
 
-// effect writes that key had its effect once more.
+// effect inserts one more effect of key.
 func effect(ctx context.Context, tx pgx.Tx, key string) error {
 	_, err := tx.Exec(ctx, `INSERT INTO effects (key) VALUES ($1)`, key)
 	return err
@@ -91,47 +84,16 @@ func effects(t testing.TB, pool *pgxpool.Pool, key string) int {
 func one[T any](t testing.TB, pool *pgxpool.Pool, sql string, args ...any) T {
 	t.Helper()
 	rows, err := pool.Query(context.WithoutCancel(t.Context()), sql, args...)
-	if err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
+	check.Require(t, err, "%s", sql)
 	value, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[T])
-	if err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
+	check.Require(t, err, "%s", sql)
 	return value
 }
 
-// create is the change that lets a record of key stand in the state.
-func create(key string, state store.State, owner uint64) store.Change {
-	return store.Change{To: store.Record{
-		ID:        store.NewID("test", "scope", key),
-		Token:     store.Token{State: state, Attempt: 1, Owner: owner},
-		Operation: "test", Scope: "scope", Key: key, Fingerprint: []byte("fingerprint"),
-	}}
-}
-
-// move takes what c lets stand to another state.
-func move(c store.Change, state store.State) store.Change {
-	to := c.To
-	to.State = state
-	return store.Change{If: c.To.Token, To: to}
-}
-
-// stands returns the token of the current record.
-func stands(t testing.TB, s store.Store, c store.Change) store.Token {
-	t.Helper()
-	answers, err := s.Get(context.WithoutCancel(t.Context()), []store.ID{c.To.ID})
-	if err != nil {
-		t.Fatalf("Get: %v", err)
-	}
-	return answers[0].Token
-}
-
-// mustForce makes the change c and requires that it is applied.
-func mustForce(t testing.TB, s store.Store, c store.Change) {
-	t.Helper()
-	answers, err := s.Swap(t.Context(), []store.Change{c})
-	if err != nil || !answers[0].Applied(c) {
-		t.Fatalf("Swap = %+v, %v, want in force", answers, err)
-	}
-}
+// The changes that the tests make.
+var (
+	create    = testchange.Create
+	move      = testchange.Move
+	current   = testchange.Current
+	mustForce = testchange.Apply
+)

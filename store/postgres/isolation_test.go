@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
@@ -35,7 +36,7 @@ func TestIsolation(t *testing.T) {
 		if level == "" {
 			want = "read committed"
 		}
-		if verdict != store.Committed || err != nil || got != want || stands(t, s, last) != last.To.Token {
+		if verdict != store.Committed || err != nil || got != want || current(t, s, last) != last.To.Token {
 			t.Errorf("Atomic = %v, %v at level %q, want %q", verdict, err, got, want)
 		}
 		again := move(last, store.Failed)
@@ -48,8 +49,8 @@ func TestIsolation(t *testing.T) {
 	}
 }
 
-// A transaction that PostgreSQL aborts because of others is a conflict, whatever
-// the handler returned, and nothing of it is stored.
+// A transaction that PostgreSQL aborts because of other transactions is a conflict, also if
+// the handler returns a change, and nothing of it is stored.
 func TestConflict(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
@@ -81,17 +82,13 @@ func TestConflict(t *testing.T) {
 						t.Errorf("the handler meets %v, want a serialization failure", err)
 					}
 					if name == "undone" { // the transaction could go on
-						if undone := inner.Rollback(ctx); undone != nil {
-							t.Errorf("%s: %v", name, undone)
-						}
+						check.NoError(t, inner.Rollback(ctx), "%s", name)
 					}
 					return say(err)
 				})
-			if verdict != store.NotCommitted || !errors.Is(err, store.ErrConflict) {
-				t.Errorf("%s at %q: Atomic = %v, %v, want NotCommitted and ErrConflict", name, level, verdict, err)
-			}
-			if n := effects(t, pool, "key"); n != 0 || stands(t, s, last) != (store.Token{}) {
-				t.Errorf("%s at %q: %d effects and %+v, want nothing", name, level, n, stands(t, s, last))
+			check.ResultIs(verdict, err)(t, store.NotCommitted, store.ErrConflict, "%s at %q: Atomic", name, level)
+			if n := effects(t, pool, "key"); n != 0 || current(t, s, last) != (store.Token{}) {
+				t.Errorf("%s at %q: %d effects and %+v, want nothing", name, level, n, current(t, s, last))
 			}
 		}
 	}
@@ -123,9 +120,7 @@ func TestWriteSkew(t *testing.T) {
 			t.Errorf("the second Atomic = %v, %v, want Committed", verdict, err)
 		}
 	})
-	if verdict != store.NotCommitted || !errors.Is(err, store.ErrConflict) {
-		t.Errorf("the first Atomic = %v, %v, want NotCommitted and ErrConflict", verdict, err)
-	}
+	check.ResultIs(verdict, err)(t, store.NotCommitted, store.ErrConflict, "the first Atomic")
 	if verdict, err := run("first", func() {}); verdict != store.Committed {
 		t.Errorf("run again, Atomic = %v, %v, want Committed", verdict, err)
 	}
@@ -142,25 +137,19 @@ func TestSwapTxConflict(t *testing.T) {
 	pool := connect(t, database(t))
 	s := newStore(t, pool, postgres.Options{})
 	for _, level := range levels() {
-		stood := create("stood at "+string(level), store.Pending, 1)
+		existing := create("stored at "+string(level), store.Pending, 1)
 		made := create("made at "+string(level), store.Pending, 1)
-		mustForce(t, s, stood)
-		for _, c := range []store.Change{move(stood, store.InProgress), made} {
+		mustForce(t, s, existing)
+		for _, c := range []store.Change{move(existing, store.InProgress), made} {
 			tx, err := pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: level})
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Require(t, err)
 			mustExec(t, tx, `SELECT FROM effects`) // takes the snapshot
 			theirs := c
 			theirs.To.Owner++
 			mustForce(t, s, theirs)
 			answers, err := s.SwapTx(t.Context(), tx, []store.Change{c})
-			if !errors.Is(err, store.ErrConflict) {
-				t.Errorf("SwapTx at %q = %+v, %v, want ErrConflict", level, answers, err)
-			}
-			if err := tx.Rollback(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			check.ErrorIs(t, err, store.ErrConflict, "SwapTx at %q = %+v", level, answers)
+			check.Require(t, tx.Rollback(t.Context()))
 		}
 	}
 }

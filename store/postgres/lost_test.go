@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
@@ -37,8 +38,8 @@ func TestBeginThatIsLost(t *testing.T) {
 	mustBeFree(t, r.store, last)
 }
 
-// A connection that is lost while the handler has it takes nothing with it that
-// was committed, whether the handler tells of it or passes over it.
+// If the connection is lost while the handler runs, nothing is committed, whether the handler
+// returns the error or ignores it.
 func TestConnectionLostInTheHandler(t *testing.T) {
 	t.Parallel()
 	r := breaking(t)
@@ -63,14 +64,14 @@ func TestConnectionLostInTheHandler(t *testing.T) {
 				t.Errorf("%s: Atomic = %v, %v, want NotCommitted, ErrInterrupted and the loss: %v", name, verdict, err, cause)
 			}
 			fault.Wait(t)
-			if n := effects(t, r.direct, "key"); n != 0 || stands(t, r.store, last) != (store.Token{}) {
-				t.Errorf("%s: %d effects and %+v, want nothing", name, n, stands(t, r.store, last))
+			if n := effects(t, r.direct, "key"); n != 0 || current(t, r.store, last) != (store.Token{}) {
+				t.Errorf("%s: %d effects and %+v, want nothing", name, n, current(t, r.store, last))
 			}
 		}
 	}
 	proof := create("key", store.Pending, 2)
 	if got := settled(t, r.store, proof); got != proof.To.Token {
-		t.Errorf("%+v stands, want the proof", got)
+		t.Errorf("the current record is %+v, want the certificate", got)
 	}
 }
 
@@ -93,9 +94,7 @@ func TestSessionEndedInTheHandler(t *testing.T) {
 	if verdict == store.Committed || err == nil {
 		t.Errorf("Atomic = %v, %v, want an error", verdict, err)
 	}
-	if n := effects(t, pool, "key"); n != 0 {
-		t.Errorf("%d effects, want none", n)
-	}
+	check.Equal(t, effects(t, pool, "key"), 0, "effects")
 	mustBeFree(t, s, last)
 }
 
@@ -108,9 +107,8 @@ func mustEnd(t *testing.T, s *postgres.Store, pid uint32, end func(pid uint32)) 
 	}
 }
 
-// The server ends a transaction whose process does nothing for too long, so that
-// others may have the record. When that process goes on, it knows that nothing
-// was committed.
+// The server ends a transaction that was idle for too long, so that other callers can have
+// the record. When its process continues, the verdict is NotCommitted.
 func TestIdleInTransaction(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
@@ -128,20 +126,17 @@ func TestIdleInTransaction(t *testing.T) {
 	if verdict != store.NotCommitted || postgres.CodeOf(err) != "25P03" || !errors.Is(err, store.ErrInterrupted) {
 		t.Errorf("Atomic = %v, %v, want NotCommitted, ErrInterrupted and 25P03", verdict, err)
 	}
-	if n := effects(t, pool, "key"); n != 1 || stands(t, s, last) != other.To.Token {
-		t.Errorf("%d effects and %+v, want those of the next one", n, stands(t, s, last))
+	if n := effects(t, pool, "key"); n != 1 || current(t, s, last) != other.To.Token {
+		t.Errorf("%d effects and %+v, want those of the next one", n, current(t, s, last))
 	}
 }
 
-// What the server allows a statement, and a wait for a lock.
+// The server's timeouts of statements and of locks.
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
 	mustExec(t, pool, `INSERT INTO effects VALUES ('locked')`)
-	holder, err := pool.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	holder := check.Must(pool.Begin(t.Context()))(t)
 	defer func() { _ = holder.Rollback(context.WithoutCancel(t.Context())) }()
 	mustExec(t, holder, `UPDATE effects SET key = key`)
 	for _, row := range []struct {
@@ -164,7 +159,7 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-// What is set for the transactions of Atomic, behind PgBouncer too.
+// The settings of the transactions of Atomic, also behind PgBouncer.
 func TestTimeoutSettings(t *testing.T) {
 	t.Parallel()
 	url := database(t)

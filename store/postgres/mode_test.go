@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
@@ -65,7 +66,7 @@ func TestInstantsInEveryStyle(t *testing.T) {
 	}
 }
 
-// tellStory uses all that the store can do, on records of its own.
+// tellStory calls each method of the store, on records of its own.
 func tellStory(t *testing.T, s *postgres.Store, name string) {
 	t.Helper()
 	for _, n := range []int{1, 17} {
@@ -93,7 +94,7 @@ func tellStory(t *testing.T, s *postgres.Store, name string) {
 	tellTransactions(t, s, name)
 }
 
-// tellOfQueue lets n records of an operation of their own wait, and takes them.
+// tellOfQueue enqueues n records of an operation of their own and dequeues them.
 func tellOfQueue(t *testing.T, s *postgres.Store, name string, n int) {
 	t.Helper()
 	waiting := batch(name, n)
@@ -111,18 +112,18 @@ func tellOfQueue(t *testing.T, s *postgres.Store, name string, n int) {
 	}
 }
 
-// tellOfNotes changes what c lets stand, with a note, and has it purged.
+// tellOfNotes changes the record of c with a note, and purges it.
 func tellOfNotes(t *testing.T, s *postgres.Store, c store.Change, name string) {
 	t.Helper()
 	noted := move(c, store.Failed)
 	noted.To.Expire = -1
 	if answer, err := s.SwapNoted(t.Context(), noted, store.Note{Actor: "ann", Reason: name}); err != nil || !answer.Applied(noted) {
-		t.Errorf("SwapNoted = %+v, %v, want in force", answer, err)
+		t.Errorf("SwapNoted = %+v, %v, want it applied", answer, err)
 	}
 	if _, err := s.Counts(t.Context()); err != nil {
 		t.Errorf("Counts: %v", err)
 	}
-	for stands(t, s, noted) != (store.Token{}) { // the others purge too
+	for current(t, s, noted) != (store.Token{}) { // the others purge too
 		if _, err := s.Purge(t.Context(), 100); err != nil {
 			t.Fatalf("Purge: %v", err)
 		}
@@ -141,14 +142,14 @@ func mustAll(t *testing.T, s *postgres.Store, changes []store.Change) {
 	}
 	for i, answer := range answers {
 		if !answer.Applied(changes[i]) {
-			t.Errorf("change %d of %d = %+v, want in force", i, len(changes), answer)
+			t.Errorf("change %d of %d = %+v, want it applied", i, len(changes), answer)
 		}
 	}
 }
 
 func tellTransactions(t *testing.T, s *postgres.Store, name string) {
 	t.Helper()
-	type run = func(ctx context.Context, tx pgx.Tx, stands store.SwapResult) (*store.Change, error)
+	type run = func(ctx context.Context, tx pgx.Tx, found store.SwapResult) (*store.Change, error)
 	first, queued := create(name+" inline", store.Succeeded, 1), create(name+" queued", store.Pending, 1)
 	again, failed := create(name+" inline", store.Succeeded, 2), create(name+" failed", store.Failed, 1)
 	next := move(queued, store.Succeeded)
@@ -184,7 +185,5 @@ func tellTransactions(t *testing.T, s *postgres.Store, name string) {
 			t.Errorf("transaction %d = %v, %v, want %v, %v", i, verdict, err, row.want, row.is)
 		}
 	}
-	if n := effects(t, s.Pool(), name); n != 2 {
-		t.Errorf("%d effects, want 2", n)
-	}
+	check.Equal(t, effects(t, s.Pool(), name), 2, "effects")
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	"github.com/semelgo/semel/store"
@@ -22,9 +23,7 @@ func databaseWithOtherNames(t *testing.T) string {
 	url := realtest.Postgres(t).Database(t)
 	pool := connect(t, url)
 	o := pgmigrate.Options{Schema: otherNames.Schema, Prefix: otherNames.Prefix}
-	if err := pgmigrate.Up(t.Context(), pool, o); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, pgmigrate.Up(t.Context(), pool, o))
 	mustExec(t, pool, `CREATE TABLE effects (key text NOT NULL)`)
 	return url
 }
@@ -49,25 +48,14 @@ func TestOtherNames(t *testing.T) {
 	if _, err := newStore(t, pool, postgres.Options{}).Capabilities(t.Context()); !errors.Is(err, postgres.ErrNoSchema) {
 		t.Errorf("Capabilities with the default names = %v, want ErrNoSchema", err)
 	}
-	p, err := postgres.NewPartitions(s, postgres.PartitionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := check.Must(postgres.NewPartitions(s, postgres.PartitionOptions{}))(t)
 	p.SetAhead(-past)
-	if err := p.Divide(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, p.Divide(t.Context()))
 	p.SetAhead(0)
-	if _, err := p.Ensure(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(p.Ensure(t.Context()))(t)
 	mustPurgeAndDrop(t, s, p)
-	if salt := mustSalt(t, s); len(salt) != 32 {
-		t.Errorf("the salt has %d bytes, want 32", len(salt))
-	}
-	if got := one[string](t, pool, `SELECT string_agg(DISTINCT left(relname, 5), ' ') FROM pg_class WHERE relnamespace = 'app'::regnamespace`); got != "once_" {
-		t.Errorf("names in the schema begin with %s, want once_", got)
-	}
+	check.Equal(t, len(mustSalt(t, s)), 32, "the salt: bytes")
+	check.Equal(t, one[string](t, pool, `SELECT string_agg(DISTINCT left(relname, 5), ' ') FROM pg_class WHERE relnamespace = 'app'::regnamespace`), "once_", "names in the schema begin with")
 	if one[bool](t, pool, `SELECT EXISTS (SELECT FROM pg_class WHERE relname LIKE 'semel%')`) {
 		t.Error("there are relations with the default prefix")
 	}
@@ -80,17 +68,13 @@ func mustPurgeAndDrop(t *testing.T, s *postgres.Store, p *postgres.Partitions) {
 	mustForce(t, s, expired(create("untimed", store.Succeeded, 1)))
 	mustForce(t, s, expired(at(3*24*time.Hour, "timed", store.Succeeded, 1)))
 	counts, err := s.Counts(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	for _, c := range counts {
 		if c.Operation == "test" && c.State == store.Succeeded && c.Purgeable != 1 {
 			t.Errorf("Counts = %+v, want that Purge would remove one", c)
 		}
 	}
-	if n, err := s.Purge(t.Context(), 10); err != nil || n != 1 {
-		t.Errorf("Purge = %d, %v, want one record", n, err)
-	}
+	check.Result(s.Purge(t.Context(), 10))(t, 1, "Purge (want one record)")
 	dropped, err := p.Drop(t.Context())
 	if err != nil || len(dropped) == 0 {
 		t.Errorf("Drop = %v, %v, want some partitions", dropped, err)

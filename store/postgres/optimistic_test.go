@@ -2,7 +2,6 @@ package postgres_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
@@ -34,9 +34,7 @@ func TestOptimisticEngines(t *testing.T) {
 				first()
 				return n, err
 			})
-			if err != nil {
-				t.Errorf("DoTx: %v", err)
-			}
+			check.NoError(t, err, "DoTx")
 			answers <- v
 			replays <- replayed
 		})
@@ -44,9 +42,7 @@ func TestOptimisticEngines(t *testing.T) {
 	all.Wait()
 	winner, led, there := <-answers, 0, 0
 	for range engines - 1 {
-		if v := <-answers; v != winner {
-			t.Errorf("answered %d and %d", winner, v)
-		}
+		check.Equal(t, <-answers, winner, "answered %d and", winner)
 	}
 	for n := range engines {
 		if !<-replays {
@@ -69,9 +65,7 @@ func TestOptimisticIsolation(t *testing.T) {
 			t.Errorf("at %q: it was run", level)
 			return 0, nil
 		})
-		if !errors.Is(err, postgres.ErrIsolation) {
-			t.Errorf("at %q: DoTx: %v, want ErrIsolation", level, err)
-		}
+		check.ErrorIs(t, err, postgres.ErrIsolation, "at %q: DoTx", level)
 	}
 }
 
@@ -82,14 +76,9 @@ func optimistic() *semel.Operation[string] {
 // optimist returns an engine over a store of its own.
 func optimist(t *testing.T, pool *pgxpool.Pool, o postgres.Options) *semel.Engine[pgx.Tx] {
 	t.Helper()
-	engine, err := semel.New(newStore(t, pool, o), semel.Options{Survive: store.NoFailure})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := check.Must(semel.New(newStore(t, pool, o), semel.Options{Survive: store.NoFailure}))(t)
 	t.Cleanup(func() {
-		if err := engine.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		check.NoError(t, engine.Close(context.WithoutCancel(t.Context())), "Close")
 	})
 	return engine
 }

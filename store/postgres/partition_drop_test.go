@@ -12,14 +12,15 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// Old partitions go, with what may be purged; what is unfinished, or to be kept for
-// longer, keeps its partition, and nothing of that is lost.
+// Old partitions whose records may all be purged are dropped. A record that is unfinished or
+// has a longer retention keeps its partition.
 func TestDrop(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
@@ -52,12 +53,12 @@ func TestDrop(t *testing.T) {
 		}
 	}
 	for ago, c := range kept {
-		if got := stands(t, s, c); got != c.To.Token {
-			t.Errorf("what is %s stands as %+v, want %+v", c.To.Key, got, c.To.Token)
+		if got := current(t, s, c); got != c.To.Token {
+			t.Errorf("the record of %s is %+v, want %+v", c.To.Key, got, c.To.Token)
 		}
 		held := holding(t, p, ago)
 		if held.Sealed || err == nil || !strings.Contains(err.Error(), held.Name) {
-			t.Errorf("partition %+v is not told to be held: %v", held, err)
+			t.Errorf("partition %+v is not reported as held: %v", held, err)
 		}
 	}
 	for _, what := range []string{": 1 Pending", ": 1 InProgress", ": 1 InDoubt", ": 1 to be kept for longer"} {
@@ -68,8 +69,8 @@ func TestDrop(t *testing.T) {
 	if held, ok := errtype.Find[*postgres.HeldError](err); !ok || held.Pending+held.InProgress+held.InDoubt+held.Kept != 1 {
 		t.Errorf("Drop = %v, want *HeldErrors of one record each", err)
 	}
-	if got := stands(t, s, young); got != young.To.Token {
-		t.Errorf("what is young stands as %+v, want %+v", got, young.To.Token)
+	if got := current(t, s, young); got != young.To.Token {
+		t.Errorf("the young record is %+v, want %+v", got, young.To.Token)
 	}
 	if all := list(t, p); !all[0].First() {
 		t.Errorf("the first partition is gone: %+v", all)
@@ -79,7 +80,7 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-// What is dropped whole is not removed one by one before; nor is it told to be.
+// Purge does not remove, and does not count, the records of a partition that will be dropped.
 func TestPurgeLeavesPartitionsToTheirDrop(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
@@ -94,16 +95,14 @@ func TestPurgeLeavesPartitionsToTheirDrop(t *testing.T) {
 		t.Errorf("Counts = %+v, %v, want three records, and two of them for Purge", counts, err)
 	}
 	for _, want := range []int{1, 1, 0} {
-		if n, err := s.Purge(t.Context(), 1); n != want || err != nil {
-			t.Errorf("Purge = %d, %v, want %d", n, err, want)
-		}
+		check.Result(s.Purge(t.Context(), 1))(t, want, "Purge")
 	}
-	if got := stands(t, s, old); got != old.To.Token {
-		t.Errorf("what is in a partition stands as %+v, want %+v", got, old.To.Token)
+	if got := current(t, s, old); got != old.To.Token {
+		t.Errorf("the record in a partition is %+v, want %+v", got, old.To.Token)
 	}
 }
 
-// A claim that is under way when the partition is sealed is found when it is.
+// A claim that is in flight while the partition is sealed is found before the drop.
 func TestDropBesideAClaim(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
@@ -112,13 +111,8 @@ func TestDropBesideAClaim(t *testing.T) {
 	there := expired(at(5*day, "there", store.Failed, 1))
 	mustForce(t, s, there)
 	older := partitions(t, pool, postgres.PartitionOptions{Keep: 5 * day}) // for whose end a drop would wait
-	if _, err := older.Drop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	tx, err := pool.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(older.Drop(t.Context()))(t)
+	tx := check.Must(pool.Begin(t.Context()))(t)
 	claim, again := at(5*day, "claimed", store.InProgress, 1), move(there, store.Pending)
 	again.To.Owner, again.To.Expire = 2, 0
 	if answers, err := s.SwapTx(t.Context(), tx, []store.Change{claim, again}); err != nil || !answers[0].Applied(claim) || !answers[1].Applied(again) {
@@ -135,12 +129,10 @@ func TestDropBesideAClaim(t *testing.T) {
 AND relation = '` + holding(t, p, 5*day).Name + `'::regclass`
 	for one[int](t, pool, tries) == 0 {
 		if t.Context().Err() != nil {
-			t.Fatal("nobody waits for the claim")
+			t.Fatal("no transaction waits for the claim")
 		}
 	}
-	if err := tx.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, tx.Commit(t.Context()))
 	drop.Wait()
 	if holding(t, p, 5*day).Sealed {
 		t.Error("the partition is still sealed")
@@ -159,10 +151,7 @@ func TestDropThatIsBrokenOff(t *testing.T) {
 		pool := connect(t, url)
 		next := divided(t, pool, postgres.PartitionOptions{})
 		mustForce(t, newStore(t, pool, postgres.Options{}), expired(at(7*day, "old", store.Succeeded, 1)))
-		config, err := pgx.ParseConfig(url)
-		if err != nil {
-			t.Fatal(err)
-		}
+		config := check.Must(pgx.ParseConfig(url))(t)
 		for _, cut := range []func(*realtest.Proxy, realtest.Match) *realtest.Fault{(*realtest.Proxy).CutBefore, (*realtest.Proxy).CutAfter} {
 			proxy := realtest.NewProxy(t, addressOf(config))
 			p := partitions(t, connect(t, proxy.URL(url)), postgres.PartitionOptions{})
@@ -172,14 +161,12 @@ func TestDropThatIsBrokenOff(t *testing.T) {
 			}
 			fault.Wait(t)
 		}
-		if err := next.Once(t.Context()); err != nil {
-			t.Errorf("Run after a drop was cut at %q: %v", step, err)
-		}
+		check.NoError(t, next.Once(t.Context()), "Run after a drop was cut at %q", step)
 		wantNoneOld(t, pool, next)
 	}
 }
 
-// wantNoneOld wants no partition that should be gone, nor a table that was one.
+// wantNoneOld requires that no old partition is left, and no table that was one.
 func wantNoneOld(t *testing.T, pool *pgxpool.Pool, p *postgres.Partitions) {
 	t.Helper()
 	all := list(t, p)
@@ -193,7 +180,7 @@ func wantNoneOld(t *testing.T, pool *pgxpool.Pool, p *postgres.Partitions) {
 	}
 }
 
-// DETACH that was broken off within is finished.
+// An interrupted DETACH is finished.
 func TestDropFinalizes(t *testing.T) {
 	t.Parallel()
 	url := database(t)
@@ -201,9 +188,7 @@ func TestDropFinalizes(t *testing.T) {
 	p := divided(t, pool, postgres.PartitionOptions{})
 	s := newStore(t, pool, postgres.Options{})
 	reader, err := pool.Begin(t.Context()) // it uses the table, but not the partition
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	mustExec(t, reader, `SELECT FROM semel_records WHERE id = '`+at(0, "k", store.Pending, 1).To.ID.String()+`'`)
 	ctx, cancel := context.WithCancel(t.Context())
 	var drop sync.WaitGroup
@@ -223,19 +208,15 @@ func TestDropFinalizes(t *testing.T) {
 	cancel()
 	drop.Wait()
 	unlocked(t, pool)
-	if err := reader.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Once(t.Context()); err != nil {
-		t.Errorf("Run after DETACH was broken off: %v", err)
-	}
+	check.Require(t, reader.Rollback(t.Context()))
+	check.NoError(t, p.Once(t.Context()), "Run after an interrupted DETACH")
 	if n := one[int](t, pool, `SELECT count(*) FROM pg_inherits WHERE inhdetachpending`); n != 0 || holding(t, p, 0).Sealed {
 		t.Error("something is still being detached")
 	}
 	wantNoneOld(t, pool, p)
 }
 
-// Run goes on while partitions are held, tells of it, and ends with its context.
+// Run continues while partitions are held, reports them, and ends with its context.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	url := database(t)
@@ -260,15 +241,13 @@ func TestRun(t *testing.T) {
 	}
 	for range 3 {
 		if held, ok := errtype.Find[*postgres.HeldError](<-told); !ok || held.InProgress != 1 {
-			t.Errorf("told %+v, want what is held", held)
+			t.Errorf("reported %+v, want the held ones", held)
 		}
 	}
 	cancel()
 	all.Wait()
 	mustExec(t, pool, `DROP TABLE semel_records CASCADE`)
-	if err := partitions(t, pool, postgres.PartitionOptions{}).Run(t.Context()); !errors.Is(err, postgres.ErrNoSchema) {
-		t.Errorf("Run without the table = %v, want ErrNoSchema", err)
-	}
+	check.ErrorIs(t, partitions(t, pool, postgres.PartitionOptions{}).Run(t.Context()), postgres.ErrNoSchema, "Run without the table")
 }
 
 // A partition that is dropped while the partitions are listed is not listed, and
@@ -279,9 +258,7 @@ func TestListWhileOneIsDropped(t *testing.T) {
 	p := divided(t, pool, postgres.PartitionOptions{})
 	before := list(t, p)
 	tx, err := pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	defer tx.Rollback(context.Background())   //nolint:errcheck // nothing was written
 	mustExec(t, tx, `SELECT 1 FROM pg_class`) // sees what is there now
 	goes := before[len(before)-1]

@@ -13,16 +13,16 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// inOrderOfTime sorts partitions, those of which a bound is no time first.
+// inOrderOfTime sorts partitions by time. Partitions with a bound that is not a time come
+// first.
 func inOrderOfTime(all []Partition) []Partition {
 	slices.SortStableFunc(all, func(a, b Partition) int { return cmp.Or(a.From.Compare(b.From), a.To.Compare(b.To)) })
 	return all
 }
 
-// Ensure makes the partitions that are missing for the time to come, and returns
-// how many. Each follows the last one and ends with a multiple of Width since
-// 1970. What is written meanwhile does not wait. It fails with ErrNotDivided when
-// the table is not partitioned.
+// Ensure creates the missing partitions of the coming time and returns their number. Each
+// one follows the last one and ends with a multiple of Width since 1970. Concurrent writes do
+// not wait for it. It fails with ErrNotDivided if the table is not partitioned.
 func (p *Partitions) Ensure(ctx context.Context) (made int, err error) {
 	err = p.withLock(ctx, makeLock, func(ctx context.Context, k *partitionLock) error {
 		made, err = k.ensure(ctx)
@@ -64,8 +64,8 @@ func (p *Partitions) slotEnd(at time.Time) time.Time {
 	return time.UnixMilli((at.UnixMilli()/width + 1) * width).UTC()
 }
 
-// attach makes one partition. Neither the making of a table nor its attaching is
-// in anybody's way, as CREATE TABLE … PARTITION OF would be.
+// attach creates a table and attaches it as a partition. Unlike CREATE TABLE … PARTITION OF,
+// these two statements do not block concurrent reads and writes.
 func (k *partitionLock) attach(ctx context.Context, from, to time.Time) error {
 	table := k.on.beside(k.on.partitionName(from))
 	return k.quickly(ctx, func(ctx context.Context, tx pgx.Tx) error {
@@ -82,5 +82,5 @@ func (k *partitionLock) attach(ctx context.Context, from, to time.Time) error {
 	})
 }
 
-// literal is the first ID of a time, for a statement that takes no parameters.
+// literal returns the first ID of a time as SQL, because CREATE TABLE takes no parameters.
 func literal(at time.Time) string { return "'" + store.FirstID(at).String() + "'" }

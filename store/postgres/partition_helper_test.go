@@ -10,13 +10,14 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
 
 const day = 24 * time.Hour
 
-// past is how long ago the tables of these tests were divided.
+// past is the age of the partitioning in these tests.
 const past = 10 * day
 
 // divided partitions the table as of ten days ago, and makes the partitions since
@@ -26,14 +27,12 @@ func divided(t testing.TB, pool *pgxpool.Pool, o postgres.PartitionOptions) *pos
 	return dividedBefore(t, pool, past, o)
 }
 
-// dividedBefore is divided, that long ago.
+// dividedBefore is divided with another age.
 func dividedBefore(t testing.TB, pool *pgxpool.Pool, ago time.Duration, o postgres.PartitionOptions) *postgres.Partitions {
 	t.Helper()
 	p := partitions(t, pool, o)
 	p.SetAhead(-ago)
-	if err := p.Divide(t.Context()); err != nil {
-		t.Fatalf("Divide: %v", err)
-	}
+	check.Require(t, p.Divide(t.Context()), "Divide")
 	p.SetAhead(0)
 	if _, err := p.Ensure(t.Context()); err != nil {
 		t.Fatalf("Ensure: %v", err)
@@ -44,23 +43,19 @@ func dividedBefore(t testing.TB, pool *pgxpool.Pool, ago time.Duration, o postgr
 func partitions(t testing.TB, pool *pgxpool.Pool, o postgres.PartitionOptions) *postgres.Partitions {
 	t.Helper()
 	p, err := postgres.NewPartitions(newStore(t, pool, postgres.Options{}), o)
-	if err != nil {
-		t.Fatalf("NewPartitions: %v", err)
-	}
+	check.Require(t, err, "NewPartitions")
 	return p
 }
 
 func list(t testing.TB, p *postgres.Partitions) []postgres.Partition {
 	t.Helper()
 	all, err := p.List(t.Context())
-	if err != nil {
-		t.Fatalf("List: %v", err)
-	}
+	check.Require(t, err, "List")
 	return all
 }
 
-// at is the change that lets a record of key, whose time is that long ago, stand in
-// the state.
+// at is the change that creates a record of key in the state; the time of the key is that
+// long ago.
 func at(ago time.Duration, key string, state store.State, owner uint64) store.Change {
 	c := create(key, state, owner)
 	c.To.ID = store.NewTimedID("test", "scope", key, time.Now().Add(-ago))

@@ -2,7 +2,6 @@ package postgres_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
@@ -24,8 +24,8 @@ const (
 	sample  = 20_000 // of what is purged in batches, for comparison
 )
 
-// A million old records leave as a partition: with next to nothing written, beside
-// claims that all succeed, and none of their keys is ever run again.
+// A million old records are dropped with their partition. This writes almost nothing, all
+// concurrent claims succeed, and none of the dropped keys runs again.
 func TestAMillionLeaveAsAPartition(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -36,10 +36,7 @@ func TestAMillionLeaveAsAPartition(t *testing.T) {
 	fill(t, pool, holding(t, p, 5*day), million)
 	fill(t, pool, list(t, p)[0], sample)
 	s := newStore(t, pool, postgres.Options{})
-	engine, err := semel.New(s, semel.Options{Survive: store.NoFailure, Retention: 30 * day})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := check.Must(semel.New(s, semel.Options{Survive: store.NoFailure, Retention: 30 * day}))(t)
 	op := semel.Define("op", semel.OperationOptions[int]{KeyTime: semel.UUIDv7Time})
 
 	ctx, stop := context.WithCancel(t.Context())
@@ -53,18 +50,14 @@ func TestAMillionLeaveAsAPartition(t *testing.T) {
 			runtime.Gosched()
 		}
 		dropped, err := p.Drop(t.Context())
-		if err != nil {
-			t.Errorf("Drop = %v", err)
-		}
+		check.NoError(t, err, "Drop")
 		return len(dropped)
 	})
 	stop()
 	writers.Wait()
 	purged, purgeWAL, purgeTook := measured(t, pool, func() int {
 		n, err := s.Purge(t.Context(), sample)
-		if err != nil {
-			t.Errorf("Purge = %v", err)
-		}
+		check.NoError(t, err, "Purge")
 		return n
 	})
 
@@ -83,7 +76,7 @@ func TestAMillionLeaveAsAPartition(t *testing.T) {
 	wantRefused(t, pool, engine, op, uuidOf(time.Now().Add(-5*day), 1))
 }
 
-// fill puts n records into a partition that may all be purged.
+// fill puts n records that may be purged into a partition.
 func fill(t *testing.T, pool *pgxpool.Pool, p postgres.Partition, n int) {
 	t.Helper()
 	first := store.FirstID(p.From).String()[:12]
@@ -92,7 +85,7 @@ SELECT ($1::text || substr(md5(i::text), 1, 20))::uuid, i, clock_timestamp() - i
 1, 4 + i % 2, 0, false, 'old', 'scope', i::text::bytea, 'jtrue' FROM generate_series(1, $2::integer) i`, first, n)
 }
 
-// measured tells how long do took, and how much was written to the log meanwhile.
+// measured returns the duration of do and the bytes that were written to the log during it.
 func measured(t *testing.T, pool *pgxpool.Pool, do func() int) (n int, wal int64, took time.Duration) {
 	t.Helper()
 	at := one[string](t, pool, `SELECT pg_current_wal_lsn()::text`)
@@ -129,18 +122,12 @@ func wantRefused(t *testing.T, pool *pgxpool.Pool, engine *semel.Engine[pgx.Tx],
 		_, _, err := semel.DoTx(t.Context(), engine, op.Call(semel.Shared(), key, 1), func(ctx context.Context, tx pgx.Tx) (int, error) {
 			return 1, effect(ctx, tx, key)
 		})
-		if !errors.Is(err, want) {
-			t.Errorf("DoTx of a late duplicate = %v, want %v", err, want)
-		}
+		check.ErrorIs(t, err, want, "DoTx of a late duplicate")
 		_, _, err = semel.Do(t.Context(), engine, op.Call(semel.Shared(), key, 1), func(context.Context) (int, error) {
 			t.Error("a late duplicate ran")
 			return 1, nil
 		})
-		if !errors.Is(err, want) {
-			t.Errorf("Do of a late duplicate = %v, want %v", err, want)
-		}
+		check.ErrorIs(t, err, want, "Do of a late duplicate")
 	}
-	if n := effects(t, pool, key); n != 0 {
-		t.Errorf("a late duplicate had %d effects, want none", n)
-	}
+	check.Equal(t, effects(t, pool, key), 0, "a late duplicate: effects")
 }

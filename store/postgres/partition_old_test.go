@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
@@ -32,9 +33,7 @@ func TestOldIsWhatDropDoes(t *testing.T) {
 	records := one[int](t, pool, `SELECT count(*) FROM semel_records`)
 
 	old, err := p.Old(t.Context())
-	if err != nil {
-		t.Fatalf("Old: %v", err)
-	}
+	check.Require(t, err, "Old")
 	if now := one[int](t, pool, `SELECT count(*) FROM semel_records`); now != records {
 		t.Errorf("%d records are there after Old, want all %d", now, records)
 	}
@@ -52,10 +51,10 @@ func TestOldIsWhatDropDoes(t *testing.T) {
 	}
 	dropped, err := p.Drop(t.Context())
 	if diff := cmp.Diff(would, names(dropped)); diff != "" || len(would) < 3 {
-		t.Errorf("what was dropped (-told +done): %s\nof %v", diff, would)
+		t.Errorf("what was dropped (-reported +done): %s\nof %v", diff, would)
 	}
 	if diff := cmp.Diff(held, reasons(err)); diff != "" || len(held) != 4 {
-		t.Errorf("what was held (-told +done): %s\nof %v", diff, held)
+		t.Errorf("what was held (-reported +done): %s\nof %v", diff, held)
 	}
 }
 

@@ -8,21 +8,20 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// A key whose partition is gone, or not there yet, is refused by itself, whichever
-// way it comes, and its neighbours are written.
+// A key whose partition was dropped, or does not exist yet, is refused by every call. The other
+// changes of its batch are applied.
 func TestNoPlace(t *testing.T) {
 	t.Parallel()
 	for _, level := range []pgx.TxIsoLevel{pgx.ReadCommitted, pgx.RepeatableRead} {
 		pool := connect(t, database(t))
 		p := divided(t, pool, postgres.PartitionOptions{})
 		s := newStore(t, pool, postgres.Options{Isolation: level})
-		if _, err := p.Drop(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(p.Drop(t.Context()))(t)
 		for _, ago := range []time.Duration{5 * day, -30 * day} {
 			for _, n := range []int{1, 3, 40} { // alone, one by one, from arrays
 				changes := []store.Change{at(ago, "late", store.InProgress, 1)}
@@ -32,18 +31,14 @@ func TestNoPlace(t *testing.T) {
 				answers, err := s.Swap(t.Context(), changes)
 				wantPlaces(t, changes, answers, err)
 				tx, err := pool.Begin(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
+				check.Require(t, err)
 				for i := range changes[1:] {
 					changes[i+1].To.Key += " tx"
 					changes[i+1].To.ID = store.NewTimedID("test", "scope", changes[i+1].To.Key, time.Now())
 				}
 				answers, err = s.SwapTx(t.Context(), tx, changes)
 				wantPlaces(t, changes, answers, err)
-				if err := tx.Commit(t.Context()); err != nil {
-					t.Errorf("the transaction did not go on: %v", err)
-				}
+				check.NoError(t, tx.Commit(t.Context()), "the transaction did not go on")
 			}
 			noted, err := s.SwapNoted(t.Context(), at(ago, "late", store.Pending, 1), store.Note{Actor: "a", Reason: "r"})
 			if err != nil || !errors.Is(noted.Err, store.ErrNoPartition) {
@@ -52,18 +47,12 @@ func TestNoPlace(t *testing.T) {
 			for _, failed := range []error{nil, errHandler} {
 				last := at(ago, "late", store.Succeeded, 1)
 				verdict, err := s.Atomic(t.Context(), last.To.ID, true, func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
-					if err := effect(ctx, tx, "late"); err != nil {
-						t.Error(err)
-					}
+					check.NoError(t, effect(ctx, tx, "late"))
 					return &last, failed
 				})
-				if verdict != store.NotCommitted || !errors.Is(err, store.ErrNoPartition) {
-					t.Errorf("Atomic = %v, %v, want NotCommitted and ErrNoPartition", verdict, err)
-				}
+				check.ResultIs(verdict, err)(t, store.NotCommitted, store.ErrNoPartition, "Atomic")
 			}
-			if n := effects(t, pool, "late"); n != 0 {
-				t.Errorf("a late key had %d effects, want none", n)
-			}
+			check.Equal(t, effects(t, pool, "late"), 0, "a late key: effects")
 		}
 	}
 }
@@ -76,7 +65,7 @@ func wantPlaces(t *testing.T, changes []store.Change, answers []store.SwapResult
 	}
 	for i := range changes[1:] {
 		if !answers[i+1].Applied(changes[i+1]) {
-			t.Errorf("its neighbour is answered %+v, want in force", answers[i+1])
+			t.Errorf("the result of its neighbour is %+v, want it applied", answers[i+1])
 		}
 	}
 }
@@ -96,11 +85,11 @@ func TestSealedPartition(t *testing.T) {
 			changes = append(changes, at(0, time.Duration(n*100+i).String(), store.InProgress, 1))
 		}
 		if answers, err := s.Swap(t.Context(), changes); err != nil || !answers[0].Applied(c) {
-			t.Errorf("Swap of what stands = %+v, %v, want in force", answers[0], err)
+			t.Errorf("Swap of a change that was applied = %+v, %v, want it applied", answers[0], err)
 		}
 		changes[0].To.Owner = 7
 		if answers, err := s.Swap(t.Context(), changes); err != nil || answers[0].Token != c.To.Token || answers[0].Err != nil {
-			t.Errorf("Swap of another create = %+v, %v, want what stands", answers[0], err)
+			t.Errorf("Swap of another create = %+v, %v, want the current record", answers[0], err)
 		}
 		changes[0] = move(c, store.Succeeded)
 		if answers, err := s.Swap(t.Context(), changes); err != nil || !answers[0].Busy {
@@ -108,13 +97,9 @@ func TestSealedPartition(t *testing.T) {
 		}
 	}
 	done := move(c, store.Succeeded)
-	if verdict, err := finish(t, s, "effect", &done); verdict != store.NotCommitted || !errors.Is(err, store.ErrConflict) {
-		t.Errorf("Atomic = %v, %v, want NotCommitted and ErrConflict", verdict, err)
-	}
+	check.ResultIs(finish(t, s, "effect", &done))(t, store.NotCommitted, store.ErrConflict, "Atomic")
 	if _, err := p.Drop(t.Context()); err == nil {
 		t.Error("Drop of what holds a leader = nil, want an error")
 	}
-	if verdict, err := finish(t, s, "effect", &done); verdict != store.Committed || err != nil {
-		t.Errorf("Atomic once it is not sealed any more = %v, %v, want Committed", verdict, err)
-	}
+	check.Result(finish(t, s, "effect", &done))(t, store.Committed, "Atomic once it is not sealed any more")
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
@@ -18,10 +19,7 @@ import (
 // does for hours.
 func reading(t *testing.T, pool *pgxpool.Pool) pgx.Tx {
 	t.Helper()
-	tx, err := pool.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	tx := check.Must(pool.Begin(t.Context()))(t)
 	mustExec(t, tx, `SELECT FROM semel_records WHERE id = '`+at(0, "k", store.Pending, 1).To.ID.String()+`'`)
 	return tx
 }
@@ -68,19 +66,15 @@ func TestEnsureDoesNotWaitForADrop(t *testing.T) {
 		t.Errorf("Ensure beside a drop = %d, %v, want some", made, err)
 	}
 	other.SetTurn(10 * time.Millisecond)
-	if err := other.Once(t.Context()); err != nil {
-		t.Errorf("Run beside a drop that waits = %v", err)
-	}
+	check.NoError(t, other.Once(t.Context()), "Run beside a drop that waits")
 	mustForce(t, newStore(t, pool, postgres.Options{}), at(-7*day, "then", store.InProgress, 1))
-	if err := reader.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, reader.Rollback(t.Context()))
 	drop.Wait()
 	wantNoneOld(t, pool, p)
 }
 
-// A process that waits for its turn does not block the one at work, as it would if
-// it waited within a statement.
+// A process that waits for the lock does not block the process that has it. A wait within a
+// statement would.
 func TestDropFinalizesBesideOthers(t *testing.T) {
 	t.Parallel()
 	url := database(t)
@@ -95,19 +89,11 @@ func TestDropFinalizesBesideOthers(t *testing.T) {
 	drop.Wait()
 	unlocked(t, pool)
 	// An older snapshot delays the one that finishes the detach until others wait.
-	old, err := pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := check.Must(pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead}))(t)
 	mustExec(t, old, `SELECT 1`)
-	if err := reader.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, reader.Rollback(t.Context()))
 	var all sync.WaitGroup
-	holder, err := pool.Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	holder := check.Must(pool.Acquire(t.Context()))(t)
 	mustExec(t, holder, `SELECT pg_advisory_lock($1::bigint)`, postgres.DropLock)
 	for range 3 {
 		all.Go(func() {
@@ -120,9 +106,7 @@ func TestDropFinalizesBesideOthers(t *testing.T) {
 	mustExec(t, holder, `SELECT pg_advisory_unlock($1::bigint)`, postgres.DropLock)
 	holder.Release()
 	until(t, pool, `SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%FINALIZE' AND wait_event_type = 'Lock' AND datname = current_database()`)
-	if err := old.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, old.Rollback(t.Context()))
 	all.Wait()
 	wantNoneOld(t, pool, p)
 }
@@ -137,20 +121,16 @@ func TestEnsureAfterAllWereDropped(t *testing.T) {
 	late := expired(at(3*day, "late", store.Succeeded, 1))
 	mustForce(t, s, late)
 	p.SetAhead(20 * day)
-	if _, err := p.Drop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.Ensure(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(p.Drop(t.Context()))(t)
+	check.Must(p.Ensure(t.Context()))(t)
 	if answers, err := s.Swap(t.Context(), []store.Change{late}); err != nil || !errors.Is(answers[0].Err, store.ErrNoPartition) {
 		t.Errorf("a key whose partition was dropped = %+v, %v, want ErrNoPartition", answers, err)
 	}
 	mustForce(t, s, at(-20*day, "new", store.Succeeded, 1))
 }
 
-// While one partition is being detached, PostgreSQL detaches no other: so that one
-// comes first, also when an older one has become free meanwhile.
+// PostgreSQL detaches one partition at a time. An interrupted DETACH is therefore finished
+// first, also if an older partition can be dropped by then.
 func TestDropFinalizesFirst(t *testing.T) {
 	t.Parallel()
 	url := database(t)
@@ -172,9 +152,7 @@ func TestDropFinalizesFirst(t *testing.T) {
 	cancel()
 	drop.Wait()
 	unlocked(t, pool)
-	if err := reader.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, reader.Rollback(t.Context()))
 	done := expired(move(running, store.Succeeded))
 	mustForce(t, s, done)
 	if gone, err := p.Drop(t.Context()); err != nil || len(gone) < 2 || !gone[len(gone)-1].To.After(oldest.To) {

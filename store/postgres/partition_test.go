@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	"github.com/semelgo/semel/store"
@@ -33,8 +34,8 @@ func TestContractPartitioned(t *testing.T) {
 	}
 }
 
-// What was there stays, in the first partition, with its notes and indexes; what
-// the table's owner has granted stays too; and to divide it again changes nothing.
+// Divide keeps the records, in the first partition, their notes, the indexes and the
+// privileges that the table's owner has granted. A second Divide changes nothing.
 func TestDivide(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
@@ -54,9 +55,7 @@ func TestDivide(t *testing.T) {
 	p := partitions(t, pool, postgres.PartitionOptions{})
 	var before []postgres.Partition
 	for range 2 {
-		if err := p.Divide(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, p.Divide(t.Context()))
 		all := list(t, p)
 		if before != nil && !slices.Equal(all, before) {
 			t.Errorf("divided once more it is %+v, want %+v as before", all, before)
@@ -67,17 +66,15 @@ func TestDivide(t *testing.T) {
 		t.Errorf("the first partition is %+v, want all that was there, to the end of a day", first)
 	}
 	for _, c := range []store.Change{untimed, old, ahead} {
-		if got := stands(t, s, c); got != c.To.Token || place(t, pool, c) != "semel_records_first" {
-			t.Errorf("%+v stands in %s, want %+v in the first", got, place(t, pool, c), c.To.Token)
+		if got := current(t, s, c); got != c.To.Token || place(t, pool, c) != "semel_records_first" {
+			t.Errorf("%+v is stored in %s, want %+v in the first partition", got, place(t, pool, c), c.To.Token)
 		}
 		finished := move(c, store.Succeeded)
 		finished.To.Owner = 2
 		mustForce(t, s, finished)
 	}
 	later := at(-(9 * day), "later", store.Pending, 1)
-	if _, err := p.Ensure(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(p.Ensure(t.Context()))(t)
 	if answers, err := s.Swap(t.Context(), []store.Change{later}); err != nil || !errors.Is(answers[0].Err, store.ErrNoPartition) {
 		t.Errorf("Swap of a record without a partition = %+v, %v, want ErrNoPartition", answers, err)
 	}
@@ -88,9 +85,7 @@ WHERE c.oid = 'semel_records'::regclass AND a.grantee <> c.relowner`); strings.C
 	if n := one[int](t, pool, `SELECT count(*) FROM pg_indexes WHERE tablename = 'semel_records'`); n != 6 {
 		t.Errorf("the new table has %d indexes, want the 6 of the old one", n)
 	}
-	if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
-		t.Errorf("migrate, of a table that is divided: %v", err)
-	}
+	check.NoError(t, pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}), "migrate, of a table that is divided")
 }
 
 // Partitions follow each other, and end with multiples of the width.
@@ -102,9 +97,7 @@ func TestEnsure(t *testing.T) {
 	if made, err := wider.Ensure(t.Context()); err != nil || made == 0 {
 		t.Fatalf("Ensure of another width = %d, %v, want some", made, err)
 	}
-	if made, err := wider.Ensure(t.Context()); err != nil || made != 0 {
-		t.Errorf("Ensure once more = %d, %v, want none", made, err)
-	}
+	check.Result(wider.Ensure(t.Context()))(t, 0, "Ensure once more")
 	all := list(t, wider)
 	for i, p := range all[1:] {
 		if !p.From.Equal(all[i].To) || !p.To.After(p.From) {
@@ -119,8 +112,8 @@ func TestEnsure(t *testing.T) {
 	}
 }
 
-// Ten at once, while others write, and read the view: it is done once, and no writer and
-// no reader is told that something failed, or misses a record.
+// Ten processes call Divide while others write records and read the view. It is done once, and
+// no writer and no reader fails or misses a record.
 func TestDivideWhileOthersWrite(t *testing.T) {
 	t.Parallel()
 	url := database(t)
@@ -139,7 +132,7 @@ func TestDivideWhileOthersWrite(t *testing.T) {
 					answers, err = s.Swap(t.Context(), []store.Change{c})
 				}
 				if err != nil || !answers[0].Applied(c) {
-					t.Errorf("Swap = %+v, %v, want in force", answers, err)
+					t.Errorf("Swap = %+v, %v, want it applied", answers, err)
 					return
 				}
 				mu.Lock()
@@ -179,27 +172,20 @@ func TestDivideWhileOthersWrite(t *testing.T) {
 	}
 }
 
-// Where a try was broken off, the next one begins anew.
+// After an interrupted Divide, the next one starts again.
 func TestDivideAgain(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	pool := connect(t, url)
-	config, err := pgx.ParseConfig(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := check.Must(pgx.ParseConfig(url))(t)
 	for _, cut := range []string{`ADD CONSTRAINT ` + "semel_first_bound", `VALIDATE CONSTRAINT`, `RENAME TO semel_records_first`, `PARTITION BY RANGE`, `CREATE TABLE "public"."semel_records_p`} {
 		proxy := realtest.NewProxy(t, addressOf(config))
 		p := partitions(t, connect(t, proxy.URL(url)), postgres.PartitionOptions{})
 		fault := proxy.CutAfter(realtest.SQL(cut))
-		if err := p.Divide(t.Context()); err == nil {
-			t.Errorf("Divide that is cut at %q = nil, want an error", cut)
-		}
+		check.Fails(t, p.Divide(t.Context()), "Divide that is cut at %q", cut)
 		fault.Wait(t)
 	}
-	if err := partitions(t, pool, postgres.PartitionOptions{}).Divide(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, partitions(t, pool, postgres.PartitionOptions{}).Divide(t.Context()))
 	tellStory(t, newStore(t, pool, postgres.Options{}), "story")
 }
 
@@ -213,9 +199,7 @@ func TestPartitionsOfOthers(t *testing.T) {
 		if bounds != "" {
 			mustExec(t, pool, `CREATE TABLE mine PARTITION OF semel_records `+bounds)
 		}
-		if err := partitions(t, pool, postgres.PartitionOptions{}).Run(t.Context()); err == nil {
-			t.Errorf("Run with the partitions %q of somebody else = nil, want an error", bounds)
-		}
+		check.Fails(t, partitions(t, pool, postgres.PartitionOptions{}).Run(t.Context()), "Run with partitions %q that another tool made", bounds)
 		if n, want := one[int](t, pool, `SELECT count(*) FROM pg_inherits WHERE inhparent = 'semel_records'::regclass`), min(len(bounds), 1); n != want {
 			t.Errorf("there are %d partitions, want %d as before", n, want)
 		}

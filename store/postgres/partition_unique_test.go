@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
@@ -21,8 +22,8 @@ func uuidOf(at time.Time, n int) string {
 	return fmt.Sprintf("%08x-%04x-7abc-8def-%012x", ms>>16, ms&0xffff, n)
 }
 
-// A key is run once, however many ask for it in several processes, whichever
-// partition it is in: keys of one time, and keys at the bounds of partitions.
+// A key runs once for many callers in several processes: keys of one time, and keys at the
+// bounds of partitions.
 func TestOncePerKeyAcrossPartitions(t *testing.T) {
 	t.Parallel()
 	for _, level := range []pgx.TxIsoLevel{pgx.ReadCommitted, pgx.RepeatableRead} {
@@ -46,10 +47,7 @@ func TestOncePerKeyAcrossPartitions(t *testing.T) {
 		const processes, callers = 3, 2
 		var all sync.WaitGroup
 		for range processes {
-			engine, err := semel.New(newStore(t, connect(t, url), postgres.Options{Isolation: level}), semel.Options{Survive: store.NoFailure})
-			if err != nil {
-				t.Fatal(err)
-			}
+			engine := check.Must(semel.New(newStore(t, connect(t, url), postgres.Options{Isolation: level}), semel.Options{Survive: store.NoFailure}))(t)
 			for range callers {
 				for i := range keys {
 					for _, op := range operations {
@@ -61,9 +59,7 @@ func TestOncePerKeyAcrossPartitions(t *testing.T) {
 		all.Wait()
 		for _, key := range keys {
 			for _, op := range operations {
-				if n := effects(t, pool, op.Name()+key); n != 1 {
-					t.Errorf("at %q, %s %s had %d effects, want one", level, op.Name(), key, n)
-				}
+				check.Equal(t, effects(t, pool, op.Name()+key), 1, "at %q, %s %s: effects", level, op.Name(), key)
 			}
 		}
 		if n := one[int](t, pool, `SELECT count(DISTINCT tableoid) FROM semel_records`); n < 4 {
@@ -72,7 +68,7 @@ func TestOncePerKeyAcrossPartitions(t *testing.T) {
 	}
 }
 
-// askUntilTold asks for a key until it has an answer.
+// askUntilTold retries a call until it returns a result.
 func askUntilTold(t *testing.T, engine *semel.Engine[pgx.Tx], op *semel.Operation[int], key string) {
 	t.Helper()
 	for {
@@ -104,42 +100,31 @@ func TestGenerationsLeaveAsAPartition(t *testing.T) {
 		op := semel.Define("once", semel.OperationOptions[int]{Generation: time.Hour})
 		start := time.Now().Truncate(time.Hour).Add(-6 * time.Hour)
 		engineAt := func(clock time.Duration) *semel.Engine[pgx.Tx] {
-			e, err := semel.New(newStore(t, pool, postgres.Options{Isolation: level}), semel.Options{
+			e := check.Must(semel.New(newStore(t, pool, postgres.Options{Isolation: level}), semel.Options{
 				Survive: store.NoFailure,
 				Clock:   func() time.Time { return start.Add(clock) },
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			return e
 		}
 		const minute = time.Minute
 		for i, at := range []time.Duration{0, 59 * minute, 61 * minute, 119 * minute} {
 			askUntilTold(t, engineAt(at), op, "k")
-			if n := effects(t, pool, "oncek"); n != 1 {
-				t.Errorf("asked for the %dth time it had %d effects, want one", i, n)
-			}
+			check.Equal(t, effects(t, pool, "oncek"), 1, "asked for the %dth time it: effects", i)
 		}
 		// By the server's clock all of it is long past; so are the records, then.
 		mustExec(t, pool, `UPDATE semel_records SET expires = clock_timestamp() - interval '1 second'`)
 		if dropped, err := p.Drop(t.Context()); err != nil || len(dropped) < 2 {
 			t.Fatalf("Drop = %v, %v, want the partitions of both generations among them", names(dropped), err)
 		}
-		if n := one[int](t, pool, `SELECT count(*) FROM semel_records`); n != 0 {
-			t.Errorf("%d records are left, want none", n)
-		}
+		check.Equal(t, one[int](t, pool, `SELECT count(*) FROM semel_records`), 0, "records are left")
 		late := engineAt(0)
 		if _, _, err := semel.DoTx(t.Context(), late, op.Call(semel.Shared(), "k", 1), func(ctx context.Context, tx pgx.Tx) (int, error) {
 			return 1, effect(ctx, tx, "oncek")
 		}); !errors.Is(err, semel.ErrUnavailable) {
 			t.Errorf("DoTx in a generation that was dropped = %v, want ErrUnavailable", err)
 		}
-		if n := effects(t, pool, "oncek"); n != 1 {
-			t.Errorf("it had %d effects, want one", n)
-		}
+		check.Equal(t, effects(t, pool, "oncek"), 1, "it: effects")
 		askUntilTold(t, engineAt(7*time.Hour), op, "k")
-		if n := effects(t, pool, "oncek"); n != 2 {
-			t.Errorf("after its generations it had %d effects, want two", n)
-		}
+		check.Equal(t, effects(t, pool, "oncek"), 2, "after its generations it: effects")
 	}
 }

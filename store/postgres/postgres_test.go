@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store/postgres"
 	"github.com/semelgo/semel/store/storetest"
@@ -51,10 +52,7 @@ func TestContractBehindPgBouncer(t *testing.T) {
 // beginning.
 func run(t *testing.T, url, address string, o postgres.Options, change ...func(*pgxpool.Config)) {
 	t.Helper()
-	config, err := pgx.ParseConfig(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := check.Must(pgx.ParseConfig(address))(t)
 	proxy := realtest.NewProxy(t, net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port))))
 	direct, through := connect(t, url), connect(t, proxy.URL(address), change...)
 	storetest.Run(t, func(t testing.TB) storetest.Subject[pgx.Tx] {
@@ -73,9 +71,7 @@ func subject(t testing.TB, direct, through *pgxpool.Pool, o postgres.Options) st
 	t.Helper()
 	s := newStore(t, through, o)
 	if o.MaxSessions > postgres.DefaultMaxSessions {
-		if err := s.OpenSessions(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, s.OpenSessions(t.Context()))
 	}
 	all := subjectOf(t, direct, s, o)
 	all.Begin = beginAt(through)

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	"github.com/semelgo/semel/store"
@@ -21,10 +22,7 @@ import (
 // grant their privileges, for roles whose names begin with prefix.
 func privilegeBlocks(t *testing.T, prefix string) (create, grant string) {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/migrations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := check.Must(os.ReadFile("../../docs/migrations.md"))(t)
 	var blocks []string
 	for _, rest := range strings.Split(string(page), "```sql\n")[1:] {
 		block, _, _ := strings.Cut(rest, "```")
@@ -58,19 +56,11 @@ func TestPrivileges(t *testing.T) {
 	}
 	migrator, app, reader := as("migrator"), as("app"), as("reader")
 	names := pgmigrate.Options{Schema: "semel"}
-	if err := pgmigrate.Up(t.Context(), migrator, names); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, pgmigrate.Up(t.Context(), migrator, names))
 	mustExec(t, migrator, grant)
-	if err := pgmigrate.Up(t.Context(), app, names); err != nil {
-		t.Errorf("Up by the program, when all migrations have run = %v", err)
-	}
-	if err := useStore(t, app, "granted"); err != nil {
-		t.Errorf("the program: %v", err)
-	}
-	if err := readStore(t, reader); err != nil {
-		t.Errorf("the reader: %v", err)
-	}
+	check.NoError(t, pgmigrate.Up(t.Context(), app, names), "Up by the program, when all migrations have run")
+	check.NoError(t, useStore(t, app, "granted"), "the program")
+	check.NoError(t, readStore(t, reader), "the reader")
 	if err := useStore(t, reader, "reader"); postgres.CodeOf(err) != "42501" {
 		t.Errorf("a write by the reader = %v, want that the role may not", err)
 	}

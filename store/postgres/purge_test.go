@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
@@ -21,22 +22,13 @@ func TestPurgeBesideAHolder(t *testing.T) {
 	}
 	mustAll(t, s, made[:1000])
 	mustAll(t, s, made[1000:])
-	holder, err := pool.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	holder := check.Must(pool.Begin(t.Context()))(t)
 	claim := move(made[0], store.InProgress)
-	if _, err := s.SwapTx(t.Context(), holder, []store.Change{claim}); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(s.SwapTx(t.Context(), holder, []store.Change{claim}))(t)
 	mustExec(t, holder, `SELECT FROM semel_records WHERE key = convert_to('expired1', 'UTF8') FOR UPDATE`)
-	if gone, err := s.Purge(t.Context(), 2*n); gone != n-2 || err != nil {
-		t.Errorf("Purge beside a holder of two = %d, %v, want %d", gone, err, n-2)
-	}
-	if err := holder.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if gone, err := s.Purge(t.Context(), n); gone != 1 || err != nil || stands(t, s, claim) != claim.To.Token {
+	check.Result(s.Purge(t.Context(), 2*n))(t, n-2, "Purge beside a holder of two")
+	check.Require(t, holder.Commit(t.Context()))
+	if gone, err := s.Purge(t.Context(), n); gone != 1 || err != nil || current(t, s, claim) != claim.To.Token {
 		t.Errorf("Purge afterwards = %d, %v, want 1, and not what was claimed", gone, err)
 	}
 }

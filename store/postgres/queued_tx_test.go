@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
@@ -20,7 +21,7 @@ import (
 type turn struct {
 	ctx  context.Context // nil: the test's
 	last store.Change
-	run  func(ctx context.Context, tx pgx.Tx, stands store.SwapResult) error // nil: it has an effect
+	run  func(ctx context.Context, tx pgx.Tx, found store.SwapResult) error // nil: it has an effect
 
 	verdict store.Verdict
 	err     error
@@ -32,12 +33,12 @@ func (one *turn) atomic(t *testing.T, s *postgres.Store, first func()) {
 	if ctx == nil {
 		ctx = t.Context()
 	}
-	one.verdict, one.err = s.Atomic(ctx, one.last.To.ID, true, func(ctx context.Context, tx pgx.Tx, stands store.SwapResult) (*store.Change, error) {
+	one.verdict, one.err = s.Atomic(ctx, one.last.To.ID, true, func(ctx context.Context, tx pgx.Tx, found store.SwapResult) (*store.Change, error) {
 		first()
 		if one.run != nil {
-			return &one.last, one.run(ctx, tx, stands)
+			return &one.last, one.run(ctx, tx, found)
 		}
-		if stands.Busy { // there is no transaction
+		if found.Busy { // there is no transaction
 			return nil, nil
 		}
 		return &one.last, effect(ctx, tx, one.last.To.Key)
@@ -82,9 +83,7 @@ func mustCommit(t *testing.T, others *pgxpool.Pool, turns ...*turn) {
 		if one.verdict != store.Committed || one.err != nil {
 			t.Errorf("turn %s: Atomic = %v, %v, want it committed", one.last.To.Key, one.verdict, one.err)
 		}
-		if got := effects(t, others, one.last.To.Key); got != 1 {
-			t.Errorf("turn %s has %d effects, want 1", one.last.To.Key, got)
-		}
+		check.Equal(t, effects(t, others, one.last.To.Key), 1, "turn %s: effects", one.last.To.Key)
 	}
 }
 
@@ -99,10 +98,10 @@ current_setting('lock_timeout'), current_setting('statement_timeout'), current_s
 		s, others := inTurns(t, postgres.Options{Isolation: level})
 		turns := several(24)
 		for _, one := range turns {
-			one.run = func(ctx context.Context, tx pgx.Tx, stands store.SwapResult) error {
+			one.run = func(ctx context.Context, tx pgx.Tx, found store.SwapResult) error {
 				var got string
-				if err := tx.QueryRow(ctx, seen).Scan(&got); err != nil || got != want || stands.Token != (store.Token{}) {
-					t.Errorf("turn %s sees %q, %v and %+v, want %q and no record", one.last.To.Key, got, err, stands, want)
+				if err := tx.QueryRow(ctx, seen).Scan(&got); err != nil || got != want || found.Token != (store.Token{}) {
+					t.Errorf("turn %s sees %q, %v and %+v, want %q and no record", one.last.To.Key, got, err, found, want)
 				}
 				return effect(ctx, tx, one.last.To.Key)
 			}
@@ -136,9 +135,7 @@ func TestQueuedCallerGivesUp(t *testing.T) {
 		t.Errorf("Atomic = %v, %v, want it cancelled", gone.verdict, gone.err)
 	}
 	mustBeFree(t, s, gone.last)
-	if n := one[int](t, others, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in%'`); n != 0 {
-		t.Errorf("%d sessions are in a transaction", n)
-	}
+	check.Equal(t, one[int](t, others, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in%'`), 0, "sessions are in a transaction")
 }
 
 // A transaction that waited for admission sees the current record, and a record that
@@ -148,12 +145,12 @@ func TestQueuedTransactionSeesTheCurrentRecord(t *testing.T) {
 	s, others := inTurns(t, postgres.Options{})
 	elsewhere := newStore(t, others, postgres.Options{})
 	turns := several(7)
-	stands, busy := turns[3], turns[4]
-	other := stands.last
+	existing, busy := turns[3], turns[4]
+	other := existing.last
 	other.To.Owner = 2
 	mustForce(t, elsewhere, other)
 	var told, right store.SwapResult
-	stands.run = func(_ context.Context, _ pgx.Tx, is store.SwapResult) error { told = is; return errHandler }
+	existing.run = func(_ context.Context, _ pgx.Tx, is store.SwapResult) error { told = is; return errHandler }
 	busy.run = func(_ context.Context, _ pgx.Tx, is store.SwapResult) error { right = is; return errHandler }
 	_, err := elsewhere.Atomic(t.Context(), busy.last.To.ID, true, func(context.Context, pgx.Tx, store.SwapResult) (*store.Change, error) {
 		runQueued(t, s, turns...)

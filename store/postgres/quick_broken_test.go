@@ -2,7 +2,6 @@ package postgres_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
@@ -52,16 +52,12 @@ func TestQuickEndThatHangs(t *testing.T) {
 		trigger(t, others, `PERFORM pg_sleep(600)`)
 		last, proof := create("key", store.Succeeded, 1), create("key", store.Pending, 2)
 		verdict, err := end(s, last)
-		if verdict != store.Unknown || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s = %v, %v, want Unknown, and that the bound has passed", name, verdict, err)
-		}
+		check.ResultIs(verdict, err)(t, store.Unknown, context.DeadlineExceeded, "%s (want Unknown, and that the bound has passed)", name)
 		s.SetCommitBound(10 * time.Second)
 		if got := settled(t, s, proof); got != proof.To.Token {
-			t.Errorf("%s: %+v stands, want the proof", name, got)
+			t.Errorf("%s: the current record is %+v, want the certificate", name, got)
 		}
-		if n := effects(t, others, "key"); n != 0 {
-			t.Errorf("%s: %d effects, want none", name, n)
-		}
+		check.Equal(t, effects(t, others, "key"), 0, "%s: effects", name)
 		before := s.Pool().Stat().NewConnsCount()
 		mustBeFree(t, s, create("other", store.Succeeded, 1))
 		if after := s.Pool().Stat().NewConnsCount(); before == 1 && after == 1 {
@@ -75,9 +71,7 @@ func TestQuickBeginIsGivenUp(t *testing.T) {
 	t.Parallel()
 	s, others := warmed(t, postgres.Options{})
 	tx, err := others.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	mustExec(t, tx, `LOCK TABLE semel_records IN ACCESS EXCLUSIVE MODE`)
 	ctx, cancel := context.WithCancel(t.Context())
 	told := make(chan struct{})
@@ -92,19 +86,16 @@ func TestQuickBeginIsGivenUp(t *testing.T) {
 		return nil, errHandler
 	})
 	<-told
-	if verdict != store.NotCommitted || !errors.Is(err, context.Canceled) {
-		t.Errorf("Atomic = %v, %v, want it canceled", verdict, err)
-	}
-	if err := tx.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.ResultIs(verdict, err)(t, store.NotCommitted, context.Canceled, "Atomic (want it canceled)")
+	check.Require(t, tx.Rollback(t.Context()))
 	mustBeFree(t, s, last)
 	if verdict, err := finish(t, s, "key", &last); verdict != store.Committed {
 		t.Errorf("Atomic = %v, %v, want it committed", verdict, err)
 	}
 }
 
-// A batch whose statements and answers find no room on the way does not get stuck.
+// A batch whose statements and replies are larger than the buffers of the connection does not
+// block.
 func TestBatchLargerThanTheWay(t *testing.T) {
 	t.Parallel()
 	s, others := warmed(t, postgres.Options{})
@@ -121,7 +112,7 @@ func TestBatchLargerThanTheWay(t *testing.T) {
 	}
 }
 
-// A record is what it is, whether the driver has written it or not.
+// The store and the driver write a record in the same form.
 func TestRecordsOfQuickTransactions(t *testing.T) {
 	t.Parallel()
 	full := create("full", store.Succeeded, 7)

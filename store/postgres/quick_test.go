@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
@@ -35,9 +36,7 @@ func TestPreparedAnew(t *testing.T) {
 		if verdict != store.Committed || err != nil {
 			t.Fatalf("transaction %d: Atomic = %v, %v, want it committed", n, verdict, err)
 		}
-		if got := effects(t, others, key); got != 1 {
-			t.Errorf("transaction %d has left %d effects, want 1", n, got)
-		}
+		check.Equal(t, effects(t, others, key), 1, "transaction %d has left: effects", n)
 		if failures = 0; n >= 2 {
 			mustExec(t, pool, `DEALLOCATE ALL`)
 		}
@@ -47,8 +46,8 @@ func TestPreparedAnew(t *testing.T) {
 	}
 }
 
-// The second transaction of a connection and those after it are seen by handlers as
-// the first one, with savepoints of their own.
+// For handlers, later transactions of a connection behave like the first one, with savepoints
+// of their own.
 func TestQuickTransactionsAreLikeOthers(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t), func(c *pgxpool.Config) { c.MaxConns = 2 })
@@ -69,16 +68,12 @@ func TestQuickTransactionsAreLikeOthers(t *testing.T) {
 			}
 			return &last, inner.Commit(ctx)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, err)
 		want := 1
 		if rolls {
 			want = 0
 		}
-		if got := effects(t, pool, key); got != want {
-			t.Errorf("transaction %d has left %d effects, want %d", n, got, want)
-		}
+		check.Equal(t, effects(t, pool, key), want, "transaction %d has left: effects", n)
 		mustForce(t, s, last)
 	}
 }

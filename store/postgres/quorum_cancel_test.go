@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
@@ -82,9 +83,7 @@ func TestCancelledWaitIsNoSuccess(t *testing.T) {
 	} {
 		s := newStore(t, connect(t, url, watched), postgres.Options{})
 		if row.own {
-			if err := s.OpenSessions(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			check.Require(t, s.OpenSessions(t.Context()))
 		}
 		mustSurviveFailover(t, s)
 		mustExec(t, admin, `TRUNCATE semel_records, semel_notes`)
@@ -162,9 +161,7 @@ func TestSurvivesAFailover(t *testing.T) {
 	setting("ANY 1 (*)")
 	mustSurviveFailover(t, s)
 	mustDequeueNothing(t, s)
-	if err := s.OpenSessions(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, s.OpenSessions(t.Context()))
 	mustDequeueNothing(t, s)
 	wantSurvives(t, connect(t, url), store.PowerLoss,
 		"the pool does not report cancelled waits for synchronous replication: pass its ConnConfig to postgres.WatchReplication")

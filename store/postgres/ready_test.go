@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
@@ -52,12 +53,10 @@ func TestAnswerToCommitIsEnough(t *testing.T) {
 					}
 					last := create("key", store.Succeeded, 1)
 					fault := r.proxy.EatReady(realtest.SQL(row.at))
-					if got := row.end(t, r.store, last); got != row.want {
-						t.Errorf("the verdict is %v, want %v", got, row.want)
-					}
+					check.Equal(t, row.end(t, r.store, last), row.want, "the verdict")
 					fault.Wait(t)
-					if n := effects(t, r.direct, "key"); n != 1 || stands(t, r.store, last) != last.To.Token {
-						t.Errorf("%d effects, and %+v stands, want one and the record", n, stands(t, r.store, last))
+					if n := effects(t, r.direct, "key"); n != 1 || current(t, r.store, last) != last.To.Token {
+						t.Errorf("%d effects, and the current record is %+v, want one effect and the record of the success", n, current(t, r.store, last))
 					}
 				})
 			}
@@ -65,7 +64,7 @@ func TestAnswerToCommitIsEnough(t *testing.T) {
 	}
 }
 
-// A failure that is kept is likewise.
+// The same holds for a failure that is kept.
 func TestAnswerToCommitOfAFailure(t *testing.T) {
 	t.Parallel()
 	r := breaking(t)
@@ -79,8 +78,8 @@ func TestAnswerToCommitOfAFailure(t *testing.T) {
 		t.Errorf("Atomic = %v, %v, want Committed", verdict, err)
 	}
 	fault.Wait(t)
-	if n := effects(t, r.direct, "key"); n != 0 || stands(t, r.store, last) != last.To.Token {
-		t.Errorf("%d effects, and %+v stands, want none and the failure", n, stands(t, r.store, last))
+	if n := effects(t, r.direct, "key"); n != 0 || current(t, r.store, last) != last.To.Token {
+		t.Errorf("%d effects, and the current record is %+v, want no effect and the record of the failure", n, current(t, r.store, last))
 	}
 }
 

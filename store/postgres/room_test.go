@@ -11,13 +11,14 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// Where connections are limited, a session is opened only if it leaves the pool as
-// many as that may have.
+// If the server limits connections, the store opens a session only if enough connections are
+// left for the pool's maximum.
 func TestSessionsLeaveThePoolItsConnections(t *testing.T) {
 	t.Parallel()
 	url := database(t)
@@ -52,22 +53,20 @@ func TestSessionsLeaveThePoolItsConnections(t *testing.T) {
 	mustExec(t, admin, `DROP ROLE `+name+`_limited`)
 }
 
-// Whether there is room is asked before a session's settings are made. As they have it
-// planned, the answer would seem so dear that the server compiles it.
+// The query for free connections comes before the settings of a session. With these settings
+// the planner estimates such a high cost that the server would compile the query.
 func TestRoomIsAskedBeforeTheSettings(t *testing.T) {
 	t.Parallel()
 	asked := &texts{}
 	s := newStore(t, connect(t, database(t), func(c *pgxpool.Config) { c.ConnConfig.Tracer = asked }), postgres.Options{MaxSessions: 1})
-	if err := s.OpenSessions(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, s.OpenSessions(t.Context()))
 	room, settings := asked.first("rolconnlimit"), asked.first("set_config")
 	if room < 0 || settings < 0 || room > settings {
 		t.Errorf("room is asked for by statement %d, and settings are made from %d on", room, settings)
 	}
 }
 
-// texts keeps what is asked.
+// texts stores the statements.
 type texts struct {
 	mu   sync.Mutex
 	said []string

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	"github.com/semelgo/semel/store"
@@ -46,17 +47,15 @@ func TestHandlerSetsTheSearchPath(t *testing.T) {
 					}
 					return row.last, row.fail
 				})
-			if verdict != store.Committed || err != nil || stands(t, s, *row.last) != row.last.To.Token {
-				t.Errorf("%s: Atomic = %v, %v and %+v stands, want %+v", schema, verdict, err, stands(t, s, *row.last), row.last.To.Token)
+			if verdict != store.Committed || err != nil || current(t, s, *row.last) != row.last.To.Token {
+				t.Errorf("%s: Atomic = %v, %v, and the current record is %+v, want %+v", schema, verdict, err, current(t, s, *row.last), row.last.To.Token)
 			}
 		}
-		if n := one[int](t, pool, `SELECT count(*) FROM `+schema+`.effects`); n != 3 || stands(t, s, queued) != queued.To.Token {
-			t.Errorf("%s: %d effects and %+v, want 3 and what was queued", schema, n, stands(t, s, queued))
+		if n := one[int](t, pool, `SELECT count(*) FROM `+schema+`.effects`); n != 3 || current(t, s, queued) != queued.To.Token {
+			t.Errorf("%s: %d effects and %+v, want 3 and what was queued", schema, n, current(t, s, queued))
 		}
 	}
-	if n := one[int](t, pool, `SELECT count(*) FROM tenant.semel_records`); n != 0 {
-		t.Errorf("%d records went to the tenant's table, want none", n)
-	}
+	check.Equal(t, one[int](t, pool, `SELECT count(*) FROM tenant.semel_records`), 0, "records went to the tenant's table")
 }
 
 // The tables are found by the search_path of the pool's connections, in a schema of
@@ -70,13 +69,9 @@ func TestTablesInAnotherSchema(t *testing.T) {
 	if _, err := s.Capabilities(t.Context()); !errors.Is(err, postgres.ErrNoSchema) {
 		t.Errorf("Capabilities before the tables are there: %v, want ErrNoSchema", err)
 	}
-	if verdict, err := finish(t, s, "key", &store.Change{}); verdict != store.NotCommitted || !errors.Is(err, postgres.ErrNoSchema) {
-		t.Errorf("Atomic before the tables are there = %v, %v, want NotCommitted and ErrNoSchema", verdict, err)
-	}
+	check.ResultIs(finish(t, s, "key", &store.Change{}))(t, store.NotCommitted, postgres.ErrNoSchema, "Atomic before the tables are there")
 	mustExec(t, pool, `CREATE SCHEMA `+schema)
-	if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}))
 	mustExec(t, pool, `CREATE TABLE effects (key text)`)
 	if _, err := s.Capabilities(t.Context()); err != nil {
 		t.Errorf("Capabilities: %v", err)
@@ -107,8 +102,6 @@ func TestHandlerSetsTheRole(t *testing.T) {
 	if verdict != store.NotCommitted || postgres.CodeOf(err) != "42501" {
 		t.Errorf("Atomic = %v, %v, want NotCommitted and that the role may not", verdict, err)
 	}
-	if n := effects(t, pool, "key"); n != 0 {
-		t.Errorf("%d effects, want none", n)
-	}
+	check.Equal(t, effects(t, pool, "key"), 0, "effects")
 	mustBeFree(t, s, last)
 }

@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
@@ -42,7 +45,7 @@ func TestSessionsComeAndGo(t *testing.T) {
 	}
 }
 
-// A service that asks now and then has no connections but the pool's.
+// A service with few calls uses no connections except the pool's.
 func TestNoSessionsForALittle(t *testing.T) {
 	t.Parallel()
 	s := newStore(t, connect(t, database(t)), postgres.Options{})
@@ -54,8 +57,8 @@ func TestNoSessionsForALittle(t *testing.T) {
 	}
 }
 
-// Where a connection of the pool could be something that a session would not be,
-// there are none.
+// If the hooks of the pool may change its connections, the store opens no sessions, because
+// they would differ.
 func TestNoSessionsWhereThePoolIsSpecial(t *testing.T) {
 	t.Parallel()
 	url := database(t)
@@ -105,9 +108,7 @@ func TestSessionsAreOpenedAsThePools(t *testing.T) {
 		c.AfterConnect = func(context.Context, *pgx.Conn) error { after++; return nil }
 	}), postgres.Options{MaxSessions: 1})
 	opened, initialised := before, after
-	if err := s.OpenSessions(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, s.OpenSessions(t.Context()))
 	if before != opened+1 || after != initialised+1 {
 		t.Errorf("BeforeConnect was called %d times and AfterConnect %d times, want once", before-opened, after-initialised)
 	}
@@ -119,13 +120,9 @@ func TestWhoGivesUpTakesTheSession(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
 	s := newStore(t, pool, postgres.Options{MaxSessions: 1})
-	if err := s.OpenSessions(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, s.OpenSessions(t.Context()))
 	err := giveUpOn(t, pool, s, held(t, pool, s))
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("the one who gave up is told %v", err)
-	}
+	check.ErrorIs(t, err, context.Canceled, "the cancelled caller")
 	realtest.Poll(t, "the session to be closed", func() bool {
 		idle, open := s.Sessions()
 		return idle == open
@@ -139,38 +136,26 @@ func TestSessionsGrowOld(t *testing.T) {
 	s := newStore(t, connect(t, database(t), func(c *pgxpool.Config) {
 		c.MaxConnLifetime = 20 * time.Millisecond
 	}), postgres.Options{MaxSessions: 1})
-	if err := s.OpenSessions(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, s.OpenSessions(t.Context()))
 	for n, open := 0, 1; open > 0; n++ {
-		if _, err := s.Get(t.Context(), []store.ID{create(fmt.Sprint(n), store.InProgress, 1).To.ID}); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(s.Get(t.Context(), []store.ID{create(fmt.Sprint(n), store.InProgress, 1).To.ID}))(t)
 		_, open = s.Sessions()
 	}
 }
 
-// What is done by a session is seen by the pool's tracer too.
+// The pool's tracer also sees the statements of sessions.
 func TestSessionsAreTraced(t *testing.T) {
 	t.Parallel()
 	seen := &batches{}
 	s := newStore(t, connect(t, database(t), func(c *pgxpool.Config) { c.ConnConfig.Tracer = seen }), postgres.Options{MaxSessions: 1})
-	if err := s.OpenSessions(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, s.OpenSessions(t.Context()))
 	for _, n := range []int{1, 4, 5, 40} {
 		changes := batch(fmt.Sprint(n, " "), n)
 		before := seen.n.Load()
 		mustAll(t, s, changes)
-		if _, err := s.Get(t.Context(), []store.ID{changes[0].To.ID}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Dequeue(t.Context(), store.Dequeue{Operation: "test", Limit: 1, Owner: 1, Lease: time.Minute}); err != nil {
-			t.Fatal(err)
-		}
-		if got := seen.n.Load() - before; got != 3 {
-			t.Errorf("%d changes, a look and a Dequeue: the tracer has seen %d trips, want 3", n, got)
-		}
+		check.Must(s.Get(t.Context(), []store.ID{changes[0].To.ID}))(t)
+		check.Must(s.Dequeue(t.Context(), store.Dequeue{Operation: "test", Limit: 1, Owner: 1, Lease: time.Minute}))(t)
+		check.Equal(t, seen.n.Load()-before, 3, "%d changes, a look and a Dequeue: the tracer has seen: trips", n)
 		if idle, _ := s.Sessions(); idle != 1 {
 			t.Errorf("%d sessions are idle, want 1", idle)
 		}
@@ -190,3 +175,127 @@ func (*batches) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQue
 	return ctx
 }
 func (*batches) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// An error of the server is the answer, and the session goes on. Where the pool's
+// OnPgError says of an error that the connection is not to be used again, it is not.
+func TestSessionsAfterAnError(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	admin := connect(t, url)
+	mustExec(t, admin, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused'; END $$`)
+	mustExec(t, admin, `CREATE TRIGGER refuses BEFORE INSERT ON semel_records FOR EACH ROW WHEN (NEW.key = 'refused') EXECUTE FUNCTION refuse()`)
+	for name, row := range map[string]struct {
+		on   pgconn.PgErrorHandler
+		want int
+	}{
+		"usual": {func(_ *pgconn.PgConn, err *pgconn.PgError) bool { return err.Severity != "FATAL" }, 1},
+		"none":  {nil, 1},
+		"never": {func(*pgconn.PgConn, *pgconn.PgError) bool { return false }, 0},
+	} {
+		s := newStore(t, connect(t, url, func(c *pgxpool.Config) { c.ConnConfig.OnPgError = row.on }), postgres.Options{MaxSessions: 1})
+		check.Require(t, s.OpenSessions(t.Context()))
+		changes := append(batch(name, 8), create("refused", store.InProgress, 1))
+		answers, err := s.Swap(t.Context(), changes)
+		// The server may not have ended the transaction of a closed connection yet.
+		for row.want == 0 && err == nil && slices.ContainsFunc(answers, isBusy) {
+			answers, err = s.Swap(t.Context(), changes)
+		}
+		if err != nil || answers[8].Err == nil || !answers[0].Applied(changes[0]) {
+			t.Errorf("%s: Swap = %+v, %v, want the last one refused", name, answers, err)
+		}
+		if _, open := s.Sessions(); open < row.want {
+			t.Errorf("%s: %d sessions are open after an error, want %d", name, open, row.want)
+		}
+		realtest.Poll(t, "the session to be closed", func() bool {
+			_, open := s.Sessions()
+			return open <= row.want
+		})
+	}
+}
+
+func isBusy(r store.SwapResult) bool { return r.Busy }
+
+// A caller that gives up closes its own session, and no other.
+func TestWhoGivesUpTakesNoOtherSession(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	s := newStore(t, pool, postgres.Options{MaxSessions: 3})
+	check.Require(t, s.OpenSessions(t.Context()))
+	s.SetSessionsIdle(time.Hour)
+	err := giveUpOn(t, pool, s, held(t, pool, s))
+	if idle, open := s.Sessions(); idle < 2 || open < 2 || !errors.Is(err, context.Canceled) {
+		t.Errorf("one gave up with %v: %d sessions are open and %d idle, want the two others", err, open, idle)
+	}
+}
+
+// After the pool is closed, Swap and Get fail, and the store's own sessions are closed.
+func TestSessionsEndWithThePool(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	s := newStore(t, pool, postgres.Options{MaxSessions: 2})
+	s.SetSessionsIdle(50 * time.Millisecond)
+	check.Require(t, s.OpenSessions(t.Context()))
+	mustForce(t, s, create("before", store.InProgress, 1))
+	pool.Close()
+	asked := 0
+	for err := error(nil); err == nil; asked++ {
+		_, err = s.Swap(t.Context(), []store.Change{create(fmt.Sprint(asked), store.InProgress, 1)})
+	}
+	if _, err := s.Get(t.Context(), []store.ID{{1}}); err == nil {
+		t.Errorf("Get works after %d changes, though the pool is closed", asked)
+	}
+	if _, open := s.Sessions(); open != 0 {
+		t.Errorf("%d sessions are open after %d changes, though the pool is closed", open, asked)
+	}
+}
+
+// TestTheDeadlineOfOneTakesNoOtherAlong: a caller with a short deadline closes no
+// other session.
+func TestTheDeadlineOfOneTakesNoOtherAlong(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	s := newStore(t, pool, postgres.Options{MaxSessions: 3})
+	check.Require(t, s.OpenSessions(t.Context()))
+	s.SetSessionsIdle(time.Hour)
+	busy := held(t, pool, s)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	var err error
+	for err == nil {
+		_, err = s.Swap(oneAmong{ctx}, []store.Change{busy})
+	}
+	if idle, open := s.Sessions(); idle < 2 || open < 2 || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the time of one was over with %v: %d sessions are open and %d idle, want the two others", err, open, idle)
+	}
+}
+
+// oneAmong is the context that the engine uses for the deadline of one caller of a batch.
+type oneAmong struct{ context.Context }
+
+func (o oneAmong) Besides() context.Context { return o.Context }
+
+// held returns a change of a record that another open transaction holds.
+func held(t *testing.T, pool *pgxpool.Pool, s *postgres.Store) store.Change {
+	t.Helper()
+	change := create("held", store.InProgress, 1)
+	holder := check.Must(pool.Begin(t.Context()))(t)
+	t.Cleanup(func() { _ = holder.Rollback(context.WithoutCancel(t.Context())) })
+	check.Must(s.SwapTx(t.Context(), holder, []store.Change{change}))(t)
+	return change
+}
+
+// giveUpOn swaps a held record and cancels the call when it waits for the lock.
+func giveUpOn(t *testing.T, pool *pgxpool.Pool, s *postgres.Store, change store.Change) (err error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		const waits = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+		for one[int](t, pool, waits) == 0 && t.Context().Err() == nil {
+		}
+		cancel()
+	}()
+	for err == nil { // it may be Busy before that
+		_, err = s.Swap(ctx, []store.Change{change})
+	}
+	return err
+}

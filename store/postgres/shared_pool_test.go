@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	"github.com/semelgo/semel/store"
@@ -40,9 +41,7 @@ func TestStoresOfOnePool(t *testing.T) {
 				var one int
 				return &last, errors.Join(err, pool.QueryRow(ctx, `SELECT 1`).Scan(&one))
 			})
-			if verdict != store.Committed || err != nil {
-				t.Errorf("Atomic = %v, %v, want Committed", verdict, err)
-			}
+			check.Result(verdict, err)(t, store.Committed, "Atomic")
 		})
 	}
 	all.Wait()
@@ -51,10 +50,7 @@ func TestStoresOfOnePool(t *testing.T) {
 func engineOver(t *testing.T, s *postgres.Store, o semel.Options) *semel.Engine[pgx.Tx] {
 	t.Helper()
 	o.Survive = store.NoFailure
-	e, err := semel.New(s, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Must(semel.New(s, o))(t)
 	return e
 }
 
@@ -121,7 +117,7 @@ func TestTransactionThatWaitsForItsCaller(t *testing.T) {
 		}
 	}
 	if unavailable == 0 {
-		t.Error("no caller was told that its transaction did not begin")
+		t.Error("no caller received the error of a transaction that did not begin")
 	}
 	if _, _, err := semel.DoTx(t.Context(), e, op.Call(semel.Shared(), "stranger", "in"), func(context.Context, pgx.Tx) (string, error) { return "v", nil }); err != nil {
 		t.Errorf("the next DoTx = %v, want success", err)
@@ -137,9 +133,7 @@ func TestBeginThatHasNoConnection(t *testing.T) {
 	proxy := realtest.NewProxy(t, server.Addr())
 	url := server.Database(t)
 	pool := connect(t, proxy.URL(url), atMost(2))
-	if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}))
 	e := engineOver(t, newStore(t, pool, postgres.Options{}), semel.Options{RecordTimeout: time.Second})
 	inline := semel.Define("inline", semel.OperationOptions[string]{}).Call(semel.Shared(), "k", "in")
 	batched := semel.Define("batched", semel.OperationOptions[string]{}).Call(semel.Shared(), "k", "in")
@@ -155,10 +149,7 @@ func TestBeginThatHasNoConnection(t *testing.T) {
 	}
 	var taken []*pgxpool.Conn
 	for range 2 {
-		c, err := pool.Acquire(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := check.Must(pool.Acquire(t.Context()))(t)
 		taken = append(taken, c)
 	}
 	for name, run := range ways {
@@ -178,7 +169,5 @@ func TestBeginThatHasNoConnection(t *testing.T) {
 	defer proxy.BlackHole(false) // for the pool, which waits for its connections as it closes
 	silent := semel.Define("silent", semel.OperationOptions[string]{}).Call(semel.Shared(), "k", "in")
 	_, _, err := semel.DoTx(t.Context(), e, silent, func(context.Context, pgx.Tx) (string, error) { return "v", nil })
-	if !errors.Is(err, semel.ErrUnavailable) {
-		t.Errorf("DoTx with a silent server = %v, want ErrUnavailable", err)
-	}
+	check.ErrorIs(t, err, semel.ErrUnavailable, "DoTx with a silent server")
 }

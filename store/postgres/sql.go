@@ -1,13 +1,11 @@
 package postgres
 
-// The store's clock is the server's. What a change compares or writes is told by
-// clock_timestamp(), which goes on while a transaction lasts and a statement
-// waits. What only looks uses statement_timestamp(), the start of the statement,
-// because an index can be searched by it.
+// The store's clock is the server's. Changes compare and write clock_timestamp(), which also
+// advances within a transaction and while a statement waits. Reads use statement_timestamp(),
+// the start of the statement, because PostgreSQL can search an index by it.
 //
-// A state is compared by IS NOT DISTINCT FROM where the index of what is due must
-// not be used: it could be proved to hold the record, and seems to cost nothing
-// as long as the statistics say that it is empty.
+// IS NOT DISTINCT FROM compares a state where the planner must not use a partial index by
+// state. While the statistics say that such an index is empty, the planner would choose it.
 
 const (
 	// The client computes remaining and elapsed times from the instants, which
@@ -93,12 +91,12 @@ TABLE made UNION ALL TABLE earlier`
 	// sqlDequeueOnce waits for the end of an earlier call with the same owner.
 	sqlDequeueOnce = `SELECT pg_advisory_xact_lock($1::bigint)`
 
-	// free is true if no transaction has the right to the record, as Atomic takes
-	// it.
+	// free is true if no transaction holds the advisory lock of the record, which Atomic
+	// takes.
 	free = `(SELECT CASE WHEN pg_try_advisory_lock_shared(n) THEN pg_advisory_unlock_shared(n) ELSE false END
 FROM (SELECT ` + right + ` AS n OFFSET 0) AS r)`
 
-	// right is the number that stands for it: the last eight bytes of the ID.
+	// right is the number of this lock: the last eight bytes of the ID.
 	right = `('x' || encode(substring(uuid_send(id) FROM 9), 'hex'))::bit(64)::bigint`
 
 	// sqlClaimed makes the commit of its transaction wait for a standby if it shows a
@@ -124,8 +122,8 @@ VALUES ($1::uuid, `
 	insert = `INSERT INTO semel_records
 (id, state, attempt, owner, due, expires, created, changed, tainted, operation, scope, key, fingerprint, priority, input, outcome)`
 
-	// insertInOrder is of what is chosen from elsewhere, which has no step of its own only
-	// in the order of the table's columns.
+	// insertInOrder inserts the rows of a query. With the columns in the order of the table,
+	// the plan needs no step that reorders them.
 	insertInOrder = `INSERT INTO semel_records
 (id, owner, due, expires, created, changed, attempt, state, priority, tainted, operation, scope, key, fingerprint, input, outcome)`
 
@@ -144,8 +142,8 @@ WHERE id = $1::uuid AND state IS NOT DISTINCT FROM $2::smallint AND attempt = $3
 AND (NOT $5::boolean OR due <= clock_timestamp())`
 )
 
-// The same for many records at once, from arrays. Where they are unnested among columns
-// they are read side by side; as a table each would be copied first.
+// The same changes for many records at once, from arrays. They are unnested in the list of
+// columns, where PostgreSQL reads them side by side; in FROM it would copy each one first.
 const (
 	sqlCreateMany = insertInOrder + `
 SELECT i, o, clock_timestamp() + d * interval '1 microsecond', clock_timestamp() + e * interval '1 microsecond',
@@ -176,11 +174,10 @@ WHERE r.id = x.i AND r.state IS NOT DISTINCT FROM x.fs AND r.attempt = x.fa AND 
 // returningID is the end of a statement for many records.
 const returningID = ` RETURNING id`
 
-// The last change of a transaction raises when it is not in force: a create by
-// the primary key, the others by dividing by zero. So a COMMIT that was sent
-// behind it cannot overtake its answer. Before that, sqlSameTx raises in any other
-// transaction than the one that was begun, by dividing by zero as well; a create
-// does both at once.
+// The last change of a transaction fails in the database if it is not applied: a create by
+// the primary key, the others by a division by zero. A COMMIT in the same round trip is then
+// a rollback. Before it, sqlSameTx fails, also by a division by zero, if this is not the
+// transaction that the store began. For a create, one statement does both.
 const (
 	sqlSameTx     = `SELECT 1 / (pg_current_xact_id() = $1::text::xid8)::integer`
 	sqlEndCreate  = insert + firstValue + `$2::smallint / (pg_current_xact_id() = $15::text::xid8)::integer` + otherValues
@@ -200,13 +197,14 @@ const (
 
 	purgeable = `expires <= statement_timestamp() AND state IN (1, 4, 5)`
 
-	// sqlPurge says again of the row that goes what was said of the row found.
+	// sqlPurge repeats the condition for the locked row, which may have changed since it was
+	// found.
 	sqlPurge = `DELETE FROM semel_records WHERE id = ANY (ARRAY(
 SELECT id FROM semel_records WHERE ` + purgeable + ` ORDER BY expires LIMIT $1::bigint FOR UPDATE SKIP LOCKED))
 AND ` + purgeable
 
-	// What noted puts behind a change: the note is kept by the statement that
-	// makes the change, if that is in force.
+	// noting is the text that noted appends to a change: one statement makes the change and
+	// stores the note, and stores it only if the change is applied.
 	noting = ` RETURNING 1) INSERT INTO semel_notes
 (id, from_state, from_attempt, from_owner, to_state, to_attempt, to_owner, actor, reason, created)
 SELECT $%d::uuid, $%d::smallint, $%d::integer, $%d::bigint, $%d::smallint, $%d::integer, $%d::bigint,

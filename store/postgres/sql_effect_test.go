@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store/postgres"
 )
 
@@ -56,17 +57,13 @@ func TestEffectOf(t *testing.T) {
 	} {
 		b := &pgx.Batch{}
 		b.Queue(row.sql)
-		if got := postgres.EffectOf(b); got != row.want {
-			t.Errorf("EffectOf(%q) = %d, want %d", row.sql, got, row.want)
-		}
+		check.Equal(t, postgres.EffectOf(b), row.want, "EffectOf(%q)", row.sql)
 		b.Queue(`INSERT INTO t VALUES (1)`)
 		want := row.want
 		if want == postgres.MayEnd {
 			want = postgres.MayEndAndWrite
 		}
-		if got := postgres.EffectOf(b); got != want {
-			t.Errorf("EffectOf(%q) with more behind it = %d, want %d", row.sql, got, want)
-		}
+		check.Equal(t, postgres.EffectOf(b), want, "EffectOf(%q) with more behind it", row.sql)
 	}
 	for _, row := range []struct {
 		arg  any

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
@@ -69,9 +70,7 @@ func TestSQLHandlerCannotEnd(t *testing.T) {
 			_, err := tx.ExecContext(ctx, `SAVEPOINT a`)
 			_, failed := tx.ExecContext(ctx, `SELECT 1 / 0`)
 			_, undone := tx.ExecContext(ctx, `ROLLBACK TO SAVEPOINT a`)
-			if failed == nil {
-				t.Error("a division by zero does not fail")
-			}
+			check.Fails(t, failed, "a division by zero does not fail")
 			return errors.Join(err, undone, sqlEffect(ctx, tx, key))
 		}, store.Committed, nil, 1},
 		"open rows": {func(ctx context.Context, tx *sql.Tx, key string) error {
@@ -92,9 +91,7 @@ func TestSQLHandlerCannotEnd(t *testing.T) {
 		if verdict != row.want || row.is != nil && !errors.Is(err, row.is) || (err == nil) != (row.is == nil && verdict == store.Committed) {
 			t.Errorf("%s: Atomic = %v, %v, want %v, %v", name, verdict, err, row.want, row.is)
 		}
-		if n := effects(t, pool, name); n != row.effects {
-			t.Errorf("%s: %d effects, want %d", name, n, row.effects)
-		}
+		check.Equal(t, effects(t, pool, name), row.effects, "%s: effects", name)
 	}
 	if n := db.Stats().InUse; n != 0 {
 		t.Errorf("%d connections are in use after the transactions", n)
@@ -108,9 +105,7 @@ func TestSQLStatements(t *testing.T) {
 	db := openSQL(t, database(t), pgx.QueryExecModeCacheStatement)
 	s := newSQLStore(t, db, postgres.Options{})
 	onDB, err := db.PrepareContext(t.Context(), `SELECT 1`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	defer onDB.Close()
 	last := create("key", store.Succeeded, 1)
 	verdict, err := atomicSQL(t, s, last.To.ID, func(ctx context.Context, tx *sql.Tx) (*store.Change, error) {
@@ -157,9 +152,7 @@ func TestSQLStatements(t *testing.T) {
 		}
 		return &last, errors.Join(rows.Err(), insert.Close(), read.Close())
 	})
-	if verdict != store.Committed || err != nil {
-		t.Errorf("Atomic = %v, %v, want Committed", verdict, err)
-	}
+	check.Result(verdict, err)(t, store.Committed, "Atomic")
 }
 
 // A call that is running when the handler has returned is interrupted. Its connection is
@@ -193,9 +186,7 @@ func TestSQLAbandonedCall(t *testing.T) {
 		t.Errorf("Atomic = %v, %v, want NotCommitted and an error", verdict, err)
 	}
 	left.Wait()
-	if n := db.Stats().InUse; n != 0 {
-		t.Errorf("%d connections are in use, want none", n)
-	}
+	check.Equal(t, db.Stats().InUse, 0, "connections are in use")
 	next := create("next", store.Succeeded, 1)
 	verdict, err = atomicSQL(t, s, next.To.ID, func(ctx context.Context, tx *sql.Tx) (*store.Change, error) {
 		return &next, sqlEffect(ctx, tx, "next")
@@ -215,18 +206,14 @@ func TestSQLSwapTxOfCaller(t *testing.T) {
 	mustForce(t, s, there)
 	for name, end := range map[string]func(tx *sql.Tx) error{"commit": (*sql.Tx).Commit, "rollback": (*sql.Tx).Rollback} {
 		tx, err := db.BeginTx(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, err)
 		queued, second := create(name, store.Pending, 1), create("there", store.Pending, 2)
 		answers, err := s.SwapTx(t.Context(), tx, []store.Change{queued, second})
 		if err != nil || !answers[0].Applied(queued) || answers[1].Token != there.To.Token {
 			t.Errorf("SwapTx = %+v, %v, want the first applied and the second not", answers, err)
 		}
-		if err := errors.Join(sqlEffect(t.Context(), tx, name), end(tx)); err != nil {
-			t.Error(err)
-		}
-		if got, n := stands(t, s, queued), effects(t, pool, name); (got == queued.To.Token) != (name == "commit") || (n == 1) != (name == "commit") {
+		check.NoError(t, errors.Join(sqlEffect(t.Context(), tx, name), end(tx)))
+		if got, n := current(t, s, queued), effects(t, pool, name); (got == queued.To.Token) != (name == "commit") || (n == 1) != (name == "commit") {
 			t.Errorf("after the %s, %+v is current, with %d effects", name, got, n)
 		}
 		if _, err := s.SwapTx(t.Context(), tx, []store.Change{queued}); !errors.Is(err, sql.ErrTxDone) {

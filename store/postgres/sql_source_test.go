@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
@@ -21,10 +22,7 @@ import (
 // A *sql.DB without a limit of connections, or with one connection, is refused.
 func TestNewSQLChecks(t *testing.T) {
 	t.Parallel()
-	config, err := pgx.ParseConfig("postgres://localhost/unused")
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := check.Must(pgx.ParseConfig("postgres://localhost/unused"))(t)
 	limited := func(n int) *sql.DB {
 		db := stdlib.OpenDB(*config)
 		db.SetMaxOpenConns(n)
@@ -64,19 +62,13 @@ func (d wrappedDriver) Connect(ctx context.Context) (driver.Conn, error) {
 func TestWrappedDriver(t *testing.T) {
 	t.Parallel()
 	url := database(t)
-	config, err := pgx.ParseConfig(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := check.Must(pgx.ParseConfig(url))(t)
 	wrapped := sql.OpenDB(wrappedDriver{stdlib.GetConnector(*config)})
 	wrapped.SetMaxOpenConns(2)
 	defer wrapped.Close()
 	c := create("key", store.Pending, 1)
 	s := newSQLStore(t, wrapped, postgres.Options{})
-	tx, err := wrapped.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tx := check.Must(wrapped.BeginTx(t.Context(), nil))(t)
 	_, inTx := newSQLStore(t, openSQL(t, url, pgx.QueryExecModeCacheStatement), postgres.Options{}).SwapTx(t.Context(), tx, []store.Change{c})
 	_, outside := s.Swap(t.Context(), []store.Change{c})
 	for name, err := range map[string]error{"Swap": outside, "SwapTx": inTx} {
@@ -144,10 +136,8 @@ func tellSQLStory(t *testing.T, s *postgres.SQLStore, other *postgres.Store, nam
 			t.Errorf("%s: Atomic = %v, %v, want %v", name, verdict, err, want)
 		}
 	}
-	if stands(t, other, inline) != inline.To.Token || stands(t, other, queued) != queued.To.Token {
+	if current(t, other, inline) != inline.To.Token || current(t, other, queued) != queued.To.Token {
 		t.Errorf("%s: the other store reads other records", name)
 	}
-	if n := effects(t, other.Pool(), name); n != 1 {
-		t.Errorf("%s: %d effects, want 1", name, n)
-	}
+	check.Equal(t, effects(t, other.Pool(), name), 1, "%s: effects", name)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store/postgres"
 	"github.com/semelgo/semel/store/storetest"
@@ -39,10 +40,7 @@ func TestSQLContractBehindPgBouncer(t *testing.T) {
 // runSQL is run for a SQLStore.
 func runSQL(t *testing.T, url, address string, m pgx.QueryExecMode) {
 	t.Helper()
-	config, err := pgx.ParseConfig(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := check.Must(pgx.ParseConfig(address))(t)
 	proxy := realtest.NewProxy(t, net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port))))
 	direct, through := connect(t, url), openSQL(t, proxy.URL(address), m)
 	storetest.Run(t, func(t testing.TB) storetest.Subject[*sql.Tx] {
@@ -83,10 +81,7 @@ func sqlSubject(t testing.TB, direct *pgxpool.Pool, through *sql.DB) storetest.S
 // openSQL returns a database that is closed in the end.
 func openSQL(t testing.TB, address string, m pgx.QueryExecMode) *sql.DB {
 	t.Helper()
-	config, err := pgx.ParseConfig(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := check.Must(pgx.ParseConfig(address))(t)
 	config.DefaultQueryExecMode = m
 	db := stdlib.OpenDB(*config)
 	db.SetMaxOpenConns(20)
@@ -98,9 +93,7 @@ func openSQL(t testing.TB, address string, m pgx.QueryExecMode) *sql.DB {
 func newSQLStore(t testing.TB, db *sql.DB, o postgres.Options) *postgres.SQLStore {
 	t.Helper()
 	s, err := postgres.NewSQL(db, o)
-	if err != nil {
-		t.Fatalf("NewSQL: %v", err)
-	}
+	check.Require(t, err, "NewSQL")
 	return s
 }
 

@@ -6,19 +6,20 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// What a connection still has to say of something else is not taken for the answer: a
-// batch that has not committed would be told that it has.
+// An unread reply of an earlier statement is never taken for the reply to a batch. A batch that
+// was not committed would otherwise be reported as committed.
 func TestAnswerToSomethingElse(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t), func(c *pgxpool.Config) { c.MaxConns = 2 })
 	s := newStore(t, pool, postgres.Options{})
-	stood := create("stood", store.Succeeded, 1)
-	mustForce(t, s, stood)
-	again := stood
+	existing := create("stored", store.Succeeded, 1)
+	mustForce(t, s, existing)
+	again := existing
 	again.To.Owner = 2
 	for name, ask := range map[string]func() (store.Verdict, error){
 		"AtomicBatch": func() (store.Verdict, error) {
@@ -41,24 +42,17 @@ func TestAnswerToSomethingElse(t *testing.T) {
 		if verdict, err := ask(); verdict == store.Committed || err == nil {
 			t.Errorf("%s behind another answer = %v, %v, want an error", name, verdict, err)
 		}
-		if got := one[int](t, pool, `SELECT 1`); got != 1 {
-			t.Errorf("%s: a query afterwards answers %d", name, got)
-		}
+		check.Equal(t, one[int](t, pool, `SELECT 1`), 1, "%s: a query afterwards answers", name)
 	}
-	if token := stands(t, s, stood); token != stood.To.Token {
-		t.Errorf("%+v stands, want %+v", token, stood.To.Token)
+	if token := current(t, s, existing); token != existing.To.Token {
+		t.Errorf("the current record is %+v, want %+v", token, existing.To.Token)
 	}
 }
 
 // leaveAnAnswer leaves an unread reply on a connection.
 func leaveAnAnswer(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
-	conn, err := pool.Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := check.Must(pool.Acquire(t.Context()))(t)
 	defer conn.Release()
-	if _, err := conn.Conn().PgConn().Conn().Write([]byte{'S', 0, 0, 0, 4}); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(conn.Conn().PgConn().Conn().Write([]byte{'S', 0, 0, 0, 4}))(t)
 }

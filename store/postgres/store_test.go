@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
@@ -19,18 +20,12 @@ import (
 
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
-	pool, err := pgxpool.New(t.Context(), "postgres://localhost/never_connected")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pool := check.Must(pgxpool.New(t.Context(), "postgres://localhost/never_connected"))(t)
 	defer pool.Close()
 	if s, err := postgres.New(nil, postgres.Options{}); s != nil || err == nil {
 		t.Errorf("New without a pool = %v, %v, want an error", s, err)
 	}
-	single, err := pgxpool.New(t.Context(), "postgres://localhost/never_connected?pool_max_conns=1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	single := check.Must(pgxpool.New(t.Context(), "postgres://localhost/never_connected?pool_max_conns=1"))(t)
 	defer single.Close()
 	if s, err := postgres.New(single, postgres.Options{}); s != nil || err == nil || !strings.Contains(err.Error(), "MaxConns") {
 		t.Errorf("New with a pool of one connection = %v, %v, want an error that names MaxConns", s, err)
@@ -43,7 +38,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// Without the tables every method says what to do.
+// Without the tables every method returns an error that names the migration.
 func TestNoSchema(t *testing.T) {
 	t.Parallel()
 	s := newStore(t, connect(t, realtest.Postgres(t).Database(t)), postgres.Options{})
@@ -67,12 +62,10 @@ func TestNoSchema(t *testing.T) {
 			t.Errorf("call %d without the tables = %v, want ErrNoSchema", i, err)
 		}
 	}
-	if verdict != store.NotCommitted {
-		t.Errorf("Atomic without the tables = %v, want NotCommitted", verdict)
-	}
+	check.Equal(t, verdict, store.NotCommitted, "Atomic without the tables")
 }
 
-// What the server says of itself decides what is promised.
+// The server's settings decide which capabilities the store reports.
 func TestCapabilities(t *testing.T) {
 	t.Parallel()
 	on := []string{"fsync=on", "synchronous_commit=on", "full_page_writes=on"}
@@ -125,8 +118,8 @@ CREATE FUNCTION other.version() RETURNS text RETURN 'CockroachDB CCL v21.2.0'`, 
 	}
 }
 
-// More handlers than there are connections wait for each other, and what they
-// ask of the store beside their transactions is answered.
+// More handlers than there are connections wait for each other, and calls
+// of the store outside of their transactions are answered.
 func TestMoreHandlersThanConnections(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t), func(c *pgxpool.Config) { c.MaxConns = 3 })
@@ -140,15 +133,11 @@ func TestMoreHandlersThanConnections(t *testing.T) {
 					_, err := s.Get(ctx, []store.ID{last.To.ID})
 					return &last, errors.Join(err, effect(ctx, tx, "key"))
 				})
-			if verdict != store.Committed || err != nil {
-				t.Errorf("Atomic = %v, %v, want Committed", verdict, err)
-			}
+			check.Result(verdict, err)(t, store.Committed, "Atomic")
 		})
 	}
 	all.Wait()
-	if n := effects(t, pool, "key"); n != 30 {
-		t.Errorf("%d effects, want 30", n)
-	}
+	check.Equal(t, effects(t, pool, "key"), 30, "effects")
 	// No call waits longer than its context lasts, for a right or a connection.
 	held := make(chan struct{})
 	for range 2 {
@@ -164,41 +153,35 @@ func TestMoreHandlersThanConnections(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	for range 3 { // one of them at least comes too late
+	for range 3 { // at least one of them finds no free connection in time
 		verdict, err := s.Atomic(ctx, store.ID{1}, false, func(context.Context, pgx.Tx, store.SwapResult) (*store.Change, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		})
-		if verdict != store.NotCommitted || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Atomic when nothing is free = %v, %v, want NotCommitted and the context's error", verdict, err)
-		}
+		check.ResultIs(verdict, err)(t, store.NotCommitted, context.DeadlineExceeded, "Atomic without a free connection (want NotCommitted and the context's error)")
 	}
 	close(held)
 	all.Wait()
 }
 
-// A handler that goes on although it was told Busy is told so.
-func TestBusyIsNotTheHandlers(t *testing.T) {
+// A handler that returns a change although its record is Busy receives ErrBusy.
+func TestHandlerIgnoresBusy(t *testing.T) {
 	t.Parallel()
 	s := newStore(t, connect(t, database(t)), postgres.Options{})
 	last := create("key", store.Succeeded, 1)
 	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
 		func(context.Context, pgx.Tx, store.SwapResult) (*store.Change, error) {
 			verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-				func(_ context.Context, tx pgx.Tx, stands store.SwapResult) (*store.Change, error) {
-					if !stands.Busy || tx != nil {
-						t.Errorf("run is told %+v with %v, want Busy and no transaction", stands, tx)
+				func(_ context.Context, tx pgx.Tx, found store.SwapResult) (*store.Change, error) {
+					if !found.Busy || tx != nil {
+						t.Errorf("run receives %+v and the transaction %v, want Busy and no transaction", found, tx)
 					}
 					return &last, nil
 				})
-			if verdict != store.NotCommitted || !errors.Is(err, postgres.ErrBusy) {
-				t.Errorf("Atomic = %v, %v, want NotCommitted and ErrBusy", verdict, err)
-			}
+			check.ResultIs(verdict, err)(t, store.NotCommitted, postgres.ErrBusy, "Atomic")
 			return &last, nil
 		})
-	if verdict != store.Committed || err != nil {
-		t.Errorf("the holder's Atomic = %v, %v, want Committed", verdict, err)
-	}
+	check.Result(verdict, err)(t, store.Committed, "the holder's Atomic")
 }
 
 func TestSchema(t *testing.T) {

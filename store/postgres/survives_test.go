@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
@@ -46,10 +47,7 @@ func TestSettingsOfRoleAndDatabase(t *testing.T) {
 	owner := connect(t, base)
 	mustExec(t, owner, `CREATE ROLE app LOGIN`)
 	mustExec(t, owner, `GRANT SELECT, INSERT, UPDATE, DELETE ON semel_records, semel_notes TO app`)
-	address, err := url.Parse(base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := check.Must(url.Parse(base))(t)
 	database := pgx.Identifier{strings.TrimPrefix(address.Path, "/")}.Sanitize()
 	address.User = url.User("app")
 	app := address.String()
@@ -96,8 +94,8 @@ func TestSettingsOfRoleAndDatabase(t *testing.T) {
 	}), store.NoFailure, "synchronous_commit is off (set with SET on the connection, for example in AfterConnect)")
 }
 
-// Every setting and table is named at once, so that they can be changed at once. Among
-// the tables are partitions.
+// The error names all settings and tables together, so that an operator can change them
+// together. Partitions are among the tables.
 func TestUnloggedTablesAndPartitions(t *testing.T) {
 	t.Parallel()
 	const repair = ": a crash of the server empties it (ALTER TABLE "

@@ -13,11 +13,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// batchSizes are on both sides of where a batch becomes one of arrays.
+// batchSizes are below and above the size from which a batch is sent as arrays.
 func batchSizes() []int { return []int{1, 2, 4, 5, 8, 40} }
 
 // batch is a batch of creates of n records.
@@ -37,25 +38,15 @@ func TestBusyAlone(t *testing.T) {
 	for _, n := range batchSizes() {
 		changes := batch(fmt.Sprint("batch ", n), n)
 		held := n / 2
-		holder, err := pool.Begin(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.SwapTx(t.Context(), holder, changes[held:held+1]); err != nil {
-			t.Fatal(err)
-		}
-		answers, err := s.Swap(t.Context(), changes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		holder := check.Must(pool.Begin(t.Context()))(t)
+		check.Must(s.SwapTx(t.Context(), holder, changes[held:held+1]))(t)
+		answers := check.Must(s.Swap(t.Context(), changes))(t)
 		for i, answer := range answers {
 			if answer.Busy != (i == held) || !answer.Busy && !answer.Applied(changes[i]) {
 				t.Errorf("of %d changes, the one of number %d is held, and number %d answers %+v", n, held, i, answer)
 			}
 		}
-		if err := holder.Rollback(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, holder.Rollback(t.Context()))
 		for i, answer := range mustSwap(t, s, changes) {
 			if !answer.Applied(changes[i]) {
 				t.Errorf("asked again, number %d answers %+v", i, answer)
@@ -78,21 +69,17 @@ func (*trips) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQuery
 }
 func (*trips) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// However many of its records are held, a Swap does not wait for each of them.
-func TestBusyTogether(t *testing.T) {
+// A Swap with many held records makes a bounded number of round trips: it does not wait for
+// each of them.
+func TestManyHeldRecords(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	pool, sent := connect(t, url), new(trips)
 	s := newStore(t, connect(t, url, func(c *pgxpool.Config) { c.ConnConfig.Tracer = sent }), postgres.Options{})
 	for _, row := range []struct{ held, of, trips int }{{1000, 1000, 140}, {40, 400, 450}} {
 		changes := batch(fmt.Sprint("batch ", row.held), row.of)
-		holder, err := pool.Begin(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.SwapTx(t.Context(), holder, changes[:row.held]); err != nil {
-			t.Fatal(err)
-		}
+		holder := check.Must(pool.Begin(t.Context()))(t)
+		check.Must(s.SwapTx(t.Context(), holder, changes[:row.held]))(t)
 		before := sent.n.Load()
 		for i, answer := range mustSwap(t, s, changes) {
 			if answer.Busy != (i < row.held) || !answer.Busy && !answer.Applied(changes[i]) {
@@ -102,9 +89,7 @@ func TestBusyTogether(t *testing.T) {
 		if n := int(sent.n.Load() - before); n > row.trips {
 			t.Errorf("of %d changes %d are held, and %d trips are made, want at most %d", row.of, row.held, n, row.trips)
 		}
-		if err := holder.Rollback(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, holder.Rollback(t.Context()))
 	}
 }
 
@@ -119,9 +104,7 @@ func TestLongestWait(t *testing.T) {
 func mustSwap(t *testing.T, s *postgres.Store, changes []store.Change) []store.SwapResult {
 	t.Helper()
 	answers, err := s.Swap(t.Context(), changes)
-	if err != nil {
-		t.Fatalf("Swap: %v", err)
-	}
+	check.Require(t, err, "Swap")
 	return answers
 }
 
@@ -138,9 +121,7 @@ func TestRefusedAlone(t *testing.T) {
 			changes := batch("key", n)
 			changes[n/2].To.Key = "poison"
 			tx, err := pool.Begin(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Require(t, err)
 			var answers []store.SwapResult
 			if inTx {
 				answers, err = s.SwapTx(t.Context(), tx, changes)
@@ -151,7 +132,7 @@ func TestRefusedAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, answer := range answers {
-				if refused := answer.Err != nil; refused != (i == n/2) || !refused && stands(t, s, changes[i]) != changes[i].To.Token {
+				if refused := answer.Err != nil; refused != (i == n/2) || !refused && current(t, s, changes[i]) != changes[i].To.Token {
 					t.Errorf("of %d changes, in a transaction %v, one is poisoned, and number %d answers %+v", n, inTx, i, answer)
 				}
 			}
@@ -159,7 +140,7 @@ func TestRefusedAlone(t *testing.T) {
 	}
 }
 
-// A batch that is too much for one trip goes in several.
+// A batch that is too large for one round trip is sent in several.
 func TestLargeBatch(t *testing.T) {
 	t.Parallel()
 	s := newStore(t, connect(t, database(t)), postgres.Options{})
@@ -203,17 +184,9 @@ func TestSwapTxLeavesTheSettings(t *testing.T) {
 	s := newStore(t, pool, postgres.Options{})
 	for _, n := range []int{2, 17} {
 		mine, theirs := batch(fmt.Sprint("mine ", n), n), batch(fmt.Sprint("theirs ", n), n)
-		holder, err := pool.Begin(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.SwapTx(t.Context(), holder, theirs); err != nil {
-			t.Fatal(err)
-		}
-		tx, err := pool.Begin(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		holder := check.Must(pool.Begin(t.Context()))(t)
+		check.Must(s.SwapTx(t.Context(), holder, theirs))(t)
+		tx := check.Must(pool.Begin(t.Context()))(t)
 		mustExec(t, tx, `SET LOCAL lock_timeout = '123ms'; SET LOCAL enable_sort = off`, pgx.QueryExecModeSimpleProtocol)
 		before := settings(t, tx)
 		for _, changes := range [][]store.Change{mine, mine[:1], theirs[:1], {mine[0], theirs[0]}} {
@@ -224,11 +197,9 @@ func TestSwapTxLeavesTheSettings(t *testing.T) {
 				t.Errorf("after SwapTx of %d changes the settings are\n%s\nwant\n%s", len(changes), after, before)
 			}
 		}
-		if err := errors.Join(tx.Commit(t.Context()), holder.Rollback(t.Context())); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, errors.Join(tx.Commit(t.Context()), holder.Rollback(t.Context())))
 		for i, c := range mine {
-			if stands(t, s, c) != c.To.Token {
+			if current(t, s, c) != c.To.Token {
 				t.Errorf("of %d changes number %d does not stand", n, i)
 			}
 		}
@@ -241,8 +212,6 @@ func settings(t *testing.T, tx pgx.Tx) string {
 	var all string
 	const read = `SELECT string_agg(name || '=' || current_setting(name), ' ') FROM unnest(ARRAY['lock_timeout', 'jit',
 'enable_seqscan', 'enable_bitmapscan', 'enable_sort', 'enable_hashjoin', 'enable_mergejoin']) name`
-	if err := tx.QueryRow(t.Context(), read).Scan(&all); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, tx.QueryRow(t.Context(), read).Scan(&all))
 	return all
 }

@@ -9,11 +9,12 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// refusals counts the errors of a unique key that the server has told a pool and its
+// refusals counts the errors of a unique key that the server has reported to a pool and its
 // sessions, each of which is a line in its log.
 func refusals(n *atomic.Int32) func(*pgxpool.Config) {
 	return func(c *pgxpool.Config) {
@@ -26,22 +27,20 @@ func refusals(n *atomic.Int32) func(*pgxpool.Config) {
 	}
 }
 
-// What repeats is ordinary, so it is no error of the server's.
+// A repeated create is normal, so it must not cause an error in the log of the server.
 func TestRepeatsRaiseNothing(t *testing.T) {
 	t.Parallel()
 	var refused atomic.Int32
 	s := newStore(t, connect(t, database(t), refusals(&refused)), postgres.Options{})
-	if err := s.OpenSessions(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, s.OpenSessions(t.Context()))
 	for name, claims := range overtakable() {
 		want := tokensOf(claims)
 		for i := range claims {
-			mustStand(t, s.Swap, claims, want) // asked again
-			claims[i].To.Owner = 77            // another caller's
+			mustBeCurrent(t, s.Swap, claims, want) // asked again
+			claims[i].To.Owner = 77                // another caller's
 		}
 		if n := refused.Load(); n > 0 {
-			t.Errorf("%s: the server has told of %d errors", name, n)
+			t.Errorf("%s: the server has reported %d errors", name, n)
 		}
 	}
 }
@@ -61,9 +60,7 @@ func TestBatchMeetsCreate(t *testing.T) {
 				mustForce(t, s, create("before", store.InProgress, 1))
 				divided(t, pool, postgres.PartitionOptions{})
 			}
-			if err := s.OpenSessions(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			check.Require(t, s.OpenSessions(t.Context()))
 			for name, claims := range overtakable() {
 				overtake(t, pool, s, claims, name)
 			}
@@ -74,17 +71,15 @@ func TestBatchMeetsCreate(t *testing.T) {
 	}
 }
 
-// A batch that meets another unique key than that of IDs was not overtaken, and is not
-// asked again as it was: only each of it alone.
+// If a batch violates a unique key other than that of the IDs, it is not retried as a whole:
+// each change is retried alone.
 func TestBatchesMeetAnotherUniqueKey(t *testing.T) {
 	t.Parallel()
 	var refused atomic.Int32
 	url := database(t)
 	s := newStore(t, connect(t, url, refusals(&refused)), postgres.Options{MaxSessions: 1})
 	mustExec(t, connect(t, url), `CREATE UNIQUE INDEX ON semel_records (owner)`)
-	if err := s.OpenSessions(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, s.OpenSessions(t.Context()))
 	for round := range 2 {
 		claims := make([]store.Change, 12)
 		for i := range claims {
@@ -92,10 +87,7 @@ func TestBatchesMeetAnotherUniqueKey(t *testing.T) {
 		}
 		claims[11].To.Owner = claims[3].To.Owner
 		refused.Store(0)
-		answers, err := s.Swap(t.Context(), claims)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answers := check.Must(s.Swap(t.Context(), claims))(t)
 		lost := 0
 		for i, a := range answers {
 			if !a.Applied(claims[i]) {
@@ -103,7 +95,7 @@ func TestBatchesMeetAnotherUniqueKey(t *testing.T) {
 			}
 		}
 		if n := refused.Load(); lost != 1 || n != 2 {
-			t.Errorf("round %d: %d are not in force, want one, and %d errors, want that of the batch and that of the one alone", round, lost, n)
+			t.Errorf("round %d: %d changes were not applied, want one, and %d errors, want one of the batch and one of the retry alone", round, lost, n)
 		}
 	}
 }
@@ -139,26 +131,17 @@ func overtake(t *testing.T, direct *pgxpool.Pool, s *postgres.Store, of []store.
 	ended := move(running, store.Succeeded)
 	ended.To.Outcome = []byte("outcome")
 	changes := append(claims, ended)
-	holder, err := direct.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	holder := check.Must(direct.Begin(t.Context()))(t)
 	defer func() { _ = holder.Rollback(t.Context()) }()
-	if _, err := s.SwapTx(t.Context(), holder, []store.Change{theirs}); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(s.SwapTx(t.Context(), holder, []store.Change{theirs}))(t)
 	var answers []store.SwapResult
 	var failed error
 	var asked sync.WaitGroup
 	asked.Go(func() { answers, failed = s.Swap(t.Context(), changes) })
 	waiting(t, direct, 1)
-	if err := holder.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, holder.Commit(t.Context()))
 	asked.Wait()
-	if failed != nil {
-		t.Fatal(failed)
-	}
+	check.Require(t, failed)
 	for i, a := range answers {
 		switch {
 		case i == 3 && a.Busy: // for longer than a batch waits

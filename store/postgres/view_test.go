@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	"github.com/semelgo/semel/store"
@@ -118,14 +119,8 @@ func mustSalt(t *testing.T, s *postgres.Store) []byte {
 // that belongs to a caller.
 func wantView(t *testing.T, pool *pgxpool.Pool, want []viewRow) {
 	t.Helper()
-	rows, err := pool.Query(t.Context(), readView)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := pgx.CollectRows(rows, pgx.RowToStructByPos[viewRow])
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := check.Must(pool.Query(t.Context(), readView))(t)
+	got := check.Must(pgx.CollectRows(rows, pgx.RowToStructByPos[viewRow]))(t)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the view differs (-want +got):\n%s", diff)
 	}
@@ -147,9 +142,7 @@ func TestRecordView(t *testing.T) {
 	url := realtest.Postgres(t).Database(t)
 	pool := connect(t, url, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["search_path"] = `"of ""ours""", public` })
 	mustExec(t, pool, `CREATE SCHEMA "of ""ours"""`)
-	if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}))
 	s := newStore(t, pool, postgres.Options{})
 	want := writeViewCases(t, s)
 	wantView(t, pool, want)
@@ -184,9 +177,7 @@ func TestRecordViewOfRecordsFromBefore(t *testing.T) {
 		t.Errorf("Salt before the migration = %v, want that the table is missing", err)
 	}
 	divided(t, pool, postgres.PartitionOptions{})
-	if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}))
 	salt := mustSalt(t, s)
 	wantView(t, pool, []viewRow{{
 		ID: c.To.ID.String(), Operation: "test", State: "InDoubt", Attempt: 1,
@@ -198,10 +189,7 @@ func TestRecordViewOfRecordsFromBefore(t *testing.T) {
 func migrateToVersion2(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
 	for _, name := range []string{"00001_records.up.sql", "00002_rare_states.up.sql"} {
-		text, err := fs.ReadFile(postgres.Schema(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := check.Must(fs.ReadFile(postgres.Schema(), name))(t)
 		mustExec(t, pool, string(text))
 	}
 	mustExec(t, pool, `CREATE TABLE semel_migrations (version_id bigint NOT NULL, is_applied boolean NOT NULL)`)
@@ -214,9 +202,7 @@ func TestSaltsDiffer(t *testing.T) {
 	pools := []*pgxpool.Pool{connect(t, database(t)), connect(t, database(t))}
 	var salts []string
 	for _, pool := range append(pools, pools[0]) {
-		if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}))
 		salts = append(salts, string(mustSalt(t, newStore(t, pool, postgres.Options{}))))
 	}
 	if salts[0] == salts[1] || salts[0] != salts[2] {
@@ -227,10 +213,7 @@ func TestSaltsDiffer(t *testing.T) {
 // sqlBlocks returns the blocks of SQL of docs/operations.md that name the view.
 func sqlBlocks(t *testing.T) []string {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := check.Must(os.ReadFile("../../docs/operations.md"))(t)
 	var blocks []string
 	for _, rest := range strings.Split(string(page), "```sql\n")[1:] {
 		block, _, _ := strings.Cut(rest, "```")
@@ -262,10 +245,7 @@ func TestRoleOfDashboards(t *testing.T) {
 		}
 	})
 	for _, query := range blocks[1:] {
-		rows, err := dashboards.Query(t.Context(), query)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rows := check.Must(dashboards.Query(t.Context(), query))(t)
 		found := 0
 		for rows.Next() {
 			found++

@@ -10,6 +10,7 @@ import (
 
 	driver "github.com/redis/go-redis/v9"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/redis"
@@ -24,9 +25,7 @@ func newStore(t testing.TB, client driver.UniversalClient, o redis.Options) *red
 		o.Prefix = "t_" + strings.ToLower(rand.Text())
 	}
 	s, err := redis.New(client, o)
-	if err != nil {
-		t.Fatalf("New: %v", err)
-	}
+	check.Require(t, err, "New")
 	return s
 }
 
@@ -62,8 +61,6 @@ func mustApply(t testing.TB, s store.Store, c store.Change) {
 func current(t testing.TB, s store.Store, c store.Change) store.Token {
 	t.Helper()
 	results, err := s.Get(t.Context(), []store.ID{c.To.ID})
-	if err != nil {
-		t.Fatalf("Get: %v", err)
-	}
+	check.Require(t, err, "Get")
 	return results[0].Token
 }

@@ -7,6 +7,7 @@ import (
 	driver "github.com/redis/go-redis/v9"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/redis"
@@ -46,9 +47,7 @@ func TestSurvivesFollowsTheSettings(t *testing.T) {
 
 func mustConfig(t testing.TB, c *driver.Client, name, value string) {
 	t.Helper()
-	if err := c.ConfigSet(t.Context(), name, value).Err(); err != nil {
-		t.Fatalf("CONFIG SET %s %s: %v", name, value, err)
-	}
+	check.Require(t, c.ConfigSet(t.Context(), name, value).Err(), "CONFIG SET %s %s", name, value)
 }
 
 // TestServersThatCannotKeepRecords: such servers are rejected by name, also if a loss is accepted.
@@ -85,14 +84,10 @@ func TestReplicasNeedAnOption(t *testing.T) {
 	} {
 		s, err := redis.New(c, w.options)
 		if w.survives == 0 {
-			if err == nil {
-				t.Errorf("%+v: New = nil, want an error", w.options)
-			}
+			check.Fails(t, err, "%+v: New", w.options)
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, err)
 		caps, err := s.Capabilities(t.Context())
 		named := strings.Contains(caps.SurvivesBecause, "AcceptFailoverLoss")
 		if err != nil || caps.Survives != w.survives || named != (w.survives == store.NoFailure) {
@@ -114,15 +109,11 @@ func TestForbiddenConfig(t *testing.T) {
 	for _, right := range rights {
 		args = append(args, right)
 	}
-	if err := admin.Do(t.Context(), args...).Err(); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, admin.Do(t.Context(), args...).Err())
 	c := driver.NewClient(&driver.Options{Addr: server.Addr(), Username: "semel", Password: "password"})
 	t.Cleanup(func() { c.Close() })
 	s, err := redis.New(c, redis.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	caps, err := s.Capabilities(t.Context())
 	if err != nil || caps.Survives != store.ProcessEnd || !strings.Contains(caps.SurvivesBecause, "CONFIG GET") {
 		t.Errorf("Survives = %v because %q, %v, want ProcessEnd because of CONFIG GET", caps.Survives, caps.SurvivesBecause, err)
@@ -164,7 +155,5 @@ func useAll(t testing.TB, s *redis.Store) {
 			t.Errorf("Scan: %v", err)
 		}
 	}
-	if n, err := s.Purge(ctx, 10); err != nil || n != 1 {
-		t.Errorf("Purge = %d, %v", n, err)
-	}
+	check.Result(s.Purge(ctx, 10))(t, 1, "Purge")
 }

@@ -7,6 +7,7 @@ import (
 
 	driver "github.com/redis/go-redis/v9"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/redis"
@@ -47,9 +48,7 @@ func TestSlotMovesToAnotherNode(t *testing.T) {
 	}
 	m.end()
 	for _, c := range claims {
-		if got := current(t, s, c); got != c.To.Token {
-			t.Errorf("%v is current, want %v", got, c.To.Token)
-		}
+		check.Equal(t, current(t, s, c), c.To.Token, "is current")
 		mustApply(t, s, succeed(c))
 	}
 	if left, err := s.Scan(t.Context(), store.Query{Limit: 2 * records}); err != nil || len(left) != records {

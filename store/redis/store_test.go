@@ -7,6 +7,7 @@ import (
 
 	driver "github.com/redis/go-redis/v9"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/redis"
@@ -25,9 +26,7 @@ func TestFunctionsAreLoadedWhereMissing(t *testing.T) {
 			func() error { return c.FlushAll(t.Context()).Err() },
 			func() error { return c.FunctionDelete(t.Context(), s.Library()).Err() },
 		} {
-			if err := empty(); err != nil {
-				t.Fatal(err)
-			}
+			check.Require(t, empty())
 			changes := make([]store.Change, 20)
 			for i := range changes {
 				changes[i] = create(strings.Repeat("k", i+1), store.InProgress, 1)
@@ -36,14 +35,10 @@ func TestFunctionsAreLoadedWhereMissing(t *testing.T) {
 			if err != nil || !results[19].Applied(changes[19]) {
 				t.Errorf("Swap without functions = %v", err)
 			}
-			if err := c.FlushDB(t.Context()).Err(); err != nil {
-				t.Fatal(err)
-			}
+			check.Require(t, c.FlushDB(t.Context()).Err())
 		}
 	}
-	if err := c.FunctionLoad(t.Context(), "#!lua name=semel_other\nredis.register_function('semel_other_swap', function() return 1 end)").Err(); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, c.FunctionLoad(t.Context(), "#!lua name=semel_other\nredis.register_function('semel_other_swap', function() return 1 end)").Err())
 	useAll(t, newStore(t, c, redis.Options{}))
 }
 
@@ -54,9 +49,7 @@ func TestTenantsShareAServer(t *testing.T) {
 	one, other := newStore(t, c, redis.Options{}), newStore(t, c, redis.Options{})
 	claim := create("key", store.InProgress, 1)
 	mustApply(t, one, claim)
-	if got := current(t, other, claim); got != (store.Token{}) {
-		t.Errorf("the other tenant sees %v", got)
-	}
+	check.Equal(t, current(t, other, claim), (store.Token{}), "the other tenant sees")
 	useAll(t, other)
 	if got := current(t, one, claim); got != claim.To.Token {
 		t.Errorf("%v is current, want the claim", got)

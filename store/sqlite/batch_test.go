@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
 )
@@ -77,9 +78,7 @@ func TestChangesJoin(t *testing.T) {
 				t.Errorf("change %d, of a record that another has: %+v", i, a)
 			}
 		case c.To.Key == "refused":
-			if a.Err == nil {
-				t.Errorf("change %d cannot be kept: %+v", i, a)
-			}
+			check.Fails(t, a.Err, "change %d cannot be kept: %+v", i, a)
 		case !a.Applied(c), current(t, s, c) != c.To.Token:
 			t.Errorf("change %d: %+v, want it applied", i, a)
 		}
@@ -92,9 +91,7 @@ func TestJoiningChangeHasItsOwnTime(t *testing.T) {
 	db := open(t)
 	s := sqlite.New(db, sqlite.Options{})
 	clock := func() (now int64) {
-		if err := db.QueryRowContext(t.Context(), `SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000`).Scan(&now); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, db.QueryRowContext(t.Context(), `SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000`).Scan(&now))
 		return now
 	}
 	var came int64 // at least then
@@ -113,12 +110,12 @@ func TestJoiningChangeHasItsOwnTime(t *testing.T) {
 	var created int64
 	err = db.QueryRowContext(t.Context(), `SELECT created FROM semel_records WHERE id = ?`, groups[1][0].To.ID[:]).Scan(&created)
 	if err != nil || created < came {
-		t.Errorf("who joined at %d or later was made at %d (%v)", came, created, err)
+		t.Errorf("a change that joined at %d or later was created at %d (%v)", came, created, err)
 	}
 }
 
-// A claim of those that joined that SQLite refuses after its row does not stand, and
-// all others do.
+// If SQLite refuses a joined claim after its row was written, this claim is not applied, and
+// all others are.
 func TestJoinedClaimIsRejectedAfterItsRow(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -164,9 +161,7 @@ func TestFailedJoinLeavesNothing(t *testing.T) {
 				_, err = s.SwapJoinable(ctx, first, func() []store.Change { return more(cancel) })
 				return err
 			}()
-			if err == nil {
-				t.Error("it has not failed")
-			}
+			check.Fails(t, err, "it has not failed")
 			if got := current(t, s, first[0]); got != (store.Token{}) {
 				t.Errorf("%v is current", got)
 			}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
 )
@@ -119,9 +120,7 @@ func TestCommitThatHangs(t *testing.T) {
 	if err != nil || !answers[0].Busy {
 		t.Errorf("Swap beside a COMMIT that hangs = %+v, %v, want Busy", answers, err)
 	}
-	if current(t, s, last) != (store.Token{}) {
-		t.Error("the change is seen before it is committed")
-	}
+	check.Equal(t, current(t, s, last), (store.Token{}), "the change is seen before it is committed")
 	b.setFault(atCommit(func(run func() error) error { return run() }))
 	close(goOn)
 	<-gone
@@ -158,14 +157,10 @@ func TestNoCommitAfterASupersededLastChange(t *testing.T) {
 		create("late", store.InProgress, 1), // it existed before
 	} {
 		verdict, err := finish(t, s, "late", &last)
-		if verdict != store.NotCommitted || !errors.Is(err, store.ErrSuperseded) {
-			t.Errorf("Atomic = %v, %v, want NotCommitted, ErrSuperseded", verdict, err)
-		}
+		check.ResultIs(verdict, err)(t, store.NotCommitted, store.ErrSuperseded, "Atomic (want NotCommitted, ErrSuperseded)")
 	}
 	b.setFault(func(_ string, run func() error, _ func(string) error) error { return run() })
-	if sent != 0 {
-		t.Errorf("COMMIT was sent %d times", sent)
-	}
+	check.Equal(t, sent, 0, "COMMIT was sent")
 	if n := effects(t, b.DB, "late"); n != 0 || current(t, s, stood) != stood.To.Token {
 		t.Errorf("%d effects and %+v, want none and what stood", n, current(t, s, stood))
 	}
@@ -237,16 +232,12 @@ func TestLastChangeNeedsItsTransaction(t *testing.T) {
 			t.Errorf("Atomic = %v, %v, want NotCommitted", verdict, err)
 		}
 	}
-	if lost != 3 {
-		t.Errorf("%d transactions were lost, want 3", lost)
-	}
+	check.Equal(t, lost, 3, "transactions were lost")
 	answers, err := s.Get(t.Context(), []store.ID{stood.To.ID, store.NewID("test", "scope", "new")})
 	if err != nil || answers[0].Token != stood.To.Token || answers[0].Record.Due > 0 || answers[1].Token != (store.Token{}) {
 		t.Errorf("afterwards %+v, %v, want what stood", answers, err)
 	}
-	if n := effects(t, b.DB, "key"); n != 0 {
-		t.Errorf("%d effects, want none", n)
-	}
+	check.Equal(t, effects(t, b.DB, "key"), 0, "effects")
 }
 
 // If the driver fails to roll back, the store rolls back in another way, and the
@@ -266,11 +257,7 @@ func TestRollbackThatFails(t *testing.T) {
 		func(ctx context.Context, tx *sql.Tx, _ store.SwapResult) (*store.Change, error) {
 			return nil, errors.Join(errHandler, effect(ctx, tx, "key"))
 		})
-	if verdict != store.NotCommitted || !errors.Is(err, errHandler) {
-		t.Errorf("Atomic = %v, %v, want NotCommitted and the handler's error", verdict, err)
-	}
-	if n := effects(t, b.DB, "key"); n != 0 {
-		t.Errorf("%d effects, want none", n)
-	}
+	check.ResultIs(verdict, err)(t, store.NotCommitted, errHandler, "Atomic (want NotCommitted and the handler's error)")
+	check.Equal(t, effects(t, b.DB, "key"), 0, "effects")
 	mustApply(t, s, last)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
 )
@@ -31,23 +32,15 @@ func TestFirstClaimsInOneStatement(t *testing.T) {
 				mustExec(t, db, fmt.Sprintf(`CREATE TRIGGER refuse BEFORE INSERT ON semel_records
 WHEN new.key = CAST('k%d' AS BLOB) BEGIN SELECT RAISE(ABORT, 'refused'); END`, refused))
 			}
-			answers, err := s.Swap(t.Context(), changes)
-			if err != nil {
-				t.Fatal(err)
-			}
+			answers := check.Must(s.Swap(t.Context(), changes))(t)
 			tx := begin(t, db)
-			repeated, err := s.SwapTx(t.Context(), tx, changes)
-			if err != nil {
-				t.Fatal(err)
-			}
+			repeated := check.Must(s.SwapTx(t.Context(), tx, changes))(t)
 			for _, answers := range [][]store.SwapResult{answers, repeated} {
 				for i, a := range answers {
 					checkClaim(t, fmt.Sprintf("claim %d of %d, with %d refused", i, n, refused), a, changes[i], i == 2, i == refused)
 				}
 			}
-			if err := tx.Rollback(); err != nil {
-				t.Fatal(err)
-			}
+			check.Require(t, tx.Rollback())
 			for i, c := range changes {
 				want := c.To.Token
 				switch i {
@@ -56,9 +49,7 @@ WHEN new.key = CAST('k%d' AS BLOB) BEGIN SELECT RAISE(ABORT, 'refused'); END`, r
 				case refused:
 					want = store.Token{}
 				}
-				if got := current(t, s, c); got != want {
-					t.Errorf("%d of %d, with %d refused: %v is current, want %v", i, n, refused, got, want)
-				}
+				check.Equal(t, current(t, s, c), want, "%d of %d, with %d refused: is current", i, n, refused)
 			}
 		}
 	}
@@ -79,15 +70,10 @@ CREATE TRIGGER see AFTER INSERT ON semel_records BEGIN INSERT INTO seen VALUES (
 		changes[i] = create(fmt.Sprint("k", i), store.InProgress, uint64(i+1))
 		changes[i].To.Due = time.Hour
 	}
-	answers, err := s.Swap(t.Context(), changes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answers := check.Must(s.Swap(t.Context(), changes))(t)
 	for i, a := range answers {
 		checkClaim(t, fmt.Sprintf("claim %d of %d", i, n), a, changes[i], false, i == 7)
-		if made := current(t, s, changes[i]) == changes[i].To.Token; made != (i != 7) {
-			t.Errorf("claim %d of %d: made is %v", i, n, made)
-		}
+		check.Equal(t, current(t, s, changes[i]) == changes[i].To.Token, (i != 7), "claim %d of %d: made", i, n)
 	}
 	var seen int
 	if err := db.QueryRowContext(t.Context(), `SELECT count(*) FROM seen`).Scan(&seen); err != nil || seen != n {
@@ -99,9 +85,7 @@ func checkClaim(t *testing.T, what string, a store.SwapResult, c store.Change, o
 	t.Helper()
 	switch {
 	case refused:
-		if a.Err == nil {
-			t.Errorf("%s: %+v, want it refused", what, a)
-		}
+		check.Fails(t, a.Err, "%s: %+v, want it refused", what, a)
 	case a.Err != nil, a.Busy:
 		t.Errorf("%s: %+v, want an answer", what, a)
 	case other:
@@ -136,10 +120,7 @@ func TestClaimsWithMoreFields(t *testing.T) {
 		}
 		wantApplied(t, s, changes, true)
 		for i, c := range changes {
-			answers, err := s.Get(context.Background(), []store.ID{c.To.ID})
-			if err != nil {
-				t.Fatal(err)
-			}
+			answers := check.Must(s.Get(context.Background(), []store.ID{c.To.ID}))(t)
 			r := answers[0].Record
 			if r.Token != c.To.Token || r.Tainted != c.To.Tainted || r.Priority != c.To.Priority || string(r.Input) != string(c.To.Input) {
 				t.Errorf("claim %d of %d is %+v, want %+v", i, n, r, c.To)
@@ -151,10 +132,7 @@ func TestClaimsWithMoreFields(t *testing.T) {
 		}
 		wantApplied(t, s, changes, true)
 		for i, c := range changes {
-			answers, err := s.Get(context.Background(), []store.ID{c.To.ID})
-			if err != nil {
-				t.Fatal(err)
-			}
+			answers := check.Must(s.Get(context.Background(), []store.ID{c.To.ID}))(t)
 			if r := answers[0].Record; r.Tainted != c.To.Tainted || string(r.Outcome) != "no" || (i%5 == 2) != (string(r.Input) == "input") {
 				t.Errorf("end %d of %d is %+v, want %+v", i, n, r, c.To)
 			}

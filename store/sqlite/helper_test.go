@@ -6,8 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
+	"github.com/semelgo/semel/internal/testchange"
 	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
-	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
 )
 
@@ -16,9 +17,7 @@ import (
 func open(t testing.TB) *sql.DB {
 	t.Helper()
 	db, err := sqlite.Open(filepath.Join(t.TempDir(), "semel.db"))
-	if err != nil {
-		t.Fatalf("Open: %v", err)
-	}
+	check.Require(t, err, "Open")
 	return createTables(t, db)
 }
 
@@ -30,22 +29,16 @@ const plainSettings = "?_pragma=synchronous(OFF)"
 func plain(t testing.TB) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(t.TempDir(), "plain.db")+plainSettings)
-	if err != nil {
-		t.Fatalf("open: %v", err)
-	}
+	check.Require(t, err, "open")
 	return createTables(t, db)
 }
 
 func createTables(t testing.TB, db *sql.DB) *sql.DB {
 	t.Helper()
 	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
+		check.NoError(t, db.Close(), "close")
 	})
-	if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
-		t.Fatalf("migrate: %v", err)
-	}
+	check.Require(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}), "migrate")
 	mustExec(t, db, `CREATE TABLE effects (key TEXT NOT NULL)`)
 	return db
 }
@@ -53,10 +46,7 @@ func createTables(t testing.TB, db *sql.DB) *sql.DB {
 // begin returns a transaction, which is rolled back if the test does not end it.
 func begin(t testing.TB, db *sql.DB) *sql.Tx {
 	t.Helper()
-	tx, err := db.BeginTx(context.Background(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tx := check.Must(db.BeginTx(context.Background(), nil))(t)
 	t.Cleanup(func() { _ = tx.Rollback() }) // it may have ended
 	return tx
 }
@@ -64,10 +54,7 @@ func begin(t testing.TB, db *sql.DB) *sql.Tx {
 // connect returns a connection, which is closed when the test ends.
 func connect(t testing.TB, db *sql.DB) *sql.Conn {
 	t.Helper()
-	conn, err := db.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := check.Must(db.Conn(t.Context()))(t)
 	t.Cleanup(func() { conn.Close() })
 	return conn
 }
@@ -94,43 +81,14 @@ func effect(ctx context.Context, e execer, key string) error {
 func effects(t testing.TB, db *sql.DB, key string) int {
 	t.Helper()
 	var n int
-	if err := db.QueryRowContext(t.Context(), `SELECT count(*) FROM effects WHERE key = ?`, key).Scan(&n); err != nil {
-		t.Fatalf("count effects: %v", err)
-	}
+	check.Require(t, db.QueryRowContext(t.Context(), `SELECT count(*) FROM effects WHERE key = ?`, key).Scan(&n), "count effects")
 	return n
 }
 
-// create creates the record of key in the state.
-func create(key string, state store.State, owner uint64) store.Change {
-	return store.Change{To: store.Record{
-		ID:        store.NewID("test", "scope", key),
-		Token:     store.Token{State: state, Attempt: 1, Owner: owner},
-		Operation: "test", Scope: "scope", Key: key, Fingerprint: []byte("fingerprint"),
-	}}
-}
-
-// move changes the record of c to another state.
-func move(c store.Change, state store.State) store.Change {
-	to := c.To
-	to.State = state
-	return store.Change{If: c.To.Token, To: to}
-}
-
-// current returns the record's current token.
-func current(t testing.TB, s store.Store, c store.Change) store.Token {
-	t.Helper()
-	answers, err := s.Get(context.Background(), []store.ID{c.To.ID})
-	if err != nil {
-		t.Fatalf("Get: %v", err)
-	}
-	return answers[0].Token
-}
-
-// mustApply makes c and requires that it is applied.
-func mustApply(t testing.TB, s store.Store, c store.Change) {
-	t.Helper()
-	answers, err := s.Swap(t.Context(), []store.Change{c})
-	if err != nil || !answers[0].Applied(c) {
-		t.Fatalf("Swap = %+v, %v, want applied", answers, err)
-	}
-}
+// The changes that the tests make.
+var (
+	create    = testchange.Create
+	move      = testchange.Move
+	current   = testchange.Current
+	mustApply = testchange.Apply
+)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
 )
@@ -50,9 +51,7 @@ func TestDequeueInAPoolOfOne(t *testing.T) {
 		}
 		return &last, nil
 	})
-	if verdict != store.Committed || err != nil {
-		t.Errorf("Atomic = %v, %v, want Committed", verdict, err)
-	}
+	check.Result(verdict, err)(t, store.Committed, "Atomic")
 	if claimed, err := s.Dequeue(t.Context(), d); len(claimed) != 1 || err != nil {
 		t.Errorf("Dequeue afterwards = %d records, %v, want what waits", len(claimed), err)
 	}

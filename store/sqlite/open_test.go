@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
@@ -17,10 +18,7 @@ import (
 func TestOpenSettingsOnEveryConnection(t *testing.T) {
 	db := open(t)
 	for range 5 {
-		conn, err := db.Conn(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := check.Must(db.Conn(t.Context()))(t)
 		defer conn.Close() // closed at the end, so that each is another connection
 		for pragma, want := range map[string]string{
 			"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "busy_timeout": "2000",
@@ -50,9 +48,7 @@ func TestOpenBeginsImmediate(t *testing.T) {
 func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text")
-	if err := os.WriteFile(text, []byte(strings.Repeat("this is no database\n", 100)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, os.WriteFile(text, []byte(strings.Repeat("this is no database\n", 100)), 0o600))
 	for path, want := range map[string]string{
 		"":                                   "empty",
 		":memory:":                           "store/memory",
@@ -83,9 +79,7 @@ func TestOpenAnyFileName(t *testing.T) {
 			continue
 		}
 		mustExec(t, db, `CREATE TABLE t (x)`)
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
+		check.NoError(t, db.Close())
 		if info, err := os.Stat(path); err != nil || info.Size() == 0 {
 			t.Errorf("Open(%q) has not made that file: %v", path, err)
 		}
@@ -94,10 +88,7 @@ func TestOpenAnyFileName(t *testing.T) {
 
 func TestOpenRelativePath(t *testing.T) {
 	t.Chdir(t.TempDir())
-	db, err := sqlite.Open("semel.db")
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := check.Must(sqlite.Open("semel.db"))(t)
 	defer db.Close()
 	if _, err := os.Stat("semel.db"); err != nil {
 		t.Error(err)
@@ -116,9 +107,7 @@ func TestConcurrentOpen(t *testing.T) {
 				return
 			}
 			defer db.Close()
-			if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
-				t.Error(err)
-			}
+			check.NoError(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}))
 		})
 	}
 	all.Wait()
@@ -144,9 +133,7 @@ func TestCapabilitiesFollowTheSettings(t *testing.T) {
 		"_pragma=journal_mode(OFF)&_synchronous=EXTRA":    {store.NoFailure, "journal_mode is off"},
 	} {
 		db, err := sql.Open("sqlite", filepath.Join(t.TempDir(), "semel.db")+"?"+settings)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, err)
 		createTables(t, db)
 		caps, err := sqlite.New(db, sqlite.Options{}).Capabilities(t.Context())
 		if err != nil || caps.Survives != want.survives || !strings.Contains(caps.SurvivesBecause, want.because) {

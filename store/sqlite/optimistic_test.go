@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
 )
@@ -26,17 +27,12 @@ func TestOptimisticEngines(t *testing.T) {
 	var all sync.WaitGroup
 	answers := make(chan int, engines)
 	for n := range engines {
-		engine, err := semel.New(sqlite.New(db, sqlite.Options{}), semel.Options{Survive: store.NoFailure})
-		if err != nil {
-			t.Fatal(err)
-		}
+		engine := check.Must(semel.New(sqlite.New(db, sqlite.Options{}), semel.Options{Survive: store.NoFailure}))(t)
 		all.Go(func() {
 			v, _, err := semel.DoTx(t.Context(), engine, call, func(ctx context.Context, tx *sql.Tx) (int, error) {
 				return n, effect(ctx, tx, fmt.Sprint(n))
 			})
-			if err != nil {
-				t.Errorf("DoTx: %v", err)
-			}
+			check.NoError(t, err, "DoTx")
 			answers <- v
 			if err := engine.Close(t.Context()); err != nil && !errors.Is(err, context.Canceled) {
 				t.Error(err)
@@ -46,9 +42,7 @@ func TestOptimisticEngines(t *testing.T) {
 	all.Wait()
 	winner, there := <-answers, 0
 	for range engines - 1 {
-		if v := <-answers; v != winner {
-			t.Errorf("answered %d and %d", winner, v)
-		}
+		check.Equal(t, <-answers, winner, "answered %d and", winner)
 	}
 	for n := range engines {
 		there += effects(t, db, fmt.Sprint(n))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
 )
@@ -23,9 +24,7 @@ func TestPlans(t *testing.T) {
 			changes[i] = create(fmt.Sprint(batch, i), store.States()[i%5], 1)
 			changes[i].To.Due, changes[i].To.Expire = -1, -1
 		}
-		if _, err := s.Swap(t.Context(), changes); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(s.Swap(t.Context(), changes))(t)
 	}
 	mustExec(t, db, `ANALYZE`)
 	checkPlans(t, db)
@@ -62,21 +61,40 @@ func explain(ctx context.Context, t *testing.T, db *sql.DB, text string) []strin
 	t.Helper()
 	args := make([]any, strings.Count(strings.ReplaceAll(text, "?1", ""), "?")+min(1, strings.Count(text, "?1")))
 	rows, err := db.QueryContext(ctx, `EXPLAIN QUERY PLAN `+text, args...)
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
+	check.Require(t, err, "%s", text)
 	defer rows.Close()
 	var plan []string
 	for rows.Next() {
 		var id, parent, unused int
 		var step string
-		if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, rows.Scan(&id, &parent, &unused, &step))
 		plan = append(plan, step)
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, rows.Err())
 	return plan
+}
+
+// The first call of a store prepares its statements and reads the database for
+// that. Like every later call it waits for a connection that excludes readers, and
+// returns Busy in the end.
+func TestFirstCallWaitsForALock(t *testing.T) {
+	t.Parallel()
+	db := plain(t) // without WAL, a writer excludes readers
+	lock, err := db.Conn(t.Context())
+	check.Require(t, err)
+	defer lock.Close()
+	for _, text := range []string{`BEGIN EXCLUSIVE`, `INSERT INTO effects VALUES ('held')`} {
+		check.Must(lock.ExecContext(t.Context(), text))(t)
+	}
+	s := sqlite.New(db, sqlite.Options{})
+	c := create("k", store.Succeeded, 1)
+	answers, err := s.Swap(t.Context(), []store.Change{c})
+	if err != nil || !answers[0].Busy {
+		t.Errorf("Swap = %+v, %v, want Busy: the database is locked", answers, err)
+	}
+	check.Must(lock.ExecContext(t.Context(), `ROLLBACK`))(t)
+	answers, err = s.Swap(t.Context(), []store.Change{c})
+	if err != nil || !answers[0].Applied(c) {
+		t.Errorf("Swap = %+v, %v, want it applied", answers, err)
+	}
 }

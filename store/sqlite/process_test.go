@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
@@ -72,13 +73,9 @@ func runRacingProcess(ctx context.Context, path string, owner uint64) (won int, 
 func TestTwoProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "semel.db")
 	db, err := sqlite.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	defer db.Close()
-	if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}))
 	mustExec(t, db, `CREATE TABLE effects (key TEXT NOT NULL)`)
 
 	type child struct {
@@ -91,31 +88,18 @@ func TestTwoProcesses(t *testing.T) {
 		c.cmd = exec.CommandContext(t.Context(), os.Args[0])
 		c.cmd.Env = append(os.Environ(), racePath+"="+path)
 		c.cmd.Stdout, c.cmd.Stderr = &c.out, os.Stderr
-		if err := c.cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, c.cmd.Start())
 	}
 	total, err := runRacingProcess(t.Context(), path, 1)
-	if err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, err)
 	for i := range children {
 		c := &children[i]
-		if err := c.cmd.Wait(); err != nil {
-			t.Fatalf("a child fails with %v", err)
-		}
-		won, err := strconv.Atoi(strings.TrimSpace(c.out.String()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, c.cmd.Wait(), "a child fails with")
+		won := check.Must(strconv.Atoi(strings.TrimSpace(c.out.String())))(t)
 		total += won
 	}
-	if total != contestedKeys {
-		t.Errorf("%d keys have %d winners", contestedKeys, total)
-	}
+	check.Equal(t, total, contestedKeys, "%d keys have: winners", contestedKeys)
 	for i := range contestedKeys {
-		if n := effects(t, db, fmt.Sprint(i)); n != 1 {
-			t.Errorf("key %d has %d effects, want 1", i, n)
-		}
+		check.Equal(t, effects(t, db, fmt.Sprint(i)), 1, "key %d: effects", i)
 	}
 }

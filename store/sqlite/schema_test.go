@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
@@ -35,19 +36,14 @@ func everyCall(t *testing.T, s *sqlite.Store, db *sql.DB) map[string]error {
 	_, errs["Salt"] = s.Salt(ctx)
 	tx := begin(t, db)
 	_, errs["SwapTx"] = s.SwapTx(ctx, tx, []store.Change{fresh("SwapTx")})
-	if err := tx.Rollback(); err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, tx.Rollback())
 	return errs
 }
 
 // Without its tables every call's error names the missing tables and the fix, and
 // calls work after the fix.
 func TestNoSchema(t *testing.T) {
-	db, err := sqlite.Open(filepath.Join(t.TempDir(), "semel.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := check.Must(sqlite.Open(filepath.Join(t.TempDir(), "semel.db")))(t)
 	defer db.Close()
 	s := sqlite.New(db, sqlite.Options{})
 	for call, err := range everyCall(t, s, db) {
@@ -55,9 +51,7 @@ func TestNoSchema(t *testing.T) {
 			t.Errorf("%s without tables fails with %v, want ErrNoSchema, which names the remedy", call, err)
 		}
 	}
-	if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}))
 	mustApply(t, s, create("key", store.InProgress, 1))
 }
 
@@ -75,9 +69,7 @@ func TestSchemaTakenAway(t *testing.T) {
 				continue
 			}
 			failed++
-			if !errors.Is(err, sqlite.ErrNoSchema) {
-				t.Errorf("%s without %s fails with %v, want ErrNoSchema", call, table, err)
-			}
+			check.ErrorIs(t, err, sqlite.ErrNoSchema, "%s without %s fails with", call, table)
 		}
 		if failed == 0 {
 			t.Errorf("without %s every call works", table)
@@ -90,9 +82,7 @@ func TestOtherErrorsAreNotNoSchema(t *testing.T) {
 	db := open(t)
 	s := sqlite.New(db, sqlite.Options{})
 	mustApply(t, s, create("before", store.InProgress, 1))
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, db.Close())
 	_, err := s.Swap(t.Context(), []store.Change{create("key", store.InProgress, 1)})
 	if err == nil || errors.Is(err, sqlite.ErrNoSchema) {
 		t.Errorf("Swap of a closed database fails with %v, want another error", err)

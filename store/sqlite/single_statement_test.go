@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
 )
@@ -64,9 +65,7 @@ func TestSwapAlone(t *testing.T) {
 	if answer, err := swap(t, s, other); err != nil || answer.Token != c.To.Token || answer.Record == nil {
 		t.Errorf("Swap of another = %+v, %v, want the current record", answer, err)
 	}
-	if commits != 0 {
-		t.Errorf("%d COMMITs were sent, want none", commits)
-	}
+	check.Equal(t, commits, 0, "COMMITs were sent")
 }
 
 // swap makes one change.
@@ -145,9 +144,7 @@ func TestSwapAloneWithoutAConnection(t *testing.T) {
 	if answer, err := swap(t, s, c); err != nil || !answer.Busy {
 		t.Errorf("Swap = %+v, %v, want Busy", answer, err)
 	}
-	if err := taken.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, taken.Close())
 	if got := current(t, s, c); got != (store.Token{}) {
 		t.Errorf("%+v is current, want nothing after Busy", got)
 	}
@@ -166,9 +163,7 @@ func TestGetOfMany(t *testing.T) {
 		}
 		ids = append(ids, c.To.ID, c.To.ID)
 	}
-	if _, err := s.Swap(t.Context(), changes); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(s.Swap(t.Context(), changes))(t)
 	for n := range len(ids) {
 		answers, err := s.Get(t.Context(), ids[:n])
 		if err != nil || len(answers) != n {

@@ -5,11 +5,13 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
@@ -33,14 +35,9 @@ func TestContractOnDefaultSettings(t *testing.T) {
 func TestContractWithAPrefix(t *testing.T) {
 	t.Parallel()
 	t.Attr("engine", "sqlite")
-	db, err := sqlite.Open(filepath.Join(t.TempDir(), "semel.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := check.Must(sqlite.Open(filepath.Join(t.TempDir(), "semel.db")))(t)
 	t.Cleanup(func() { db.Close() })
-	if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{Prefix: "once_"}); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{Prefix: "once_"}))
 	if _, err := sqlite.New(db, sqlite.Options{}).Capabilities(t.Context()); !errors.Is(err, sqlite.ErrNoSchema) {
 		t.Errorf("Capabilities without the prefix = %v, want ErrNoSchema", err)
 	}
@@ -99,7 +96,33 @@ func empty(t testing.TB, db *sql.DB, prefix string) {
 	for _, table := range []string{prefix + "records", prefix + "notes", prefix + "guard", "effects"} {
 		mustExec(t, tx, `DELETE FROM `+table)
 	}
-	if err := tx.Commit(); err != nil {
-		t.Fatal(err)
+	check.Require(t, tx.Commit())
+}
+
+// sequentialStore lets all changes of a batch but the first join it, a few at a
+// time.
+type sequentialStore struct{ *sqlite.Store }
+
+func (s sequentialStore) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
+	caps, err := s.Capabilities(ctx)
+	if err != nil || store.CheckBatch(changes, caps.MaxBatch) != nil { // batches that cannot join
+		return s.Store.Swap(ctx, changes)
 	}
+	rest := changes[min(1, len(changes)):]
+	answers, err := s.SwapJoinable(ctx, changes[:len(changes)-len(rest)], func() []store.Change {
+		n := min(len(rest), 1+rand.IntN(20))
+		few := rest[:n]
+		rest = rest[n:]
+		return few
+	})
+	for err == nil && len(answers) < len(changes) { // no change joins a busy batch
+		answers = append(answers, store.SwapResult{Busy: true})
+	}
+	return answers, err
+}
+
+// The contract holds for changes that join others.
+func TestContractOfJoiningChanges(t *testing.T) {
+	t.Parallel()
+	runContract(t, open(t), sqlite.Options{}, func(s *sqlite.Store) store.TxStore[*sql.Tx] { return sequentialStore{s} })
 }

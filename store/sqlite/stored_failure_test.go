@@ -3,10 +3,10 @@ package sqlite_test
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"testing"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
 )
@@ -18,9 +18,7 @@ func storeFailure(t *testing.T, s *sqlite.Store) (store.Change, store.Verdict, e
 	failed := create("key", store.Failed, 1)
 	verdict, err := s.Atomic(t.Context(), failed.To.ID, true,
 		func(ctx context.Context, tx *sql.Tx, _ store.SwapResult) (*store.Change, error) {
-			if err := effect(ctx, tx, "key"); err != nil {
-				t.Errorf("effect: %v", err)
-			}
+			check.NoError(t, effect(ctx, tx, "key"), "effect")
 			return &failed, errHandler
 		})
 	return failed, verdict, err
@@ -50,15 +48,9 @@ func TestFailureCannotBeStored(t *testing.T) {
 		theirs = begin(t, b.DB)
 	})
 	failed, verdict, err := storeFailure(t, s)
-	if verdict != store.NotCommitted || !errors.Is(err, sqlite.ErrBusy) {
-		t.Errorf("Atomic = %v, %v, want NotCommitted, ErrBusy", verdict, err)
-	}
-	if n := effects(t, b.DB, "key"); n != 0 {
-		t.Errorf("%d effects, want none", n)
-	}
-	if err := theirs.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	check.ResultIs(verdict, err)(t, store.NotCommitted, sqlite.ErrBusy, "Atomic (want NotCommitted, ErrBusy)")
+	check.Equal(t, effects(t, b.DB, "key"), 0, "effects")
+	check.Require(t, theirs.Rollback())
 	mustBeClean(t, b.DB, s, failed)
 }
 
@@ -68,13 +60,9 @@ func TestFailureIsSuperseded(t *testing.T) {
 	s, theirs := sqlite.New(b.DB, sqlite.Options{}), create("key", store.Succeeded, 2)
 	afterRollback(b, func() { mustApply(t, sqlite.New(b.DB, sqlite.Options{}), theirs) })
 	_, verdict, err := storeFailure(t, s)
-	if verdict != store.NotCommitted || !errors.Is(err, store.ErrSuperseded) {
-		t.Errorf("Atomic = %v, %v, want NotCommitted, ErrSuperseded", verdict, err)
-	}
+	check.ResultIs(verdict, err)(t, store.NotCommitted, store.ErrSuperseded, "Atomic (want NotCommitted, ErrSuperseded)")
 	if got := current(t, s, theirs); got != theirs.To.Token {
 		t.Errorf("%+v is current, want what the other process wrote", got)
 	}
-	if n := effects(t, b.DB, "key"); n != 0 {
-		t.Errorf("%d effects, want none", n)
-	}
+	check.Equal(t, effects(t, b.DB, "key"), 0, "effects")
 }

@@ -1,8 +1,11 @@
 package sqlite_test
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
 )
@@ -28,14 +31,10 @@ func TestSwapTxAfterALostSnapshot(t *testing.T) {
 	s := sqlite.New(db, sqlite.Options{})
 	tx := begin(t, db)
 	var n int
-	if err := tx.QueryRowContext(t.Context(), `SELECT count(*) FROM effects`).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
-	mustApply(t, s, create("somebody else", store.Pending, 1))
+	check.Require(t, tx.QueryRowContext(t.Context(), `SELECT count(*) FROM effects`).Scan(&n))
+	mustApply(t, s, create("another", store.Pending, 1))
 	answers, err := s.SwapTx(t.Context(), tx, []store.Change{create("mine", store.Pending, 1)})
-	if err == nil {
-		t.Errorf("SwapTx on an old snapshot = %+v, want an error", answers)
-	}
+	check.Fails(t, err, "SwapTx on an old snapshot = %+v", answers)
 }
 
 // If another transaction has the lock, the caller's transaction gets Busy.
@@ -52,5 +51,107 @@ func TestSwapTxBusy(t *testing.T) {
 	mustExec(t, other, `ROLLBACK`)
 	if answers, err := s.SwapTx(t.Context(), tx, []store.Change{c}); err != nil || !answers[0].Applied(c) {
 		t.Errorf("repeated SwapTx = %+v, %v, want applied", answers, err)
+	}
+}
+
+// The times are the same for every statement that makes a change, and every way to
+// read the clock.
+func TestTimesOfBatchesAndSingleChanges(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 2, 50} {
+		s := sqlite.New(open(t), sqlite.Options{})
+		changes := make([]store.Change, n)
+		ids := make([]store.ID, n)
+		for i := range changes {
+			changes[i] = create(fmt.Sprint(i), store.InProgress, uint64(i+1))
+			changes[i].To.Due = time.Hour
+			ids[i] = changes[i].To.ID
+		}
+		wantApplied(t, s, changes, true)
+		for _, r := range records(t, s, ids) {
+			if r.Due > time.Hour || r.Due < 50*time.Minute || r.Age < 0 || r.Since < 0 || r.Age > time.Minute || r.Since > time.Minute {
+				t.Errorf("of %d claims one is %+v", n, r)
+			}
+		}
+		for i := range changes {
+			changes[i] = move(changes[i], store.InProgress)
+			changes[i].To.Owner += 1000
+			changes[i].IfDue = true
+		}
+		wantApplied(t, s, changes, false) // an hour is left
+		for i := range changes {
+			changes[i].IfDue = false
+			changes[i].To.Due = -time.Hour
+		}
+		wantApplied(t, s, changes, true)
+		for i := range changes {
+			changes[i] = move(changes[i], store.Succeeded)
+			changes[i].IfDue = i%2 == 0 // the lease is over
+			changes[i].To.Due, changes[i].To.Expire = 0, 2*time.Hour
+			changes[i].To.Outcome = fmt.Append(nil, i)
+		}
+		wantApplied(t, s, changes, true)
+		for i, r := range records(t, s, ids) {
+			if r.Due != 0 || r.Expire > 2*time.Hour || r.Expire < time.Hour || string(r.Outcome) != fmt.Sprint(i) || r.Since < 0 {
+				t.Errorf("of %d ends one is %+v", n, r)
+			}
+		}
+	}
+}
+
+// wantApplied makes the changes, and requires that all of them are applied, or none.
+func wantApplied(t *testing.T, s *sqlite.Store, changes []store.Change, want bool) {
+	t.Helper()
+	answers := check.Must(s.Swap(t.Context(), changes))(t)
+	for i, a := range answers {
+		if a.Applied(changes[i]) != want {
+			t.Fatalf("change %d of %d: %+v, applied: %v, want %v", i, len(changes), a, !want, want)
+		}
+	}
+}
+
+func records(t *testing.T, s *sqlite.Store, ids []store.ID) []store.Record {
+	t.Helper()
+	answers := check.Must(s.Get(t.Context(), ids))(t)
+	all := make([]store.Record, len(answers))
+	for i, a := range answers {
+		if all[i] = *a.Record; a.Record.ID != ids[i] {
+			t.Fatalf("answer %d is of another record", i)
+		}
+	}
+	return all
+}
+
+// Purge checks the state, too, also for rows that were written by hand.
+func TestPurgeKeepsUnfinishedRecords(t *testing.T) {
+	db := open(t)
+	s := sqlite.New(db, sqlite.Options{})
+	for _, state := range store.States() {
+		mustApply(t, s, create(state.String(), state, 1))
+	}
+	mustExec(t, db, `UPDATE semel_records SET expires = 1`)
+	check.Result(s.Purge(t.Context(), 10))(t, 3, "Purge")
+	for _, state := range []store.State{store.InProgress, store.InDoubt} {
+		if got := current(t, s, create(state.String(), state, 1)); got.State != state {
+			t.Errorf("%v was purged", state)
+		}
+	}
+}
+
+// An Expire that has just come does not read as never.
+func TestExpireNow(t *testing.T) {
+	db := open(t)
+	s := sqlite.New(db, sqlite.Options{})
+	tx := begin(t, db)
+	for i := range 50 {
+		c := create(fmt.Sprint(i), store.Succeeded, 1)
+		c.To.Expire = 1
+		other := create(fmt.Sprint(i), store.Succeeded, 2)
+		for _, c := range []store.Change{c, other} {
+			answers := check.Must(s.SwapTx(t.Context(), tx, []store.Change{c}))(t)
+			if r := answers[0].Record; r != nil && r.Expire >= 0 {
+				t.Fatalf("Expire reads %v, want less than zero", r.Expire)
+			}
+		}
 	}
 }

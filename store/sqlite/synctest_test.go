@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
@@ -17,18 +18,11 @@ func TestStoreLeavesNoGoroutine(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "semel.db")
 	synctest.Test(t, func(t *testing.T) {
-		db, err := sqlite.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		db := check.Must(sqlite.Open(path))(t)
+		check.Require(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}))
 		wantApplied(t, sqlite.New(db, sqlite.Options{}), firstClaims("one"), true)
 		wantApplied(t, sqlite.New(db, sqlite.Options{}), firstClaims("two", "three"), true)
-		if err := db.Close(); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, db.Close())
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
 )
@@ -105,9 +106,7 @@ func TestHandlerEndsTheTransaction(t *testing.T) {
 				if row.plain && !errors.Is(err, errHandler) {
 					t.Errorf("Atomic fails with %v, want the handler's own error", err)
 				}
-				if n := effects(t, b.DB, "key"); n != row.effects {
-					t.Errorf("%d effects, want %d", n, row.effects)
-				}
+				check.Equal(t, effects(t, b.DB, "key"), row.effects, "effects")
 				mustBeClean(t, b.DB, s, last)
 			})
 		}
@@ -141,10 +140,7 @@ func TestHandlerInItsTransaction(t *testing.T) {
 			if row.prepare != "" {
 				mustExec(t, db, row.prepare)
 			}
-			verdict, err := handle(t, s, row.last, row.steps...)
-			if verdict != store.Committed || err != nil {
-				t.Errorf("Atomic = %v, %v, want Committed", verdict, err)
-			}
+			check.Result(handle(t, s, row.last, row.steps...))(t, store.Committed, "Atomic")
 			if n := effects(t, db, "key"); n != row.effects || (current(t, s, last) == last.To.Token) != (row.last != nil) {
 				t.Errorf("%d effects and %+v, want %d", n, current(t, s, last), row.effects)
 			}
@@ -156,9 +152,7 @@ func TestHandlerInItsTransaction(t *testing.T) {
 func TestHandlerWithPreparedStatementsOfTheDatabase(t *testing.T) {
 	db := open(t)
 	stmt, err := db.PrepareContext(t.Context(), `INSERT INTO effects VALUES (?)`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	defer stmt.Close()
 	last := create("key", store.Succeeded, 1)
 	verdict, err := handle(t, sqlite.New(db, sqlite.Options{}), &last, func(ctx context.Context, tx *sql.Tx) error {
@@ -235,7 +229,5 @@ func mustBeClean(t *testing.T, db *sql.DB, s *sqlite.Store, last store.Change) {
 	if verdict, err := finish(t, s, "next", &next); err != nil {
 		t.Errorf("the next Atomic = %v, %v", verdict, err)
 	}
-	if n := effects(t, db, "next"); n != 1 {
-		t.Errorf("the next Atomic has %d effects", n)
-	}
+	check.Equal(t, effects(t, db, "next"), 1, "the next Atomic: effects")
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/semelgo/semel/internal/check"
 	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
@@ -36,23 +37,16 @@ FROM semel_record_view ORDER BY attempt`
 // view reads the view.
 func view(t *testing.T, db *sql.DB) []viewRow {
 	t.Helper()
-	rows, err := db.QueryContext(t.Context(), readView)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := check.Must(db.QueryContext(t.Context(), readView))(t)
 	defer rows.Close()
 	var all []viewRow
 	for rows.Next() {
 		var r viewRow
-		if err := rows.Scan(&r.ID, &r.Operation, &r.State, &r.Attempt, &r.Priority, &r.Tainted, &r.DeadLetter,
-			&r.Due, &r.LeaseEnds, &r.Expires, &r.FailureCode, &r.InputBytes, &r.OutcomeBytes); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, rows.Scan(&r.ID, &r.Operation, &r.State, &r.Attempt, &r.Priority, &r.Tainted, &r.DeadLetter,
+			&r.Due, &r.LeaseEnds, &r.Expires, &r.FailureCode, &r.InputBytes, &r.OutcomeBytes))
 		all = append(all, r)
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, rows.Err())
 	return all
 }
 
@@ -60,10 +54,7 @@ func view(t *testing.T, db *sql.DB) []viewRow {
 // as the engine stores them and as it never does.
 func TestRecordView(t *testing.T) {
 	const day = 24 * time.Hour
-	db, err := sqlite.Open(filepath.Join(t.TempDir(), "semel.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := check.Must(sqlite.Open(filepath.Join(t.TempDir(), "semel.db")))(t)
 	defer db.Close()
 	migrateToVersion2(t, db)
 	s := sqlite.New(db, sqlite.Options{})
@@ -111,9 +102,7 @@ func TestRecordView(t *testing.T) {
 		c.row.ID, c.row.Operation, c.row.Attempt = r.ID.String(), r.Operation, i
 		want = append(want, c.row)
 	}
-	if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}))
 	if diff := cmp.Diff(want, view(t, db)); diff != "" {
 		t.Errorf("the view differs (-want +got):\n%s", diff)
 	}
@@ -137,10 +126,7 @@ OR abs(unixepoch(v.expires, 'subsec') - r.expires / 1e6) > 0.001`
 // runDocumentedQueries runs the queries of docs/operations.md over the view.
 func runDocumentedQueries(t *testing.T, db *sql.DB) {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := check.Must(os.ReadFile("../../docs/operations.md"))(t)
 	ran := 0
 	for _, rest := range strings.Split(string(page), "```sql\n")[1:] {
 		query, _, _ := strings.Cut(rest, "```")
@@ -170,16 +156,11 @@ func migrateToVersion2(t *testing.T, db *sql.DB) {
 		`INSERT INTO semel_migrations VALUES (1, true), (2, true)`,
 	}
 	for _, name := range []string{"00001_records.up.sql", "00002_rare_states.up.sql"} {
-		text, err := fs.ReadFile(sqlite.Schema(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := check.Must(fs.ReadFile(sqlite.Schema(), name))(t)
 		statements = append(statements, string(text))
 	}
 	for _, statement := range statements {
-		if _, err := db.ExecContext(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(db.ExecContext(t.Context(), statement))(t)
 	}
 }
 
@@ -194,9 +175,7 @@ func TestSaltsDiffer(t *testing.T) {
 		return string(salt)
 	}
 	before := salt(first)
-	if err := sqlitemigrate.Up(t.Context(), first, sqlitemigrate.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, sqlitemigrate.Up(t.Context(), first, sqlitemigrate.Options{}))
 	if salt(first) != before || salt(second) == before {
 		t.Errorf("the salts are %x, then %x, and %x in another database", before, salt(first), salt(second))
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
 )
@@ -44,9 +45,7 @@ func TestWaitersHoldNoConnections(t *testing.T) {
 			}
 			return &last, effect(ctx, tx, "leader")
 		})
-	if err != nil {
-		t.Fatalf("Atomic = %v, %v", verdict, err)
-	}
+	check.Require(t, err, "Atomic = %v,", verdict)
 	all.Wait()
 	if n := db.Stats().OpenConnections; n > before+2 {
 		t.Errorf("%d waiters have opened %d connections, want 2 at most", waiters, n-before)
@@ -57,10 +56,7 @@ func TestWaitersHoldNoConnections(t *testing.T) {
 // that releases it.
 func lockDatabase(t *testing.T, db *sql.DB) (release func()) {
 	t.Helper()
-	other, err := db.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := check.Must(db.Conn(t.Context()))(t)
 	mustExec(t, other, `BEGIN IMMEDIATE`)
 	return func() {
 		mustExec(t, other, `ROLLBACK`)
@@ -89,9 +85,7 @@ func TestLockedByAnotherProcess(t *testing.T) {
 	if answer, err := s.SwapNoted(t.Context(), stood, store.Note{}); err != nil || !answer.Busy {
 		t.Errorf("SwapNoted = %+v, %v, want Busy", answer, err)
 	}
-	if n, err := s.Purge(t.Context(), 1); n != 0 || !errors.Is(err, sqlite.ErrBusy) {
-		t.Errorf("Purge = %d, %v, want ErrBusy", n, err)
-	}
+	check.ResultIs(s.Purge(t.Context(), 1))(t, 0, sqlite.ErrBusy, "Purge (want ErrBusy)")
 	atomicOfALockedDatabase(t, s, stood)
 	if got := current(t, s, stood); got != stood.To.Token {
 		t.Errorf("Get = %+v, want the current record", got)
@@ -126,20 +120,12 @@ func atomicOfALockedDatabase(t *testing.T, s *sqlite.Store, c store.Change) {
 			return last, err
 		}
 	}
-	if verdict, err := s.Atomic(t.Context(), c.To.ID, true, run(nil, errHandler)); verdict != store.NotCommitted || !errors.Is(err, errHandler) {
-		t.Errorf("Atomic = %v, %v, want NotCommitted and the run's error", verdict, err)
-	}
+	check.ResultIs(s.Atomic(t.Context(), c.To.ID, true, run(nil, errHandler)))(t, store.NotCommitted, errHandler, "Atomic (want NotCommitted and the run's error)")
 	for _, fail := range []error{nil, errHandler} {
-		if verdict, err := s.Atomic(t.Context(), c.To.ID, true, run(&c, fail)); verdict != store.NotCommitted || !errors.Is(err, sqlite.ErrBusy) {
-			t.Errorf("Atomic that ignores Busy = %v, %v, want NotCommitted, ErrBusy", verdict, err)
-		}
+		check.ResultIs(s.Atomic(t.Context(), c.To.ID, true, run(&c, fail)))(t, store.NotCommitted, sqlite.ErrBusy, "Atomic that ignores Busy (want NotCommitted, ErrBusy)")
 	}
-	if verdict, err := s.Atomic(t.Context(), c.To.ID, false, run(nil, nil)); verdict != store.NotCommitted || !errors.Is(err, sqlite.ErrBusy) {
-		t.Errorf("Atomic without hold = %v, %v, want NotCommitted, ErrBusy", verdict, err)
-	}
-	if calls != 3 {
-		t.Errorf("run was called %d times, want 3", calls)
-	}
+	check.ResultIs(s.Atomic(t.Context(), c.To.ID, false, run(nil, nil)))(t, store.NotCommitted, sqlite.ErrBusy, "Atomic without hold (want NotCommitted, ErrBusy)")
+	check.Equal(t, calls, 3, "run was called")
 }
 
 // With deferred transactions, the default of drivers, writers of two stores wait
@@ -160,16 +146,12 @@ func TestDeferredTransactions(t *testing.T) {
 						err := tx.QueryRowContext(ctx, `SELECT count(*) FROM effects`).Scan(&n)
 						return &c, errors.Join(err, effect(ctx, tx, "key"))
 					})
-				if verdict != store.Committed {
-					t.Errorf("Atomic = %v, %v, want Committed", verdict, err)
-				}
+				check.Equal(t, verdict, store.Committed, "Atomic: %v", err)
 			}
 		})
 	}
 	all.Wait()
-	if n := effects(t, db, "key"); n != 100 {
-		t.Errorf("%d effects, want 100", n)
-	}
+	check.Equal(t, effects(t, db, "key"), 100, "effects")
 }
 
 // A pool of one connection is enough for calls that are not nested.
@@ -184,9 +166,7 @@ func TestPoolOfOne(t *testing.T) {
 		func(ctx context.Context, tx *sql.Tx, _ store.SwapResult) (*store.Change, error) {
 			return &last, errors.Join(effect(ctx, tx, "key"), tx.Commit())
 		})
-	if verdict != store.Committed || !errors.Is(err, sqlite.ErrEnded) {
-		t.Errorf("Atomic = %v, %v, want Committed, ErrEnded", verdict, err)
-	}
+	check.ResultIs(verdict, err)(t, store.Committed, sqlite.ErrEnded, "Atomic (want Committed, ErrEnded)")
 	mustApply(t, s, last)
 	if _, err := s.Scan(ctx, store.Query{}); err != nil {
 		t.Error(err)
@@ -201,7 +181,7 @@ func TestContextEndsWhileWaiting(t *testing.T) {
 	s.SetPatience(time.Minute)
 	last := create("leader", store.Succeeded, 1)
 	given := create("given up", store.Succeeded, 1)
-	_, err := s.Atomic(t.Context(), last.To.ID, true,
+	check.Must(s.Atomic(t.Context(), last.To.ID, true,
 		func(ctx context.Context, _ *sql.Tx, _ store.SwapResult) (*store.Change, error) {
 			ctx, cancel := context.WithTimeout(ctx, 5*time.Millisecond)
 			defer cancel()
@@ -209,14 +189,9 @@ func TestContextEndsWhileWaiting(t *testing.T) {
 				t.Errorf("Swap = %+v, %v, want the context's error", answers, err)
 			}
 			verdict, err := finishCtx(ctx, s, "given up", &given)
-			if verdict != store.NotCommitted || !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("Atomic = %v, %v, want NotCommitted and the context's error", verdict, err)
-			}
+			check.ResultIs(verdict, err)(t, store.NotCommitted, context.DeadlineExceeded, "Atomic (want NotCommitted and the context's error)")
 			return &last, nil
-		})
-	if err != nil {
-		t.Fatal(err)
-	}
+		}))(t)
 	if current(t, s, given) != (store.Token{}) || effects(t, db, "given up") != 0 {
 		t.Error("what was given up has happened")
 	}
@@ -255,7 +230,7 @@ func TestContextEndsAnywhere(t *testing.T) {
 		count(err, &done, &broken)
 	}
 	if done == 0 || broken == 0 {
-		t.Errorf("of %d calls %d were done and %d broken off: nothing was shown", 2*rounds, done, broken)
+		t.Errorf("of %d calls %d were completed and %d interrupted: the test is vacuous", 2*rounds, done, broken)
 	}
 }
 

@@ -6,11 +6,12 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
-func atomicChecks[Tx any]() []check[Tx] {
-	return []check[Tx]{
+func atomicChecks[Tx any]() []txCheck[Tx] {
+	return []txCheck[Tx]{
 		{"Commit", atomicCommit[Tx]},
 		{"PassesCurrent", atomicPassesCurrent[Tx]},
 		{"Rollback", atomicRollback[Tx]},
@@ -64,9 +65,7 @@ func atomicPassesCurrent[Tx any](r *txHarness[Tx]) {
 			}
 			return nil, errRun
 		})
-		if calls != 2 {
-			r.Errorf("2 transactions called run %d times", calls)
-		}
+		check.Equal(r, calls, 2, "2 transactions called run")
 	}
 }
 
@@ -206,9 +205,7 @@ func atomicContextEnds[Tx any](r *txHarness[Tx]) {
 		cancel()
 		return &c, nil
 	})
-	if verdict != store.Committed || err != nil {
-		r.Errorf("Atomic whose context ended in run = %v, %v, want Committed, nil", verdict, err)
-	}
+	check.Result(verdict, err)(r, store.Committed, "Atomic whose context ended in run (want Committed, nil)")
 	r.mustHoldRecord(c.To)
 	r.mustHaveEffects("effect", 1)
 }

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
 // atomicBatchChecks test a change and statements that are sent as one batch.
-func atomicBatchChecks[Tx any]() []check[Tx] {
-	return []check[Tx]{
+func atomicBatchChecks[Tx any]() []txCheck[Tx] {
+	return []txCheck[Tx]{
 		{"Commit", batchCommits[Tx]},
 		{"EachStatement", batchRunsEach[Tx]},
 		{"Empty", batchEmpty[Tx]},
@@ -51,9 +52,7 @@ func (r *txHarness[Tx]) mustCommitBatch(c store.Change, hold bool, all []Stateme
 func (r *txHarness[Tx]) mustNotCommitBatch(c store.Change, hold bool, all []Statement) store.SwapResult {
 	r.Helper()
 	answer, verdict, err := r.subject.Batches.send(r.ctx, c, hold, all)
-	if verdict != store.NotCommitted || err != nil {
-		r.Errorf("AtomicBatch of %s = %s, %v, %v, want NotCommitted, nil", show(c), showAnswer(answer), verdict, err)
-	}
+	check.Result(verdict, err)(r, store.NotCommitted, "AtomicBatch of %s = %s (want NotCommitted, nil)", show(c), showAnswer(answer))
 	return answer
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -36,9 +37,7 @@ func (r *harness) resolve(a store.Auditor, c store.Change, reason string) (store
 	note := store.Note{ID: c.To.ID, From: c.If, To: c.To.Token, Actor: "ann\x00é", Reason: reason}
 	for {
 		answer, err := a.SwapNoted(r.ctx, c, note)
-		if err != nil {
-			r.Fatalf("SwapNoted: %v", err)
-		}
+		check.Require(r, err, "SwapNoted")
 		if !answer.Busy {
 			return answer, note
 		}
@@ -51,9 +50,7 @@ func (r *harness) resolve(a store.Auditor, c store.Change, reason string) (store
 func (r *harness) mustNote(a store.Auditor, id store.ID, want ...store.Note) {
 	r.Helper()
 	got, err := a.Notes(r.ctx, id)
-	if err != nil {
-		r.Fatalf("Notes: %v", err)
-	}
+	check.Require(r, err, "Notes")
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(store.Note{}, "Age")); diff != "" {
 		r.Errorf("Notes differ (-want +got):\n%s", diff)
 	}

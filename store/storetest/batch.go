@@ -3,6 +3,7 @@ package storetest
 import (
 	"slices"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -88,13 +89,9 @@ func batchIndependent(r *harness) {
 }
 
 func emptyBatch(r *harness) {
-	if answers := r.swap(); len(answers) != 0 {
-		r.Errorf("Swap of nothing gives %d answers", len(answers))
-	}
+	check.Equal(r, len(r.swap()), 0, "Swap of nothing gives: answers")
 	answers, err := r.store.Get(r.ctx, nil)
-	if err != nil || len(answers) != 0 {
-		r.Errorf("Get of nothing = %d answers, %v", len(answers), err)
-	}
+	check.Result(len(answers), err)(r, 0, "Get of nothing")
 }
 
 // A batch of the largest size that the store reports is accepted.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -14,9 +15,7 @@ func batchCanceledBefore[Tx any](r *txHarness[Tx]) {
 	cancel()
 	c := create(r.fresh(), store.Succeeded)
 	_, verdict, err := r.subject.Batches.send(gone, c, true, effectsOf("effect"))
-	if verdict != store.NotCommitted || !errors.Is(err, store.ErrNotStarted) {
-		r.Errorf("AtomicBatch with an ended context = %v, %v, want NotCommitted, ErrNotStarted", verdict, err)
-	}
+	check.ResultIs(verdict, err)(r, store.NotCommitted, store.ErrNotStarted, "AtomicBatch with an ended context (want NotCommitted, ErrNotStarted)")
 	r.mustBeAbsent(c.To.ID)
 	r.mustHaveEffects("effect", 0)
 }

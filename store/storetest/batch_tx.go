@@ -7,8 +7,8 @@ import (
 )
 
 // batchTxChecks test batches beside open transactions and inside them.
-func batchTxChecks[Tx any]() []check[Tx] {
-	return []check[Tx]{
+func batchTxChecks[Tx any]() []txCheck[Tx] {
+	return []txCheck[Tx]{
 		{"OneBusy", oneBusy[Tx]},
 		{"DuplicateIDs", duplicateIDsTx[Tx]},
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
+	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/store/storetest"
 )
@@ -82,7 +84,7 @@ func runBroken(t *testing.T, name string) {
 		}
 		broken := storetest.WithCallers(subject(s, now.Advance), h.race.add)
 		broken.Store, broken.Lose, broken.Isolate = h, h.lose, h.Isolate
-		broken.Batches = storetest.BatchesOf(h, batchOf(broken.Effect))
+		broken.Batches = storetest.BatchesOf(h, ledger.MemoryBatch(broken.Effect))
 		if h.begins || name == "nothing" {
 			broken.Begin = beginMemory(s)
 		}
@@ -101,9 +103,7 @@ func runBroken(t *testing.T, name string) {
 func runChild(t *testing.T, name string) (passed, failed []string, text string) {
 	t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatalf("find this test: %v", err)
-	}
+	check.Require(t, err, "find this test")
 	child := exec.CommandContext(t.Context(), exe, "-test.run=^TestEveryBrokenStoreFailsItsCheck$", "-test.v", "-test.timeout=3m")
 	child.Env = append(os.Environ(), brokenEnv+"="+name)
 	out, err := child.CombinedOutput()

@@ -9,8 +9,8 @@ type checkCase[H any] struct {
 // storeCheck is a check that needs no transaction.
 type storeCheck = checkCase[*harness]
 
-// check is a check of a store with transactions.
-type check[Tx any] = checkCase[*txHarness[Tx]]
+// txCheck is a check of a store with transactions.
+type txCheck[Tx any] = checkCase[*txHarness[Tx]]
 
 // engineCheck is a check of engines over a store.
 type engineCheck = checkCase[*engineHarness]

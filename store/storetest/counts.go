@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -35,9 +36,7 @@ func ifCounter(run func(r *harness, counter store.Counter)) func(*harness) {
 func (r *harness) mustCount(counter store.Counter, want ...store.Count) {
 	r.Helper()
 	got, err := counter.Counts(r.ctx)
-	if err != nil {
-		r.Fatalf("Counts: %v", err)
-	}
+	check.Require(r, err, "Counts")
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(store.Count{}, "Oldest")); diff != "" {
 		r.Errorf("Counts differ (-want +got):\n%s", diff)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -64,14 +65,10 @@ func (r *engineHarness) failCallsFrom(w mode, fault Fault, k, n int) bool {
 func (r *engineHarness) callOnce(k *modeRun, to processStore) answer {
 	r.Helper()
 	e, err := to.newEngine(semel.Options{Survive: store.NoFailure, Lease: r.lease()})
-	if err != nil {
-		r.Fatalf("New: %v", err)
-	}
+	check.Require(r, err, "New")
 	a := answer{before: k.effects()}
 	a.value, _, a.err = k.mode.run(k, e)
-	if err := e.Close(r.ctx); err != nil {
-		r.Fatalf("Close: %v", err)
-	}
+	check.Require(r, e.Close(r.ctx), "Close")
 	a.after = k.effects()
 	if errors.Is(a.err, semel.ErrInProgress) {
 		r.expireLease(k.call.ID())

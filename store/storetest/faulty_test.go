@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/store/storetest"
@@ -116,9 +117,7 @@ func TestFaults(t *testing.T) {
 					if !errors.Is(err, tt.err) || verdict != wantVerdict || time.Since(began) != tt.took {
 						t.Errorf("%v, %v after %v, want %v, %v after %v", verdict, err, time.Since(began), wantVerdict, tt.err, tt.took)
 					}
-					if got := stateOf(t, mem); got != wrote {
-						t.Errorf("the record is %v, want %v", got, wrote)
-					}
+					check.Equal(t, stateOf(t, mem), wrote, "the record")
 					if n := f.CallsOf(c.method); n != 1 || f.Calls() != 1 {
 						t.Errorf("%d calls, %d of the method, want one", f.Calls(), n)
 					}
@@ -130,10 +129,7 @@ func TestFaults(t *testing.T) {
 
 func stateOf(t *testing.T, mem *memory.Store) store.State {
 	t.Helper()
-	all, err := mem.Get(t.Context(), []store.ID{recordOf.To.ID})
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := check.Must(mem.Get(t.Context(), []store.ID{recordOf.To.ID}))(t)
 	return all[0].Token.State
 }
 
@@ -172,9 +168,7 @@ func TestFaultsOfTransactions(t *testing.T) {
 				return &c, nil
 			})
 			for _, want := range tt.errs {
-				if !errors.Is(err, want) {
-					t.Errorf("error %v, want %v", err, want)
-				}
+				check.ErrorIs(t, err, want, "error")
 			}
 			if verdict != tt.verdict || len(tt.errs) == 0 && err != nil || stateOf(t, mem) != tt.state {
 				t.Errorf("%v, %v, and the record is %v; want %v and %v", verdict, err, stateOf(t, mem), tt.verdict, tt.state)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -79,9 +80,7 @@ func taintedStays(r *harness) {
 		next := move(c.To, token(step.state, 2))
 		next.To.Tainted = step.tainted
 		r.mustApply(next)
-		if got := r.mustRead(rec.ID).Tainted; got != step.tainted {
-			r.Errorf("%v written with Tainted %v reads %v", step.state, step.tainted, got)
-		}
+		check.Equal(r, r.mustRead(rec.ID).Tainted, step.tainted, "%v written with Tainted %v reads", step.state, step.tainted)
 		c = next
 	}
 }
@@ -96,9 +95,7 @@ func priorityStays(r *harness) {
 		next := move(c.To, token(store.InProgress, 2))
 		next.To.Priority = -priority
 		r.mustApply(next)
-		if got := r.mustRead(rec.ID).Priority; got != priority {
-			r.Errorf("a record of priority %d reads %d", priority, got)
-		}
+		check.Equal(r, r.mustRead(rec.ID).Priority, priority, "a record of priority %d reads", priority)
 	}
 	for _, priority := range []int8{store.MinPriority - 1, store.MaxPriority + 1, math.MinInt8, math.MaxInt8} {
 		bad := create(r.fresh(), store.Pending)

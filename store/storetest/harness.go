@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -43,9 +44,7 @@ func newHarness(t *testing.T, s StoreSubject) *harness {
 	ctx, cancel := context.WithTimeout(t.Context(), checkTimeout)
 	t.Cleanup(cancel)
 	caps, err := s.Store.Capabilities(ctx)
-	if err != nil {
-		t.Fatalf("Capabilities: %v", err)
-	}
+	check.Require(t, err, "Capabilities")
 	r := &harness{
 		T: t, ctx: ctx, store: s.Store, caps: caps, advance: s.Advance, shortLease: time.Second, lose: s.Lose, isolate: s.Isolate,
 		callers: func(int) {},
@@ -102,9 +101,7 @@ func (r *harness) mustCreateIn(state store.State) store.Record {
 func (r *harness) swap(changes ...store.Change) []store.SwapResult {
 	r.Helper()
 	answers, err := swapAll(r.ctx, r.store, changes)
-	if err != nil {
-		r.Fatalf("Swap: %v", err)
-	}
+	check.Require(r, err, "Swap")
 	return answers
 }
 

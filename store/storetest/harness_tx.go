@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -40,16 +41,12 @@ func newTxHarness[Tx any](t *testing.T, s Subject[Tx]) *txHarness[Tx] {
 // addEffect writes an effect of key in the transaction.
 func (r *txHarness[Tx]) addEffect(ctx context.Context, tx Tx, key string) {
 	r.Helper()
-	if err := r.subject.Effect(ctx, tx, key); err != nil {
-		r.Errorf("Effect(%s): %v", key, err)
-	}
+	check.NoError(r, r.subject.Effect(ctx, tx, key), "Effect(%s)", key)
 }
 
 func (r *txHarness[Tx]) mustHaveEffects(key string, want int) {
 	r.Helper()
-	if got := r.subject.Effects(key); got != want {
-		r.Errorf("%s has %d effects, want %d", key, got, want)
-	}
+	check.Equal(r, r.subject.Effects(key), want, "%s: effects", key)
 }
 
 // effectThen returns a run function that writes one effect and returns last and
@@ -74,18 +71,14 @@ func (r *txHarness[Tx]) mustCommit(id store.ID, hold bool, run runFunc[Tx]) {
 func (r *txHarness[Tx]) mustSupersede(id store.ID, hold bool, run runFunc[Tx]) {
 	r.Helper()
 	verdict, err := r.tx.Atomic(r.ctx, id, hold, run)
-	if verdict != store.NotCommitted || !errors.Is(err, store.ErrSuperseded) {
-		r.Errorf("Atomic = %v, %v, want NotCommitted, ErrSuperseded", verdict, err)
-	}
+	check.ResultIs(verdict, err)(r, store.NotCommitted, store.ErrSuperseded, "Atomic (want NotCommitted, ErrSuperseded)")
 }
 
 // mustRollBack runs a transaction that fails with errRun.
 func (r *txHarness[Tx]) mustRollBack(id store.ID, hold bool, run runFunc[Tx]) {
 	r.Helper()
 	verdict, err := r.tx.Atomic(r.ctx, id, hold, run)
-	if verdict != store.NotCommitted || !errors.Is(err, errRun) {
-		r.Errorf("Atomic = %v, %v, want NotCommitted and the run's own error", verdict, err)
-	}
+	check.ResultIs(verdict, err)(r, store.NotCommitted, errRun, "Atomic (want NotCommitted and the run's own error)")
 }
 
 // needExclusion skips a check in which other writers learn of an open transaction, if

@@ -1,10 +1,10 @@
 package storetest
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -48,9 +48,7 @@ func (r *harness) mustRejectOnly(place int, field string, spoil func(c *store.Ch
 		}
 	}
 	r.mustRejectKey(field, changes[place])
-	if answers[place].Err == nil {
-		r.Errorf("a bad %s in a batch = %s, want an Err", field, showAnswer(answers[place]))
-	}
+	check.Fails(r, answers[place].Err, "a bad %s in a batch = %s, want an Err", field, showAnswer(answers[place]))
 	stands := r.get(changes[place].To.ID)[0].Token
 	if stands != changes[place].If || stands == good {
 		r.Errorf("after a rejected change %s is current, want no change", showToken(stands))
@@ -130,9 +128,7 @@ func tooManyBytes(r *harness) {
 	one := create(r.fresh(), store.InProgress)
 	one.To.Input = []byte{1}
 	answers, err := r.store.Swap(r.ctx, append(slices.Clone(changes), one))
-	if !errors.Is(err, store.ErrTooManyBytes) {
-		r.Errorf("Swap of MaxBytes and one = %d answers, %v, want ErrTooManyBytes", len(answers), err)
-	}
+	check.ErrorIs(r, err, store.ErrTooManyBytes, "Swap of MaxBytes and one = %d answers", len(answers))
 	r.mustFind(store.Query{})
 	for i, answer := range r.swap(changes...) {
 		if !answer.Applied(changes[i]) {

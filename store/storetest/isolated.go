@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -149,9 +150,7 @@ func againDequeue(r *harness) {
 		}
 		return err
 	})
-	if len(got) != claim.Limit {
-		r.Errorf("after the isolation, Dequeue returns %d claims, want %d", len(got), claim.Limit)
-	}
+	check.Equal(r, len(got), claim.Limit, "after the isolation, Dequeue returns: claims")
 	if again := r.dequeue(reread); !sameIDs(idsOf(again), idsOf(got)) {
 		r.Errorf("after the isolation, a Dequeue that rereads returns %v, want %v", idsOf(again), idsOf(got))
 	}

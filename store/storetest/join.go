@@ -144,6 +144,6 @@ func joinedTimes(r *harness) {
 		r.Fatalf("SwapJoinable = %v; joined: %v", err, came)
 	}
 	if due := r.get(joins.To.ID)[0].Record.Due; due <= 10*time.Minute-clockSlack || due > 10*time.Minute {
-		r.Errorf("the lease of one who joined, for %v, is over in %v", joins.To.Due, due)
+		r.Errorf("the lease of a joined claim is %v, and ends in %v", joins.To.Due, due)
 	}
 }

@@ -2,16 +2,16 @@ package storetest
 
 import (
 	"context"
-	"errors"
 	"sync"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
 // leakedGoroutineChecks test handlers that leave a goroutine with their transaction
 // running, as a timeout does.
-func leakedGoroutineChecks[Tx any]() []check[Tx] {
-	return []check[Tx]{
+func leakedGoroutineChecks[Tx any]() []txCheck[Tx] {
+	return []txCheck[Tx]{
 		{"AfterEnd", leakedWritesAfterEnd[Tx]},
 		{"DuringEnd", leakedWritesDuringEnd[Tx]},
 		{"Superseded", leakedWritesSuperseded[Tx]},
@@ -31,12 +31,8 @@ func leakedWritesAfterEnd[Tx any](r *txHarness[Tx]) {
 			}
 			return &last, nil
 		})
-		if !errors.Is(err, end) {
-			r.Errorf("Atomic: %v, want %v", err, end)
-		}
-		if err := r.subject.Effect(r.ctx, kept, "late"); err == nil {
-			r.Error("an effect in a transaction that has ended: no error")
-		}
+		check.ErrorIs(r, err, end, "Atomic")
+		check.Fails(r, r.subject.Effect(r.ctx, kept, "late"), "an effect in a transaction that has ended: no error")
 		if answers, err := r.tx.SwapTx(r.ctx, kept, []store.Change{late}); err == nil {
 			r.Errorf("SwapTx in a transaction that has ended = %s, want an error", showAnswer(answers[0]))
 		}

@@ -6,8 +6,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-func lockChecks[Tx any]() []check[Tx] {
-	return []check[Tx]{
+func lockChecks[Tx any]() []txCheck[Tx] {
+	return []txCheck[Tx]{
 		{"Busy", lockedIsBusy[Tx]},
 		{"FreedByCommit", lockFreedByCommit[Tx]},
 		{"FreedByRollback", lockFreedByRollback[Tx]},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -68,9 +69,7 @@ func (r *harness) mustWinOneWithLostReplies(change func() store.Change) store.Ch
 	r.concurrently(callers, func(i int) {
 		changes[i] = change()
 		got, lost := r.swapUntilAnswered(changes[i])
-		if lost != 1 {
-			r.Errorf("caller %d lost %d answers, want 1", i, lost)
-		}
+		check.Equal(r, lost, 1, "caller %d lost: answers", i)
 		answers[i] = got[0]
 	})
 	var winners []store.Change
@@ -123,9 +122,7 @@ func lostReplyToBatch(r *harness) {
 		move(running, token(store.Succeeded, 1)),
 	}
 	answers, lost := r.swapUntilAnswered(changes...)
-	if lost != 1 {
-		r.Errorf("%d answers were lost, want 1", lost)
-	}
+	check.Equal(r, lost, 1, "answers were lost")
 	r.checkRejected(changes[1], answers[1], taken.Token)
 	for _, i := range []int{0, 2} {
 		if !answers[i].Applied(changes[i]) {

@@ -20,7 +20,7 @@ func ownTxPart[Tx any](newHarness func(t *testing.T) *txHarness[Tx]) part {
 		}
 		return ""
 	}}
-	for _, c := range append(swapTxChecks[Tx](), check[Tx]{"CommittedMeanwhile", committedMeanwhile[Tx]}) {
+	for _, c := range append(swapTxChecks[Tx](), txCheck[Tx]{"CommittedMeanwhile", committedMeanwhile[Tx]}) {
 		p.checks = append(p.checks, testCase{c.name, func(t *testing.T) {
 			for _, level := range slices.Sorted(maps.Keys(newHarness(t).subject.Begin)) {
 				t.Run(level, func(t *testing.T) {
@@ -114,7 +114,7 @@ func committedMeanwhile[Tx any](r *txHarness[Tx]) {
 		case early && (verdict != store.NotCommitted || !errors.Is(err, store.ErrConflict)):
 			r.Errorf("a transaction that did not see a change of others = %v, %v, want NotCommitted and ErrConflict", verdict, err)
 		case !early && (verdict != store.Committed || err != nil) && !errors.Is(err, errRun):
-			r.Errorf("a transaction that met a change of others = %v, %v", verdict, err)
+			r.Errorf("a transaction that conflicts with another change = %v, %v", verdict, err)
 		}
 		if verdict == store.NotCommitted {
 			r.mustBeAbsent(unrelated.To.ID)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -26,9 +27,7 @@ func purgeChecks() []storeCheck {
 func (r *harness) mustPurge(limit, want int) {
 	r.Helper()
 	got, err := r.store.Purge(r.ctx, limit)
-	if err != nil || got != want {
-		r.Errorf("Purge(%d) = %d, %v, want %d", limit, got, err, want)
-	}
+	check.Result(got, err)(r, want, "Purge(%d)", limit)
 }
 
 // expiring creates a record with an Expire.

@@ -8,8 +8,8 @@ import (
 )
 
 // purgeTxChecks test records that are purged while a transaction uses them.
-func purgeTxChecks[Tx any]() []check[Tx] {
-	return []check[Tx]{
+func purgeTxChecks[Tx any]() []txCheck[Tx] {
+	return []txCheck[Tx]{
 		{"AgainstReclaim", purgeAgainstReclaim[Tx]},
 		{"AgainstRollback", purgeAgainstRollback[Tx]},
 		{"AgainstLastChange", purgeAgainstLastChange[Tx]},

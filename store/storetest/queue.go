@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -55,9 +56,7 @@ func (r *harness) createPending(priority int8, due time.Duration) store.Record {
 func (r *harness) dequeue(d store.Dequeue) []store.Record {
 	r.Helper()
 	records, err := r.store.(store.Dequeuer).Dequeue(r.ctx, d)
-	if err != nil {
-		r.Fatalf("Dequeue(%+v): %v", d, err)
-	}
+	check.Require(r, err, "Dequeue(%+v)", d)
 	return records
 }
 

@@ -3,6 +3,7 @@ package storetest
 import (
 	"sync"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -120,9 +121,7 @@ func raceDequeueOfOneOwner(r *harness) {
 		})
 		d.Reread = true
 		claims := idsOf(r.dequeue(d))
-		if len(claims) != d.Limit {
-			r.Errorf("concurrent calls with one Owner claim %d records, want %d", len(claims), d.Limit)
-		}
+		check.Equal(r, len(claims), d.Limit, "concurrent calls with one Owner claim: records")
 		for i, got := range answers {
 			if len(got) > 0 && !sameIDs(idsOf(got), claims) {
 				r.Errorf("call %d returns %v, want the claims %v, or none", i, idsOf(got), claims)

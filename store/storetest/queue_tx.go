@@ -8,8 +8,8 @@ import (
 
 // queueTxChecks test waiting records that an open transaction has written or
 // locked.
-func queueTxChecks[Tx any]() []check[Tx] {
-	return []check[Tx]{
+func queueTxChecks[Tx any]() []txCheck[Tx] {
+	return []txCheck[Tx]{
 		{"Uncommitted", queueUncommitted[Tx]},
 		{"Locked", queueLocked[Tx]},
 		{"Written", queueWritten[Tx]},

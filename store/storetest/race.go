@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -68,9 +69,7 @@ func (r *harness) mustWinOne(changes []store.Change) {
 			r.Errorf("caller %d gets %s, and %s is current", i, showAnswer(answer), showToken(stands))
 		}
 	}
-	if winners != 1 {
-		r.Errorf("%d of %d changes were applied, want 1", winners, len(changes))
-	}
+	check.Equal(r, winners, 1, "of %d changes were applied", len(changes))
 }
 
 func raceCreate(r *harness) {
@@ -164,9 +163,7 @@ func raceBatches(r *harness) {
 		}
 	})
 	for key := range won {
-		if n := won[key].Load(); n != 1 {
-			r.Errorf("record %d was won %d times, want 1", key, n)
-		}
+		check.Equal(r, won[key].Load(), 1, "record %d was won", key)
 	}
 }
 

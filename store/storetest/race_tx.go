@@ -5,11 +5,12 @@ import (
 	"errors"
 	"sync/atomic"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
-func raceTxChecks[Tx any]() []check[Tx] {
-	return []check[Tx]{
+func raceTxChecks[Tx any]() []txCheck[Tx] {
+	return []txCheck[Tx]{
 		{"Locked", raceLocked[Tx]},
 		{"Unlocked", raceUnlocked[Tx]},
 		{"ZombieAgainstTakeover", raceZombie[Tx]},
@@ -83,9 +84,7 @@ func raceUnlocked[Tx any](r *txHarness[Tx]) {
 
 func (r *txHarness[Tx]) mustBeOne(id store.ID, committed int32) {
 	r.Helper()
-	if committed != 1 {
-		r.Errorf("%d transactions of %d committed, want 1", committed, manyCallers)
-	}
+	check.Equal(r, committed, 1, "transactions of %d committed", manyCallers)
 	r.mustHaveEffects(id.String(), 1)
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -62,9 +63,7 @@ func fromEnv(t *testing.T, name string, otherwise func() uint64) uint64 {
 		return otherwise()
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
+	check.Require(t, err, "%s", name)
 	return n
 }
 

@@ -3,6 +3,7 @@ package storetest
 import (
 	"slices"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -69,9 +70,7 @@ func (h *randomHistory) compareReports() {
 	}
 	if counter, ok := h.store.(store.Counter); ok {
 		counts, err := counter.Counts(h.ctx)
-		if err != nil {
-			h.Errorf("Counts: %v", err)
-		}
+		check.NoError(h, err, "Counts")
 		counts = slices.DeleteFunc(counts, func(c store.Count) bool { return c.Operation != h.operation })
 		for i := range counts {
 			counts[i].Oldest = 0

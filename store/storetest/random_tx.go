@@ -16,8 +16,8 @@ type randomEnd struct {
 }
 
 // modelTxChecks are modelChecks with transactions.
-func modelTxChecks[Tx any]() []check[Tx] {
-	return []check[Tx]{
+func modelTxChecks[Tx any]() []txCheck[Tx] {
+	return []txCheck[Tx]{
 		{"RandomTransactions", func(r *txHarness[Tx]) {
 			r.randomly("modeltx", 6, func(h *randomHistory) {
 				tx := *r

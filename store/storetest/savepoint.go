@@ -3,8 +3,8 @@ package storetest
 import "github.com/semelgo/semel/store"
 
 // savepointChecks test runs that fail and whose failure is stored.
-func savepointChecks[Tx any]() []check[Tx] {
-	return []check[Tx]{
+func savepointChecks[Tx any]() []txCheck[Tx] {
+	return []txCheck[Tx]{
 		{"UndoesWrites", savepointUndoes[Tx]},
 		{"Superseded", savepointSuperseded[Tx]},
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -24,9 +25,7 @@ func scanChecks() []storeCheck {
 func (r *harness) scan(q store.Query) []store.Record {
 	r.Helper()
 	records, err := r.store.Scan(r.ctx, q)
-	if err != nil {
-		r.Fatalf("Scan(%+v): %v", q, err)
-	}
+	check.Require(r, err, "Scan(%+v)", q)
 	return records
 }
 
@@ -214,8 +213,6 @@ func scanLimits(r *harness) {
 		r.swap(batch...)
 	}
 	for limit, want := range map[int]int{0: store.DefaultLimit, 1: 1, 1000: 1000, 2000: store.MaxLimit} {
-		if got := len(r.scan(store.Query{Limit: limit})); got != want {
-			r.Errorf("Scan with Limit %d of %d records gives %d, want %d", limit, n, got, want)
-		}
+		check.Equal(r, len(r.scan(store.Query{Limit: limit})), want, "Scan with Limit %d of %d records gives", limit, n)
 	}
 }

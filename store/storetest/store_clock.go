@@ -19,8 +19,8 @@ func clockChecks() []storeCheck {
 
 // clockTxChecks test long transactions: writes count from their own time, not
 // from the beginning of the transaction.
-func clockTxChecks[Tx any]() []check[Tx] {
-	return []check[Tx]{
+func clockTxChecks[Tx any]() []txCheck[Tx] {
+	return []txCheck[Tx]{
 		{"Write", clockOfWriteTx[Tx]},
 		{"LastChange", clockOfLastChange[Tx]},
 		{"IfDue", dueInTransaction[Tx]},

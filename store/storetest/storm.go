@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -58,17 +59,13 @@ func (r *engineHarness) storm(w mode) {
 	var engines [processes]semel.Runner
 	for i := range engines {
 		e, err := faulty.newEngine(semel.Options{Survive: store.NoFailure, Lease: r.lease()})
-		if err != nil {
-			r.Fatalf("New: %v", err)
-		}
+		check.Require(r, err, "New")
 		engines[i] = e
 	}
 	told := make([][]answer, callers)
 	r.concurrently(callers, func(i int) { told[i] = r.callUntilFinal(k, engines[i%processes]) })
 	for _, e := range engines {
-		if err := e.Close(r.ctx); err != nil {
-			r.Errorf("Close: %v", err)
-		}
+		check.NoError(r, e.Close(r.ctx), "Close")
 	}
 	r.checkHistory(k, history{answers: slices.Concat(told...)}, "every first answer lost")
 	if first.lost == 0 {

@@ -6,8 +6,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-func swapTxChecks[Tx any]() []check[Tx] {
-	return []check[Tx]{
+func swapTxChecks[Tx any]() []txCheck[Tx] {
+	return []txCheck[Tx]{
 		{"Commit", swapTxCommit[Tx]},
 		{"Rollback", swapTxRollback[Tx]},
 		{"SupersededRollsBack", swapTxSuperseded[Tx]},

@@ -3,6 +3,7 @@ package storetest
 import (
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -113,9 +114,7 @@ func expireNever(r *harness) {
 	r.mustApply(c)
 	finish := move(c.To, token(store.Succeeded, 1))
 	r.mustApply(finish)
-	if got := r.mustRead(rec.ID).Expire; got != 0 {
-		r.Errorf("Expire written as 0 reads %v, want 0", got)
-	}
+	check.Equal(r, r.mustRead(rec.ID).Expire, 0, "Expire written as 0 reads")
 }
 
 // Since counts from the last change of the token.

@@ -18,11 +18,11 @@ func transitionChecks() []storeCheck {
 }
 
 // transitionTxChecks make them as the last change of a transaction.
-func transitionTxChecks[Tx any]() []check[Tx] {
-	var checks []check[Tx]
+func transitionTxChecks[Tx any]() []txCheck[Tx] {
+	var checks []txCheck[Tx]
 	for _, tr := range protocol.Transitions() {
 		if canEndTransaction(tr) {
-			checks = append(checks, check[Tx]{transitionName(tr), func(r *txHarness[Tx]) { r.checkTransitionTx(tr) }})
+			checks = append(checks, txCheck[Tx]{transitionName(tr), func(r *txHarness[Tx]) { r.checkTransitionTx(tr) }})
 		}
 	}
 	return checks

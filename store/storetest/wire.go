@@ -3,6 +3,7 @@ package storetest
 import (
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -207,7 +208,5 @@ func wireDequeue(r *harness) {
 			r.Errorf("after a lost reply %s is given, want %s", showToken(rec.Token), showToken(want))
 		}
 	}
-	if len(got) != d.Limit {
-		r.Errorf("after a lost reply %d records are given, want %d", len(got), d.Limit)
-	}
+	check.Equal(r, len(got), d.Limit, "after a lost reply: records are given")
 }

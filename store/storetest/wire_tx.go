@@ -7,8 +7,8 @@ import (
 )
 
 // wireTxChecks lose the reply to a commit.
-func wireTxChecks[Tx any]() []check[Tx] {
-	return []check[Tx]{
+func wireTxChecks[Tx any]() []txCheck[Tx] {
+	return []txCheck[Tx]{
 		{"Commit", wireCommit[Tx]},
 		{"CommitFinish", wireCommitFinish[Tx]},
 		{"CommitKept", wireCommitKept[Tx]},

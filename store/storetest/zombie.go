@@ -20,8 +20,8 @@ func zombieChecks() []storeCheck {
 }
 
 // zombieTxChecks test a zombie that writes in a transaction.
-func zombieTxChecks[Tx any]() []check[Tx] {
-	return []check[Tx]{
+func zombieTxChecks[Tx any]() []txCheck[Tx] {
+	return []txCheck[Tx]{
 		{"Complete", zombieCompletesTx[Tx]},
 		{"Write", zombieWritesTx[Tx]},
 		{"TakenOverInside", zombieTakenOverInside[Tx]},

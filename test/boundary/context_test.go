@@ -11,6 +11,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -66,9 +67,7 @@ func TestContextIsOfTheInnermostOperation(t *testing.T) {
 				bubble(t, func(t *testing.T) {
 					alone := newFixture(t)
 					var want contextValues
-					if err := run(t.Context(), alone.engine, func(ctx context.Context) { want = readContext(ctx, alone.engine) }); err != nil {
-						t.Fatal(err)
-					}
+					check.Require(t, run(t.Context(), alone.engine, func(ctx context.Context) { want = readContext(ctx, alone.engine) }))
 					w := newFixture(t)
 					outer := semel.Define("outer", by.plan).Call(caller, "outer", "in")
 					err := by.run(t.Context(), w, outer, func(ctx context.Context, _ func()) error {
@@ -88,9 +87,7 @@ func TestContextIsOfTheInnermostOperation(t *testing.T) {
 						}
 						return err
 					})
-					if err != nil {
-						t.Errorf("the outer call: %v", err)
-					}
+					check.NoError(t, err, "the outer call")
 				})
 			})
 		}
@@ -110,14 +107,10 @@ func TestTransactionAroundAnInnerOperationIsStillSeen(t *testing.T) {
 					t.Error("the innermost operation ran")
 					return "", nil
 				})
-				if !errors.Is(err, semel.ErrInvalid) {
-					t.Errorf("DoTx within Do within DoTx = %v, want ErrInvalid", err)
-				}
+				check.ErrorIs(t, err, semel.ErrInvalid, "DoTx within Do within DoTx")
 			})
 		})
-		if err != nil {
-			t.Errorf("the outer call: %v", err)
-		}
+		check.NoError(t, err, "the outer call")
 	})
 }
 
@@ -130,9 +123,7 @@ func TestInTxOfTheInnermostAttempt(t *testing.T) {
 		_, _, err := semel.Do(t.Context(), w, outer, func(ctx context.Context) (string, error) {
 			err := innerModes()["DoTx"](ctx, other.engine, func(ctx context.Context) {
 				_, err := semel.InTx(ctx, w.engine, func(context.Context, *memory.Tx) (string, error) { return "", nil })
-				if !errors.Is(err, semel.ErrInvalid) {
-					t.Errorf("InTx in an inner operation = %v, want ErrInvalid", err)
-				}
+				check.ErrorIs(t, err, semel.ErrInvalid, "InTx in an inner operation")
 			})
 			return "", errors.Join(err, semel.NotCommitted(errOuter))
 		})
@@ -157,9 +148,7 @@ func TestWaitLimitIsOfTheInnermostOperation(t *testing.T) {
 					hangUp()
 					synctest.Wait() // goroutines that the canceled caller started have ended
 					inner := innerModes()["Do"](ctx, w.engine, func(context.Context) {})
-					if inner != nil {
-						t.Errorf("the inner call: %v", inner)
-					}
+					check.NoError(t, inner, "the inner call")
 					return inner
 				})
 				if batch := strings.HasPrefix(name, "DoBatch"); batch != errors.Is(err, semel.ErrUnavailable) || !batch && err != nil {
@@ -182,9 +171,7 @@ func TestCancellationIsOfOneAttempt(t *testing.T) {
 				worker := w.process(t, w.mem, outerOp)
 				outer := outerOp.Call(caller, "outer", "in")
 				inner := semel.Define("inner", plan{Retry: retries}).Call(caller, "inner", "in")
-				if _, err := semel.Enqueue(t.Context(), w, outer, semel.EnqueueOptions{}); err != nil {
-					t.Fatal(err)
-				}
+				check.Must(semel.Enqueue(t.Context(), w, outer, semel.EnqueueOptions{}))(t)
 				attempts, err := adapter.Dequeue(t.Context(), worker, outerOp, 1)
 				if err != nil || len(attempts) != 1 {
 					t.Fatalf("Dequeue = %v, %v", attempts, err)
@@ -198,9 +185,7 @@ func TestCancellationIsOfOneAttempt(t *testing.T) {
 					<-ctx.Done()
 					return "", semel.NotCommitted(context.Cause(ctx))
 				})
-				if state := w.record(t, inner).State; state != store.Pending {
-					t.Errorf("the inner record is %v, want Pending: %v", state, err)
-				}
+				check.Equal(t, w.record(t, inner).State, store.Pending, "the inner record: want Pending: %v", err)
 				if _, told := a.End(nil, semel.NotCommitted(err)); told == nil || w.record(t, outer).State != store.Failed {
 					t.Errorf("the cancelled task: %v, %v, want it to have failed", w.record(t, outer).State, told)
 				}

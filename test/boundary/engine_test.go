@@ -9,6 +9,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -205,21 +206,15 @@ func testInnerCall(t *testing.T, by outerMode, end innerCall, shape func(error) 
 	}
 	w.ahead.Add(int64(5 * time.Second))
 	_, _ = call()
-	if got := w.effects(); got != want.effects {
-		t.Errorf("after two calls there are %d effects, want %d", got, want.effects)
-	}
+	check.Equal(t, w.effects(), want.effects, "after two calls there: effects")
 }
 
 // wantAnswer checks the answer to the caller of the outer operation.
 func wantAnswer(t *testing.T, err error, by outerMode, want outcome, end innerCall) {
 	t.Helper()
-	if got := semel.VerdictOf(err); got != want.verdict {
-		t.Errorf("VerdictOf(%v) = %v, want %v", err, got, want.verdict)
-	}
+	check.Equal(t, semel.VerdictOf(err), want.verdict, "VerdictOf(%v)", err)
 	_, isFailure := errtype.Find[*semel.Failure](err)
-	if isFailure != (want.state == store.Failed) {
-		t.Errorf("%v is a *Failure: %v, want %v", err, isFailure, !isFailure)
-	}
+	check.Equal(t, isFailure, (want.state == store.Failed), "%v is a *Failure: want %v", err, !isFailure)
 	if semel.Replayed(err) {
 		t.Errorf("Replayed(%v) = true, want false: it is the first call", err)
 	}
@@ -230,9 +225,7 @@ func wantAnswer(t *testing.T, err error, by outerMode, want outcome, end innerCa
 	case want.verdict == store.Unknown:
 		outcome = time.Second
 	}
-	if got := semel.RetryAfter(err); got != outcome {
-		t.Errorf("RetryAfter(%v) = %v, want %v", err, got, outcome)
-	}
+	check.Equal(t, semel.RetryAfter(err), outcome, "RetryAfter(%v)", err)
 	if isFailure {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -70,9 +71,7 @@ func newFixture(t *testing.T, operations ...semel.Declared) *fixture {
 func (w *fixture) process(t *testing.T, s store.TxStore[*memory.Tx], operations ...semel.Declared) *engine {
 	t.Helper()
 	e, err := semel.New(s, semel.Options{Survive: store.NoFailure, Operations: operations})
-	if err != nil {
-		t.Fatalf("New: %v", err)
-	}
+	check.Require(t, err, "New")
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel() // Close does not wait for attempts that were abandoned
@@ -85,9 +84,7 @@ func (w *fixture) process(t *testing.T, s store.TxStore[*memory.Tx], operations 
 func (w *fixture) crash(t *testing.T, c semel.Call) {
 	t.Helper()
 	a, _, err := adapter.Begin(t.Context(), w.process(t, w.mem), c)
-	if err != nil {
-		t.Fatalf("Begin: %v", err)
-	}
+	check.Require(t, err, "Begin")
 	t.Cleanup(a.Abandon)
 	w.ahead.Add(int64(time.Hour))
 }
@@ -96,9 +93,7 @@ func (w *fixture) crash(t *testing.T, c semel.Call) {
 func (w *fixture) record(t *testing.T, c semel.Call) store.Record {
 	t.Helper()
 	contextValues, err := w.mem.Get(t.Context(), []store.ID{c.ID()})
-	if err != nil {
-		t.Fatalf("Get: %v", err)
-	}
+	check.Require(t, err, "Get")
 	if contextValues[0].Record == nil {
 		return store.Record{}
 	}

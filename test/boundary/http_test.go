@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -35,9 +36,7 @@ func post(t *testing.T, h http.Handler) (answer *httptest.ResponseRecorder, pani
 func codeOf(t *testing.T, answer *httptest.ResponseRecorder) string {
 	t.Helper()
 	var p semelhttp.Problem
-	if err := json.Unmarshal(answer.Body.Bytes(), &p); err != nil {
-		t.Errorf("%d %s is no problem: %v", answer.Code, answer.Body, err)
-	}
+	check.NoError(t, json.Unmarshal(answer.Body.Bytes(), &p), "%d %s is no problem", answer.Code, answer.Body)
 	return p.Code
 }
 
@@ -52,16 +51,13 @@ func testEndpoint(t *testing.T, by outerMode, end innerCall, shape func(error) e
 	w := newFixture(t)
 	body := end.body(t, w, shape)
 	op := semel.Define("outer", by.plan)
-	h, err := semelhttp.Handle(semelhttp.Endpoint[string, string]{
+	h := check.Must(semelhttp.Handle(semelhttp.Endpoint[string, string]{
 		Operation: op,
 		Decode:    func(*http.Request) (string, error) { return "in", nil },
 		Run: func(ctx context.Context, c semel.Call, _ string) (string, bool, error) {
 			return "done", false, by.run(ctx, w, c, body)
 		},
-	}, httpOptions)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, httpOptions))(t)
 	answer, panicked := post(t, h)
 	want := by.fails
 	switch {
@@ -72,9 +68,7 @@ func testEndpoint(t *testing.T, by outerMode, end innerCall, shape func(error) e
 	case end.wantError == nil && by.succeeds != nil:
 		want = *by.succeeds
 	case end.wantError == nil:
-		if answer.Code != http.StatusOK {
-			t.Errorf("got %d %s, want 200", answer.Code, answer.Body)
-		}
+		check.Equal(t, answer.Code, http.StatusOK, "%s", answer.Body)
 		return
 	}
 	if panicked != end.panics {
@@ -89,9 +83,7 @@ func testEndpoint(t *testing.T, by outerMode, end innerCall, shape func(error) e
 	}
 	w.ahead.Add(int64(5 * time.Second))
 	_, _ = post(t, h)
-	if got := w.effects(); got != want.effects {
-		t.Errorf("after two requests there are %d effects, want %d", got, want.effects)
-	}
+	check.Equal(t, w.effects(), want.effects, "after two requests there: effects")
 }
 
 // wantProblem checks the problem in the response of an endpoint.
@@ -171,10 +163,7 @@ func testMiddleware(t *testing.T, by middleware, end innerCall, shape func(error
 	w := newFixture(t)
 	body := end.body(t, w, shape)
 	op := semel.Define("outer", by.plan)
-	wrap, err := by.wrap(w, op)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wrap := check.Must(by.wrap(w, op))(t)
 	h := wrap(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		err := by.tx(r.Context(), w, func(ctx context.Context, effect func()) error {
 			err := body(ctx, effect)
@@ -192,9 +181,7 @@ func testMiddleware(t *testing.T, by middleware, end innerCall, shape func(error
 		t.Fatalf("panicked: %v, want %v", panicked, end.panics)
 	}
 	if end.wantError == nil && !end.panics {
-		if answer.Code != http.StatusCreated {
-			t.Errorf("got %d %s, want 201", answer.Code, answer.Body)
-		}
+		check.Equal(t, answer.Code, http.StatusCreated, "%s", answer.Body)
 		return
 	}
 	if state := w.record(t, op.Call(caller, "outer", semelhttp.Request{})).State; state != by.fails.state {
@@ -205,7 +192,5 @@ func testMiddleware(t *testing.T, by middleware, end innerCall, shape func(error
 	}
 	w.ahead.Add(int64(5 * time.Second))
 	_, _ = post(t, h)
-	if got := w.effects(); got != by.fails.effects {
-		t.Errorf("after two requests there are %d effects, want %d", got, by.fails.effects)
-	}
+	check.Equal(t, w.effects(), by.fails.effects, "after two requests there: effects")
 }

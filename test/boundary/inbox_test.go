@@ -7,6 +7,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -63,10 +64,7 @@ func testDelivery(t *testing.T, by delivery, end innerCall, shape func(error) er
 	t.Helper()
 	by.options.Group = "group"
 	by.options.Retry.Delay = func(int) time.Duration { return 5 * time.Second }
-	in, err := inbox.New("outer", by.options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := check.Must(inbox.New("outer", by.options))(t)
 	w := newFixture(t)
 	body := end.body(t, w, shape)
 	m := inbox.Message[string]{Producer: "producer", ID: "1", Payload: "in"}
@@ -95,16 +93,11 @@ func testDelivery(t *testing.T, by delivery, end innerCall, shape func(error) er
 	if want := 5 * time.Second; by.decision == inbox.Redeliver && !end.panics && r.After != want {
 		t.Errorf("the message stays away for %v, want %v", r.After, want)
 	}
-	c, err := in.Call(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := check.Must(in.Call(m))(t)
 	if state := w.record(t, c).State; state != by.state {
 		t.Errorf("the record is %v, want %v", state, by.state)
 	}
 	w.ahead.Add(int64(5 * time.Second))
 	_, _ = deliver()
-	if got := w.effects(); got != by.effects {
-		t.Errorf("after two deliveries there are %d effects, want %d", got, by.effects)
-	}
+	check.Equal(t, w.effects(), by.effects, "after two deliveries there: effects")
 }

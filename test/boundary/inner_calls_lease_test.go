@@ -8,6 +8,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store/memory"
 )
 
@@ -28,9 +29,7 @@ func innerCallsByLeases() map[string]innerCall {
 					_, _, err := semel.Do(ctx, w, c, func(context.Context) (string, error) {
 						w.ahead.Add(int64(time.Minute))
 						a, _, err := adapter.Begin(context.WithoutCancel(ctx), w.process(t, w.mem), c)
-						if err != nil {
-							t.Errorf("take over: %v", err)
-						}
+						check.NoError(t, err, "take over")
 						t.Cleanup(a.Abandon)
 						return "", semel.NotCommitted(errInner)
 					})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/task"
@@ -66,27 +67,16 @@ func testTask(t *testing.T, by taskMode, end innerCall, shape func(error) error)
 		Retry: &semel.Retry{MaxErrors: 2, Delay: func(int) time.Duration { return 5 * time.Second }},
 	})
 	w := newFixture(t, op)
-	worker, err := task.New(w.engine, task.Options{NoSweeper: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := by.handle(t, w, worker, op, end.body(t, w, shape)); err != nil {
-		t.Fatal(err)
-	}
+	worker := check.Must(task.New(w.engine, task.Options{NoSweeper: true}))(t)
+	check.Require(t, by.handle(t, w, worker, op, end.body(t, w, shape)))
 	call := op.Call(caller, "outer", "in")
-	if _, err := semel.Enqueue(t.Context(), w, call, semel.EnqueueOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(semel.Enqueue(t.Context(), w, call, semel.EnqueueOptions{}))(t)
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
-	if err := worker.Run(ctx); err != nil {
-		t.Errorf("Run: %v", err)
-	}
+	check.NoError(t, worker.Run(ctx), "Run")
 	r := w.record(t, call)
 	if end.wantError == nil && !end.panics {
-		if r.State != by.succeeds {
-			t.Errorf("the task is %v, want %v", r.State, by.succeeds)
-		}
+		check.Equal(t, r.State, by.succeeds, "the task")
 		return
 	}
 	if r.State != by.state || w.effects() != by.effects {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 )
@@ -22,9 +23,7 @@ func TestBatchThatReturnsItsID(t *testing.T) {
 	t.Attr("engine", "postgres")
 	url := realtest.Postgres(t).Database(t)
 	w := newFixture(t, inPostgres(t, url, url), "returning")
-	if _, err := ledger.Pool(t, url).Exec(t.Context(), `CREATE TABLE orders (id int GENERATED ALWAYS AS IDENTITY, amount int)`); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(ledger.Pool(t, url).Exec(t.Context(), `CREATE TABLE orders (id int GENERATED ALWAYS AS IDENTITY, amount int)`))(t)
 	e := w.process(t, w.Store)
 	call := semel.Define("order", semel.OperationOptions[int]{}).Call(semel.ScopeOf("ann"), "k", 7)
 	for _, replayed := range []bool{false, true, true} {
@@ -37,7 +36,5 @@ func TestBatchThatReturnsItsID(t *testing.T) {
 			t.Errorf("DoBatch = %+v, replayed %v, %v, want the stored result without the ID, replayed %v", got, again, err, replayed)
 		}
 	}
-	if n := w.seen.count(event.Altered); n != 1 {
-		t.Errorf("%d alarms %q, want 1", n, event.Altered)
-	}
+	check.Equal(t, w.seen.count(event.Altered), 1, "alarms %q", event.Altered)
 }

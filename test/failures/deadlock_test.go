@@ -12,6 +12,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 )
@@ -27,10 +28,8 @@ func TestDeadlockedHandlersBothAnswer(t *testing.T) {
 			t.Parallel()
 			url := realtest.Postgres(t).Database(t)
 			w := newFixture(t, inPostgres(t, url, url), "deadlock")
-			if _, err := ledger.Pool(t, url).Exec(t.Context(), `
-create table accounts (name text primary key, n int not null); insert into accounts values ('a', 0), ('b', 0)`); err != nil {
-				t.Fatal(err)
-			}
+			check.Must(ledger.Pool(t, url).Exec(t.Context(), `
+create table accounts (name text primary key, n int not null); insert into accounts values ('a', 0), ('b', 0)`))(t)
 			var met sync.WaitGroup // both have locked their first row before one locks its second
 			met.Add(2)
 			arrive := map[string]*sync.Once{"ab": new(sync.Once), "ba": new(sync.Once)}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
@@ -45,9 +46,7 @@ func TestDriverRunsAStatementTwice(t *testing.T) {
 	}
 
 	db, err := sql.Open("pgx", proxy.URL(other))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	defer func() { _ = db.Close() }()
 	fault = proxy.EatReply(realtest.SQL("insert into effects"))
 	_, err = db.ExecContext(context.Background(), `insert into effects (key) values ('by hand')`)

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // TestEvidence compares docs/evidence.md with the tests: each test that it names
@@ -19,9 +21,7 @@ func TestEvidence(t *testing.T) {
 			continue
 		}
 		cells := strings.Split(strings.Trim(line, "|"), "|")
-		if len(cells) != 6 {
-			t.Errorf("%d cells, want 6: %s", len(cells), line)
-		}
+		check.Equal(t, len(cells), 6, "cells, want 6: %s", line)
 		for _, cell := range cells {
 			if strings.TrimSpace(cell) == "" {
 				t.Errorf("an empty cell: %s", line)
@@ -69,10 +69,7 @@ func readSources(t *testing.T, dir, pattern string) string {
 	}
 	var all strings.Builder
 	for _, name := range files {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := check.Must(os.ReadFile(name))(t)
 		all.Write(text)
 	}
 	return all.String()
@@ -80,9 +77,6 @@ func readSources(t *testing.T, dir, pattern string) string {
 
 func readFile(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Must(os.ReadFile(filepath.Join("..", "..", name)))(t)
 	return string(text)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 )
@@ -67,9 +68,7 @@ func (w *fixture[Tx]) options() semel.Options {
 func (w *fixture[Tx]) runnerOf(t *testing.T, s store.Store) semel.Runner {
 	t.Helper()
 	e, err := semel.NewRunner(s, w.options())
-	if err != nil {
-		t.Fatalf("NewRunner: %v", err)
-	}
+	check.Require(t, err, "NewRunner")
 	closeAtEnd(t, e)
 	return e
 }
@@ -78,9 +77,7 @@ func (w *fixture[Tx]) runnerOf(t *testing.T, s store.Store) semel.Runner {
 func (w *fixture[Tx]) process(t *testing.T, s store.TxStore[Tx]) *semel.Engine[Tx] {
 	t.Helper()
 	e, err := semel.New(s, w.options())
-	if err != nil {
-		t.Fatalf("New: %v", err)
-	}
+	check.Require(t, err, "New")
 	closeAtEnd(t, e)
 	return e
 }
@@ -90,9 +87,7 @@ func closeAtEnd(t *testing.T, e semel.Runner) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if err := e.Close(ctx); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		check.NoError(t, e.Close(ctx), "Close")
 	})
 }
 
@@ -125,9 +120,7 @@ func (w *fixture[Tx]) effects(key string) int { return w.Effects(w.op(key)) }
 // wantEffects requires the number of effects of key.
 func (w *fixture[Tx]) wantEffects(t *testing.T, key string, want int) {
 	t.Helper()
-	if got := w.effects(key); got != want {
-		t.Errorf("%s had %d effects, want %d", key, got, want)
-	}
+	check.Equal(t, w.effects(key), want, "%s: effects", key)
 }
 
 // handlerMode is how a handler's effect and response are stored.
@@ -213,9 +206,7 @@ func (w *fixture[Tx]) protect(t *testing.T, e semel.Runner, by handlerMode, h ht
 			Policy: of.Policy, Lease: of.Lease,
 		}), o)
 	}
-	if err != nil {
-		t.Fatalf("protect: %v", err)
-	}
+	check.Require(t, err, "protect")
 	return createdHandler(h)
 }
 
@@ -251,9 +242,7 @@ type answer struct {
 func request(t *testing.T, base, user, key string) answer {
 	t.Helper()
 	a, err := send(t.Context(), testClient, base, user, key)
-	if err != nil {
-		t.Fatalf("%s's %s: %v", user, key, err)
-	}
+	check.Require(t, err, "%s's %s", user, key)
 	return a
 }
 

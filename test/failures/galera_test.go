@@ -13,6 +13,7 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	migrate "github.com/semelgo/semel/migrate/mysql"
 	"github.com/semelgo/semel/store/mysql"
@@ -34,10 +35,7 @@ func TestGalera(t *testing.T) {
 func onGalera(t *testing.T, c *realtest.GaleraCluster) storetest.Subject[*sql.Tx] {
 	t.Helper()
 	nodes := c.Database(t)
-	config, err := driver.ParseDSN(nodes[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := check.Must(driver.ParseDSN(nodes[0]))(t)
 	config.Logger = &driver.NopLogger{}
 	var next atomic.Int64
 	config.DialFunc = func(ctx context.Context, network, _ string) (net.Conn, error) {
@@ -51,22 +49,12 @@ func onGalera(t *testing.T, c *realtest.GaleraCluster) storetest.Subject[*sql.Tx
 		}
 		return conn, err
 	}
-	db, err := mysql.OpenConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := check.Must(mysql.OpenConfig(config))(t)
 	t.Cleanup(func() { db.Close() })
 	db.SetMaxIdleConns(16)
-	if err := migrate.Up(t.Context(), db, migrate.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.ExecContext(t.Context(), `CREATE TABLE effects (id BIGINT AUTO_INCREMENT PRIMARY KEY, k VARCHAR(255) NOT NULL)`); err != nil {
-		t.Fatal(err)
-	}
-	s, err := mysql.New(db, mysql.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, migrate.Up(t.Context(), db, migrate.Options{}))
+	check.Must(db.ExecContext(t.Context(), `CREATE TABLE effects (id BIGINT AUTO_INCREMENT PRIMARY KEY, k VARCHAR(255) NOT NULL)`))(t)
+	s := check.Must(mysql.New(db, mysql.Options{}))(t)
 	return storetest.Subject[*sql.Tx]{
 		Store: s,
 		Effect: func(ctx context.Context, tx *sql.Tx, key string) error {
@@ -75,9 +63,7 @@ func onGalera(t *testing.T, c *realtest.GaleraCluster) storetest.Subject[*sql.Tx
 		},
 		Effects: func(key string) (n int) {
 			row := db.QueryRowContext(context.WithoutCancel(t.Context()), `SELECT count(*) FROM effects WHERE k = ?`, key)
-			if err := row.Scan(&n); err != nil {
-				t.Errorf("count effects: %v", err)
-			}
+			check.NoError(t, row.Scan(&n), "count effects")
 			return n
 		},
 	}
@@ -135,9 +121,7 @@ func TestGaleraNodeKilledUnderLoad(t *testing.T) {
 			if other, ok := results[1].Load(key); ok && other != result {
 				t.Errorf("%s: %q and %q", key, result, other)
 			}
-			if n := subject.Effects(key.(string)); n != 1 {
-				t.Errorf("%s: %d effects, want 1", key, n)
-			}
+			check.Equal(t, subject.Effects(key.(string)), 1, "%s: effects", key)
 			return true
 		})
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -23,7 +24,7 @@ func lateLeader[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 		t.Skip("an inline attempt has no lease: its transaction is its right to run")
 	}
 	if caps, err := w.records().Capabilities(t.Context()); err != nil || caps.Exclusion == store.ExcludesAll {
-		t.Skipf("an open transaction keeps every other writer out: nobody can take over from within (%v)", err)
+		t.Skipf("an open transaction blocks all other writers of this store, so that the test cannot take over while it is open (error: %v)", err)
 	}
 	policy := semel.Atomic()
 	if by == outside {
@@ -87,9 +88,7 @@ func (w *fixture[Tx]) takeOver(t *testing.T, call semel.Call, name string) strin
 	v, _, err := do(t.Context(), w, w.another(t), call, func(_ context.Context, effect func(string) error) (string, error) {
 		return "winner", effect("ann/" + name)
 	})
-	if err != nil {
-		t.Fatalf("the winner: %v", err)
-	}
+	check.Require(t, err, "the winner")
 	return v
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
@@ -37,10 +38,7 @@ func newMariaDBFixture(t *testing.T) *mariadbFixture {
 	name := server.Database(t)
 	proxy := realtest.NewMySQLProxy(t, server.Addr())
 	w := newFixture(t, onSubject(ledger.MariaDB(t, name, proxy.DSN(name)), 2*time.Second), "mariadb")
-	direct, err := mysql.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	direct := check.Must(mysql.Open(name))(t)
 	t.Cleanup(func() { direct.Close() })
 	return &mariadbFixture{w, proxy, direct}
 }
@@ -90,9 +88,7 @@ func TestMariaDBReplyToTheCommitIsLost(t *testing.T) {
 			fault.Wait(t)
 		}
 	}
-	if n := w.seen.count(event.AmbiguousYes); n != 2*mariadbRounds {
-		t.Errorf("ambiguous commits resolved as committed: %d, want %d", n, 2*mariadbRounds)
-	}
+	check.Equal(t, w.seen.count(event.AmbiguousYes), 2*mariadbRounds, "ambiguous commits resolved as committed")
 }
 
 // A caller whose COMMIT never arrived finds out that it has not committed.
@@ -146,9 +142,7 @@ func TestMariaDBDeadlockedHandlersBothSucceed(t *testing.T) {
 	t.Parallel()
 	w := newMariaDBFixture(t)
 	for _, text := range []string{`CREATE TABLE accounts (name CHAR(1) PRIMARY KEY, n INT NOT NULL)`, `INSERT INTO accounts VALUES ('a', 0), ('b', 0)`} {
-		if _, err := w.direct.ExecContext(t.Context(), text); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(w.direct.ExecContext(t.Context(), text))(t)
 	}
 	for _, by := range handlerModes() {
 		var met, both sync.WaitGroup // both have locked their first row before one locks its second
@@ -166,9 +160,7 @@ func TestMariaDBDeadlockedHandlersBothSucceed(t *testing.T) {
 					}
 					return nil
 				})
-				if err != nil {
-					t.Errorf("%s %s: %v", by, order, err)
-				}
+				check.NoError(t, err, "%s %s", by, order)
 			})
 		}
 		both.Wait()
@@ -189,17 +181,11 @@ func TestMariaDBLockedRowDoesNotDelayOtherRecords(t *testing.T) {
 	op := semel.Define("group", semel.OperationOptions[int]{Wait: time.Hour, Policy: semel.AtLeastOnce(), Lease: time.Minute})
 	call := func(key string) semel.Call { return op.Call(semel.ScopeOf("me"), key, 1) }
 	held, _, err := adapter.Begin(t.Context(), w.engine, call("held"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	lock, err := w.direct.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	id := call("held").ID()
-	if _, err := lock.ExecContext(t.Context(), `UPDATE semel_records SET tainted = 1 WHERE id = ?`, id[:]); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(lock.ExecContext(t.Context(), `UPDATE semel_records SET tainted = 1 WHERE id = ?`, id[:]))(t)
 	ended := make(chan error, 1)
 	go func() { // it cannot end before the lock is released
 		_, err := held.End(1, nil)
@@ -211,10 +197,6 @@ func TestMariaDBLockedRowDoesNotDelayOtherRecords(t *testing.T) {
 		t.Errorf("the locked record was ended (%v) while it was locked", err)
 	default:
 	}
-	if err := lock.Rollback(); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-ended; err != nil {
-		t.Errorf("the end of the locked record: %v", err)
-	}
+	check.Require(t, lock.Rollback())
+	check.NoError(t, <-ended, "the end of the locked record")
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 )
 
@@ -41,9 +42,7 @@ func cookies[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 		t.Errorf("cookies %q, then %q, want one for the first client only",
 			first.header.Get("Set-Cookie"), second.header.Get("Set-Cookie"))
 	}
-	if second.header.Get("Location") != "/things/1" {
-		t.Errorf("the repeat's Location is %q", second.header.Get("Location"))
-	}
+	check.Equal(t, second.header.Get("Location"), "/things/1", "the repeat's Location")
 }
 
 // Another user's key is another key, even with the same text.
@@ -111,21 +110,13 @@ func headRequests[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 		rw.WriteHeader(http.StatusOK)
 	})))
 	for range 2 {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodHead, base+"/ops", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := check.Must(http.NewRequestWithContext(t.Context(), http.MethodHead, base+"/ops", http.NoBody))(t)
 		r.Header.Set("X-User", "ann")
 		r.Header.Set("Idempotency-Key", "k")
-		resp, err := testClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := check.Must(testClient.Do(r))(t)
 		_ = resp.Body.Close()
 	}
-	if n != 2 {
-		t.Errorf("the handler was reached %d times, want twice", n)
-	}
+	check.Equal(t, n, 2, "the handler was reached")
 }
 
 // Trailers belong to one exchange: they are never half of a replay.
@@ -137,9 +128,7 @@ func trailers[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 		return err
 	})
 	first, second := callTwice(t, base, "k")
-	if first.body != "made" {
-		t.Errorf("the first client got %d %q", first.status, first.body)
-	}
+	check.Equal(t, first.body, "made", "the first client got %d", first.status)
 	if second.status == http.StatusConflict && strings.Contains(second.body, "result_unavailable") {
 		w.wantEffects(t, "ann/k", 1)
 		return
@@ -162,9 +151,7 @@ func http2[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 	for range cap(answers) {
 		go func() {
 			a, err := sendUntilSettled(t.Context(), srv.Client(), srv.URL, "ann", "k")
-			if err != nil {
-				t.Errorf("a stream: %v", err)
-			}
+			check.NoError(t, err, "a stream")
 			answers <- a
 		}()
 	}
@@ -178,9 +165,7 @@ func http2[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 			firsts++
 		}
 	}
-	if firsts != 1 {
-		t.Errorf("%d streams got a first answer, want one", firsts)
-	}
+	check.Equal(t, firsts, 1, "streams got a first answer")
 	w.wantEffects(t, "ann/k", 1)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 	pgmigrate "github.com/semelgo/semel/migrate/postgres"
@@ -26,24 +27,16 @@ func TestLockedRowDoesNotDelayOtherRecords(t *testing.T) {
 	t.Parallel()
 	t.Attr("engine", "postgres")
 	p := ledger.Pool(t, realtest.Postgres(t).Database(t))
-	if err := pgmigrate.Up(t.Context(), p, pgmigrate.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, pgmigrate.Up(t.Context(), p, pgmigrate.Options{}))
 	e := groupEngine(t, p)
 	op := semel.Define("group", semel.OperationOptions[int]{Wait: time.Hour, Policy: semel.AtLeastOnce(), Lease: time.Minute})
 	call := func(key string) semel.Call { return op.Call(semel.ScopeOf("me"), key, 1) }
 	held, _, err := adapter.Begin(t.Context(), e, call("held"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	lock, err := p.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	id := call("held").ID()
-	if _, err := lock.Exec(t.Context(), `SELECT 1 FROM semel_records WHERE id = $1 FOR UPDATE`, id.String()); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(lock.Exec(t.Context(), `SELECT 1 FROM semel_records WHERE id = $1 FOR UPDATE`, id.String()))(t)
 	ended := make(chan error, 1)
 	go func() { // it cannot end before the lock is released
 		_, err := held.End(1, nil)
@@ -55,12 +48,8 @@ func TestLockedRowDoesNotDelayOtherRecords(t *testing.T) {
 		t.Errorf("the locked record was ended (%v) while it was locked", err)
 	default:
 	}
-	if err := lock.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-ended; err != nil {
-		t.Errorf("the end of the locked record: %v", err)
-	}
+	check.Require(t, lock.Rollback(t.Context()))
+	check.NoError(t, <-ended, "the end of the locked record")
 }
 
 // otherRecords has 64 callers run twenty operations each.
@@ -83,14 +72,8 @@ func otherRecords[Tx any](t *testing.T, e *semel.Engine[Tx], call func(key strin
 
 func groupEngine(t *testing.T, p *pgxpool.Pool) *semel.Engine[pgx.Tx] {
 	t.Helper()
-	s, err := postgres.New(p, postgres.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := semel.New(s, semel.Options{Survive: store.NoFailure, RecordTimeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := check.Must(postgres.New(p, postgres.Options{}))(t)
+	e := check.Must(semel.New(s, semel.Options{Survive: store.NoFailure, RecordTimeout: time.Minute}))(t)
 	t.Cleanup(func() { _ = e.Close(context.Background()) })
 	return e
 }

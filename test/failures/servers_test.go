@@ -10,6 +10,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/plainstore/servers"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
@@ -29,10 +30,7 @@ func TestRedisRepliesAreLost(t *testing.T) {
 			proxy := realtest.NewRedisProxy(t, at.Address)
 			client := driver.NewClient(&driver.Options{Addr: proxy.Addr(), MaxRetries: retries})
 			t.Cleanup(func() { client.Close() })
-			s, err := redis.New(client, redis.Options{Prefix: at.Prefix})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := check.Must(redis.New(client, redis.Options{Prefix: at.Prefix}))(t)
 			w := newFixture(t, outsideOf(s), "wire")
 			loseReplies(t, w, proxy)
 			if n := w.seen.count(event.StoreError); n < 2*rounds && retries < 0 {
@@ -90,15 +88,11 @@ func TestUnreachableServers(t *testing.T) {
 				t.Attr("engine", name)
 				at, cut := open(t)
 				s, end, err := at.Open()
-				if err != nil {
-					t.Fatal(err)
-				}
+				check.Require(t, err)
 				t.Cleanup(func() { _ = end() })
 				task, direct := unreachableOperations()
 				e, err := semel.NewRunner(s, unreachableOptions(task))
-				if err != nil {
-					t.Fatal(err)
-				}
+				check.Require(t, err)
 				if how == "closed" {
 					cut = func() { _ = end() }
 				}
@@ -130,9 +124,7 @@ func TestRule17KilledRedisLosesRecords(t *testing.T) {
 		}
 		for range 2 {
 			e, err := semel.NewRunner(s, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Require(t, err)
 			closeAtEnd(t, e)
 			call := semel.Define("charge", semel.OperationOptions[string]{}).Call(semel.ScopeOf("ann"), "k", "in")
 			if _, replayed, err = semel.Do(t.Context(), e, call, func(context.Context) (string, error) { runs++; return "charged", nil }); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -69,9 +70,7 @@ func withoutInTx[Tx any](t *testing.T, w *fixture[Tx], _ handlerMode) {
 	} {
 		call := op.Call(semel.ScopeOf("ann"), name, "in")
 		_, _, err := semel.Do(t.Context(), w.engine, call, func(ctx context.Context) (string, error) { return "v", tt.fn(ctx) })
-		if v := semel.VerdictOf(err); v != tt.verdict {
-			t.Errorf("%s: VerdictOf(%v) = %v, want %v", name, err, v, tt.verdict)
-		}
+		check.Equal(t, semel.VerdictOf(err), tt.verdict, "%s: VerdictOf(%v)", name, err)
 		r, _, err := admin.Get(t.Context(), w.engine, op.Name(), semel.ScopeOf("ann"), name)
 		if err != nil || r.State != tt.state || r.Tainted != (tt.verdict == store.Unknown) {
 			t.Errorf("%s: the record is %v, tainted %v, %v, want %v", name, r.State, r.Tainted, err, tt.state)
@@ -91,9 +90,7 @@ func storedRetention[Tx any](t *testing.T, w *fixture[Tx], _ handlerMode) {
 		t.Errorf("Do = %v, want the function's error", err)
 	}
 	r, err := admin.Resolve(t.Context(), w.another(t), admin.Resolution{ID: call.ID(), To: store.Succeeded, Actor: "me", Reason: "seen"})
-	if err != nil || r.State != store.Succeeded {
-		t.Errorf("Resolve = %v, %v, want Succeeded", r.State, err)
-	}
+	check.Result(r.State, err)(t, store.Succeeded, "Resolve")
 	if r, _, err = admin.Get(t.Context(), w.runner, op.Name(), semel.ScopeOf("ann"), "k"); err != nil || r.Expire < kept-time.Hour {
 		t.Errorf("the record is kept for another %v, %v, want the %v of its operation", r.Expire, err, kept)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 	pgmigrate "github.com/semelgo/semel/migrate/postgres"
@@ -54,9 +55,7 @@ func killedServer(t *testing.T, l lossySetting) {
 	// longest delay leaves the most time for the kill.
 	server := realtest.OwnPostgres(t, "fsync=on", "full_page_writes=on", "synchronous_commit=on", "wal_writer_delay=10s")
 	p := ledger.Pool(t, server.Database(t))
-	if err := pgmigrate.Up(t.Context(), p, pgmigrate.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, pgmigrate.Up(t.Context(), p, pgmigrate.Options{}))
 	mustRun(t, p, l.set)
 	p.Reset()
 	_, err := semel.New(records(t, p), semel.Options{})
@@ -114,19 +113,14 @@ func runAroundKill(t *testing.T, server *realtest.Server, p *pgxpool.Pool, key s
 func engineWith(t *testing.T, p *pgxpool.Pool, o semel.Options) *semel.Engine[pgx.Tx] {
 	t.Helper()
 	e, err := semel.New(records(t, p), o)
-	if err != nil {
-		t.Fatalf("New: %v", err)
-	}
+	check.Require(t, err, "New")
 	t.Cleanup(func() { _ = e.Close(context.Background()) })
 	return e
 }
 
 func records(t *testing.T, p *pgxpool.Pool) *postgres.Store {
 	t.Helper()
-	s, err := postgres.New(p, postgres.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := check.Must(postgres.New(p, postgres.Options{}))(t)
 	return s
 }
 

@@ -3,7 +3,6 @@ package failures_test
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"maps"
 	"path/filepath"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/journal"
@@ -38,10 +38,7 @@ func TestUnreachablePostgres(t *testing.T) {
 		"closed": {postgres.Options{}, func(_ *testing.T, p *pgxpool.Pool) { p.Close() }},
 		"no free connection": {postgres.Options{MaxSessions: -1}, func(t *testing.T, p *pgxpool.Pool) {
 			for range p.Config().MaxConns {
-				c, err := p.Acquire(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
+				c := check.Must(p.Acquire(t.Context()))(t)
 				t.Cleanup(c.Release)
 			}
 		}},
@@ -49,20 +46,10 @@ func TestUnreachablePostgres(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := ledger.Pool(t, realtest.Postgres(t).Database(t))
-			if err := pgmigrate.Up(t.Context(), p, pgmigrate.Options{}); err != nil {
-				t.Fatal(err)
-			}
-			s, err := postgres.New(p, test.options)
-			if err != nil {
-				t.Fatal(err)
-			}
-			tx, err := p.Begin(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := tx.Rollback(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			check.Require(t, pgmigrate.Up(t.Context(), p, pgmigrate.Options{}))
+			s := check.Must(postgres.New(p, test.options))(t)
+			tx := check.Must(p.Begin(t.Context()))(t)
+			check.Require(t, tx.Rollback(t.Context()))
 			unreachable[pgx.Tx](t, s, tx, func() { test.cut(t, p) })
 		})
 	}
@@ -77,30 +64,17 @@ func TestUnreachableSQLite(t *testing.T) {
 		"closed": func(_ *testing.T, db *sql.DB) { _ = db.Close() },
 		"no free connection": func(t *testing.T, db *sql.DB) {
 			db.SetMaxOpenConns(1)
-			conn, err := db.Conn(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn := check.Must(db.Conn(t.Context()))(t)
 			t.Cleanup(func() { _ = conn.Close() })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			db, err := sqlite.Open(filepath.Join(t.TempDir(), "gone.db"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			db := check.Must(sqlite.Open(filepath.Join(t.TempDir(), "gone.db")))(t)
 			t.Cleanup(func() { _ = db.Close() })
-			if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
-				t.Fatal(err)
-			}
-			tx, err := db.BeginTx(t.Context(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := tx.Rollback(); err != nil {
-				t.Fatal(err)
-			}
+			check.Require(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}))
+			tx := check.Must(db.BeginTx(t.Context(), nil))(t)
+			check.Require(t, tx.Rollback())
 			unreachable(t, sqlite.New(db, sqlite.Options{}), tx, func() { cut(t, db) })
 		})
 	}
@@ -111,10 +85,7 @@ func TestUnreachableSQLite(t *testing.T) {
 func unreachable[Tx any](t *testing.T, s store.TxStore[Tx], ended Tx, closes func()) {
 	t.Helper()
 	task, direct := unreachableOperations()
-	e, err := semel.New(s, unreachableOptions(task))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Must(semel.New(s, unreachableOptions(task)))(t)
 	closes()
 	ctx, call := t.Context(), task.Call(semel.ScopeOf("ann"), "k", "in")
 	allUnavailable(t, s, e, task, direct, map[string]func() error{
@@ -190,9 +161,7 @@ func allUnavailable(t *testing.T, s store.Store, e semel.Runner, task *semel.Ope
 	var all sync.WaitGroup
 	for name, request := range calls {
 		all.Go(func() {
-			if err := request(); !errors.Is(err, semel.ErrUnavailable) {
-				t.Errorf("%s = %v, want ErrUnavailable", name, err)
-			}
+			check.ErrorIs(t, request(), semel.ErrUnavailable, "%s", name)
 		})
 	}
 	all.Wait()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
@@ -121,9 +122,7 @@ func TestReplyToTheCommitIsLost(t *testing.T) {
 			fault.Wait(t)
 		}
 	}
-	if n := w.seen.count(event.AmbiguousYes); n != 2*rounds {
-		t.Errorf("ambiguous commits resolved as committed: %d, want %d", n, 2*rounds)
-	}
+	check.Equal(t, w.seen.count(event.AmbiguousYes), 2*rounds, "ambiguous commits resolved as committed")
 }
 
 // A caller whose COMMIT never arrived finds out that it has not committed, and only
@@ -144,9 +143,7 @@ func TestCommitIsLost(t *testing.T) {
 			w.wantSuccess(t, key, func() (string, bool, error) { return w.inTx(t.Context(), by, key) })
 		}
 	}
-	if n := w.seen.count(event.AmbiguousNo); n != 2*rounds {
-		t.Errorf("ambiguous commits resolved as not committed: %d, want %d", n, 2*rounds)
-	}
+	check.Equal(t, w.seen.count(event.AmbiguousNo), 2*rounds, "ambiguous commits resolved as not committed")
 }
 
 // A commit that is still running when its connection breaks is waited for: the
@@ -154,12 +151,10 @@ func TestCommitIsLost(t *testing.T) {
 func TestSlowCommitIsCutOff(t *testing.T) {
 	t.Parallel()
 	w := newProxiedFixture(t)
-	if err := w.execDirect(t.Context(), `
+	check.Require(t, w.execDirect(t.Context(), `
 create function slowly() returns trigger language plpgsql as $$ begin perform pg_sleep(0.3); return null; end $$;
 create constraint trigger slow after insert on effects deferrable initially deferred
-for each row execute function slowly()`); err != nil {
-		t.Fatal(err)
-	}
+for each row execute function slowly()`))
 	for i := range 4 {
 		for _, by := range handlerModes() {
 			key := fmt.Sprint(by, i)
@@ -210,9 +205,7 @@ func TestCallerGivesUpInTheCommit(t *testing.T) {
 				t.Errorf("%s: %v", key, err)
 			}
 			v, _, err := retryWhileBusy(t, func() (string, bool, error) { return w.inTx(t.Context(), by, key) })
-			if v != "done "+key || err != nil {
-				t.Errorf("%s again: %q, %v", key, v, err)
-			}
+			check.Result(v, err)(t, "done "+key, "%s again", key)
 			w.wantEffects(t, key, 1)
 		}
 	}

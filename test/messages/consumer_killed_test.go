@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 )
 
@@ -58,9 +59,7 @@ func TestConsumerIsKilled(t *testing.T) {
 				if !hasSaid {
 					want = 1
 				}
-				if n := w.count(t, test.count, name+" "+point); n != want {
-					t.Errorf("killed %s: %d effects, want %d", point, n, want)
-				}
+				check.Equal(t, w.count(t, test.count, name+" "+point), want, "killed %s: effects", point)
 				dead += test.dead[point]
 			}
 			realtest.Poll(t, "the rejected messages in the broker", func() bool { return w.dead(t) == dead })

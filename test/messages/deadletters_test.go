@@ -13,6 +13,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/semelwatermill"
 	"github.com/semelgo/semel/store"
@@ -72,20 +73,14 @@ func TestPoisonMessageIsAcknowledgedWithItsDeadLetter(t *testing.T) {
 	broker := realtest.RabbitMQ(t)
 	t.Attr("engine", "rabbitmq")
 	orders, err := inbox.New("ship_order", inbox.Options[semel.Raw]{Group: "shipping"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{orders.Operation()}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	queue := broker.Queue(t) + ".dead"
 	once, err := semelwatermill.MiddlewareTx(orders, engine, semelwatermill.Options{
 		Name: semelwatermill.FromUUID(producer), Poison: routedPublisher{broker.URL()}, PoisonTopic: queue, MaxWait: 1,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	handler := once(func(*message.Message) ([]*message.Message, error) {
 		return nil, semel.Final(errors.New("no such article"))
 	})
@@ -95,13 +90,9 @@ func TestPoisonMessageIsAcknowledgedWithItsDeadLetter(t *testing.T) {
 		}
 	}
 	ch, done, err := channel(broker.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	defer done()
-	if _, err := ch.QueueDeclare(queue, true, false, false, false, nil); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(ch.QueueDeclare(queue, true, false, false, false, nil))(t)
 	if _, err := handler(message.NewMessageWithContext(t.Context(), "1", []byte("order 1"))); err != nil {
 		t.Errorf("the message is nacked with %v", err)
 	}

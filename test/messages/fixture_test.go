@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 )
@@ -33,15 +34,11 @@ func newFixture(t *testing.T, broker *realtest.Broker) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.db.Close)
-	if err := pgmigrate.Up(t.Context(), w.db, pgmigrate.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.db.Exec(t.Context(), `
+	check.Require(t, pgmigrate.Up(t.Context(), w.db, pgmigrate.Options{}))
+	check.Must(w.db.Exec(t.Context(), `
 create table effects (message text not null);
 create table charges (key text primary key, message text not null);
-create table processed_messages (message_id text primary key)`); err != nil {
-		t.Fatal(err)
-	}
+create table processed_messages (message_id text primary key)`))(t)
 	return w
 }
 
@@ -57,26 +54,19 @@ func (w *fixture) at(t *testing.T) *fixture {
 // count runs a query for one number.
 func (w *fixture) count(t *testing.T, query string, args ...any) (n int) {
 	t.Helper()
-	if err := w.db.QueryRow(context.WithoutCancel(t.Context()), query, args...).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, w.db.QueryRow(context.WithoutCancel(t.Context()), query, args...).Scan(&n))
 	return n
 }
 
 // publish sends messages to the queue.
 func (w *fixture) publish(t *testing.T, ids ...string) {
 	t.Helper()
-	if err := publish(t.Context(), w.AMQP, w.Queue, ids...); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, publish(t.Context(), w.AMQP, w.Queue, ids...))
 }
 
 // dead is the number of rejected messages.
 func (w *fixture) dead(t *testing.T) int {
 	t.Helper()
-	n, err := queueLength(w.AMQP, w.Queue+".dead")
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := check.Must(queueLength(w.AMQP, w.Queue+".dead"))(t)
 	return n
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 )
 
@@ -161,12 +162,8 @@ func (c *loadTest) judge(t *testing.T, messages int) {
 	if effects != messages || distinct != messages {
 		t.Errorf("lost or doubled: %s", summary)
 	}
-	if records != messages {
-		t.Errorf("%d messages are recorded as handled", records)
-	}
-	if dead := c.dead(t); dead != 0 {
-		t.Errorf("%d messages were rejected", dead)
-	}
+	check.Equal(t, records, messages, "messages are recorded as handled")
+	check.Equal(t, c.dead(t), 0, "messages were rejected")
 	if c.kills < 5 || duplicates == 0 || c.redelivered == 0 || again == 0 {
 		t.Errorf("nothing was shown: %s", summary)
 	}

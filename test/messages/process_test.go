@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 )
 
@@ -39,10 +40,7 @@ func (m *counters) count(word string) int {
 // start runs a consumer. It is killed when the test ends.
 func start(t *testing.T, c consumer, seen *counters) process {
 	t.Helper()
-	config, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := check.Must(json.Marshal(c))(t)
 	p := process{realtest.StartProcess(t, realtest.Self(t, childVariable+"="+string(config)))}
 	seen.mu.Lock()
 	defer seen.mu.Unlock()

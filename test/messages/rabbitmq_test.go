@@ -13,6 +13,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 )
 
@@ -125,17 +126,13 @@ func channel(url string) (*amqp.Channel, func(), error) {
 func declare(t *testing.T, url, queue string) {
 	t.Helper()
 	ch, done, err := channel(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	defer done()
 	_, dead := ch.QueueDeclare(queue+".dead", true, false, false, false, nil)
 	_, err = ch.QueueDeclare(queue, true, false, false, false, amqp.Table{
 		"x-dead-letter-exchange": "", "x-dead-letter-routing-key": queue + ".dead",
 	})
-	if err := errors.Join(dead, err); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, errors.Join(dead, err))
 }
 
 // publish sends messages and returns when the broker has confirmed them all. After

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/storetest"
 )
@@ -25,9 +26,9 @@ func rotations[Tx any](t *testing.T, s storetest.Subject[Tx], optimistic bool) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Run("many keys at once", func(t *testing.T) { acrossBoundary(t, s, o) })
-			t.Run("who is late", func(t *testing.T) { lateWriter(t, s, o, true) })
-			t.Run("who is late and fails", func(t *testing.T) { lateWriter(t, s, o, false) })
-			t.Run("who is between its two records", func(t *testing.T) { rotationBetweenWrites(t, s, o) })
+			t.Run("a late writer", func(t *testing.T) { lateWriter(t, s, o, true) })
+			t.Run("a late writer that fails", func(t *testing.T) { lateWriter(t, s, o, false) })
+			t.Run("a writer between its two records", func(t *testing.T) { rotationBetweenWrites(t, s, o) })
 			t.Run("memory", func(t *testing.T) { rememberedFor(t, s, o) })
 		})
 	}
@@ -51,13 +52,9 @@ func newClockedProcess[Tx any](t *testing.T, s storetest.Subject[Tx], clock time
 		Survive: store.NoFailure,
 		Clock:   func() time.Time { return start().Add(clock) }, Wait: time.Minute,
 	})
-	if err != nil {
-		t.Fatalf("New: %v", err)
-	}
+	check.Require(t, err, "New")
 	t.Cleanup(func() {
-		if err := a.Close(context.Background()); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		check.NoError(t, a.Close(context.Background()), "Close")
 	})
 	return a
 }
@@ -108,9 +105,7 @@ func acrossBoundary[Tx any](t *testing.T, s storetest.Subject[Tx], o options) {
 	}
 	all.Wait()
 	for k := range keys {
-		if n := s.Effects(op.Name() + fmt.Sprint(k)); n != 1 {
-			t.Errorf("key %d had %d effects, want one", k, n)
-		}
+		check.Equal(t, s.Effects(op.Name()+fmt.Sprint(k)), 1, "key %d: effects", k)
 		for _, got := range answers[k] {
 			if got != answers[k][0] || got == 0 {
 				t.Errorf("key %d was answered %v, want the same to all", k, answers[k])
@@ -152,9 +147,7 @@ func lateWriter[Tx any](t *testing.T, s storetest.Subject[Tx], o options, commit
 	}
 	close(asked)
 	all.Wait()
-	if n := s.Effects(op.Name() + "k"); n != 1 {
-		t.Errorf("a key had %d effects, want one", n)
-	}
+	check.Equal(t, s.Effects(op.Name()+"k"), 1, "a key: effects")
 }
 
 // rememberedFor calls a key until its record is purged.
@@ -177,7 +170,5 @@ func rememberedFor[Tx any](t *testing.T, s storetest.Subject[Tx], o options) {
 			t.Errorf("at %v it is answered %d, replayed %v; want %d, %v", tt.clock, got, replayed, tt.value, tt.replayed)
 		}
 	}
-	if n := s.Effects(op.Name() + "k"); n != 2 {
-		t.Errorf("the key had %d effects, want two", n)
-	}
+	check.Equal(t, s.Effects(op.Name()+"k"), 2, "the key: effects")
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/storetest"
 )
@@ -45,10 +46,7 @@ func (w observedStore[Tx]) Atomic(ctx context.Context, id store.ID, hold bool,
 // not yet its own, while another process works in the next generation.
 func rotationBetweenWrites[Tx any](t *testing.T, s storetest.Subject[Tx], o options) {
 	op := semel.Define(t.Name(), o)
-	caps, err := s.Store.Capabilities(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	caps := check.Must(s.Store.Capabilities(t.Context()))(t)
 	between, began := make(chan struct{}), make(chan struct{})
 	var first, second sync.Once
 	seen, slow := s, s
@@ -74,7 +72,5 @@ func rotationBetweenWrites[Tx any](t *testing.T, s storetest.Subject[Tx], o opti
 		t.Errorf("the second got %d, replayed %v, want the first one's", got, replayed)
 	}
 	all.Wait()
-	if n := s.Effects(op.Name() + "k"); n != 1 {
-		t.Errorf("a key had %d effects, want one", n)
-	}
+	check.Equal(t, s.Effects(op.Name()+"k"), 1, "a key: effects")
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	_ "github.com/jackc/pgx/v5/stdlib" // for reading the tables, as "pgx"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
@@ -143,13 +144,9 @@ func inPostgresAt(t *testing.T, server *realtest.Server) (databaseAddress, *data
 	t.Attr("engine", "postgres")
 	at := server.Database(t)
 	pool, err := pgxpool.New(t.Context(), at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	defer pool.Close()
-	if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}))
 	s, err := openPostgres(t.Context(), at)
 	return databaseAddress{"postgres", at}, newDatabase(t, s, err, postgresTables())
 }
@@ -159,22 +156,15 @@ func inSQLite(t *testing.T) (databaseAddress, *database[*sql.Tx]) {
 	t.Helper()
 	t.Attr("engine", "sqlite")
 	at := filepath.Join(t.TempDir(), "tasks.db")
-	s, err := openSQLite(t.Context(), at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := sqlitemigrate.Up(t.Context(), s.tables.DB, sqlitemigrate.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	s := check.Must(openSQLite(t.Context(), at))(t)
+	check.Require(t, sqlitemigrate.Up(t.Context(), s.tables.DB, sqlitemigrate.Options{}))
 	return databaseAddress{"sqlite", at}, newDatabase(t, s, nil, sqliteTables())
 }
 
 // newDatabase creates the tables, and closes the database when the test ends.
 func newDatabase[Tx any](t *testing.T, s *database[Tx], err error, tables []string) *database[Tx] {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	t.Cleanup(s.close)
 	for _, statement := range tables {
 		if _, err := s.tables.ExecContext(t.Context(), statement); err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/internal/realtest"
 )
@@ -21,19 +22,14 @@ func (w groundTruth) count(t *testing.T, query string, args ...any) (n int64) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), ceiling)
 	defer cancel()
-	err := retryWhileBusy(ctx, func() error { return w.db.QueryRowContext(ctx, query, args...).Scan(&n) })
-	if err != nil {
-		t.Fatalf("%s: %v", query, err)
-	}
+	check.Require(t, retryWhileBusy(ctx, func() error { return w.db.QueryRowContext(ctx, query, args...).Scan(&n) }), "%s", query)
 	return n
 }
 
 // want requires that a query counts so many.
 func (w groundTruth) want(t *testing.T, n int64, what, query string, args ...any) {
 	t.Helper()
-	if got := w.count(t, query, args...); got != n {
-		t.Errorf("%s: %d, want %d", what, got, n)
-	}
+	check.Equal(t, w.count(t, query, args...), n, "%s", what)
 }
 
 // none requires that a query of keys finds nothing, and names some that it finds.
@@ -42,21 +38,15 @@ func (w groundTruth) none(t *testing.T, what, query string, args ...any) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), ceiling)
 	defer cancel()
 	rows, err := w.db.QueryContext(ctx, query, args...)
-	if err != nil {
-		t.Fatalf("%s: %v", query, err)
-	}
+	check.Require(t, err, "%s", query)
 	defer rows.Close()
 	var keys []string
 	for rows.Next() {
 		var key string
-		if err := rows.Scan(&key); err != nil {
-			t.Fatalf("%s: %v", query, err)
-		}
+		check.Require(t, rows.Scan(&key), "%s", query)
 		keys = append(keys, key)
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatalf("%s: %v", query, err)
-	}
+	check.Require(t, rows.Err(), "%s", query)
 	if len(keys) == 0 {
 		return
 	}
@@ -115,23 +105,23 @@ func (w groundTruth) wantLegalTransitions(t *testing.T) {
 	for _, row := range protocol.Transitions() {
 		rows = append(rows, fmt.Sprintf("(%d, %d)", row.From, row.To))
 	}
-	w.none(t, "records that went a way the protocol does not have", `select task from history
+	w.none(t, "transitions that the protocol does not allow", `select task from history
 		where (from_state, to_state) not in (values `+strings.Join(rows, ", ")+`)`)
 	w.none(t, "final records that changed", `select task from history where from_state in (4, 5)`)
-	w.none(t, "records whose attempt went back", `select task from history where to_attempt < from_attempt`)
+	w.none(t, "records with a lower attempt number than before", `select task from history where to_attempt < from_attempt`)
 	w.none(t, "attempts that were claimed twice",
 		`select task from history where to_state = 2 group by operation, task, to_attempt having count(*) > 1`)
 	w.none(t, "attempts that were ended twice",
 		`select task from history where from_state = 2 group by operation, task, from_attempt having count(*) > 1`)
-	w.none(t, "attempts that somebody else ended within their lease",
+	w.none(t, "attempts that another owner ended within their lease",
 		`select task from history where from_state = 2 and to_owner <> from_owner and early`)
 	w.none(t, "calls that were claimed before they were due",
 		`select task from history where from_state = 1 and to_state = 2 and early`)
-	w.none(t, "claims that do not count on from the attempt before",
+	w.none(t, "claims whose attempt number is not the next one",
 		`select task from history where to_state = 2 and to_attempt <> from_attempt + 1`)
 }
 
-// Of what the history knows, how often did it happen.
+// Queries that count the rare events in the history.
 const (
 	requeues  = `select count(*) from history where from_state = 2 and to_state = 1 and to_owner <> from_owner`
 	takeovers = `select count(*) from history where from_state = 2 and to_state = 2`

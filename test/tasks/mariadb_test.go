@@ -11,6 +11,7 @@ import (
 
 	driver "github.com/go-sql-driver/mysql"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	mysqlmigrate "github.com/semelgo/semel/migrate/mysql"
 	"github.com/semelgo/semel/store"
@@ -108,12 +109,7 @@ func inMariaDB(t *testing.T) (databaseAddress, *database[*sql.Tx]) {
 	// Without the lock mode, an INSERT … SELECT of a trigger locks the whole table, and the
 	// store does not wait for locks.
 	at := realtest.OwnMariaDB(t, "max_connections=400", "innodb_autoinc_lock_mode=2").Database(t)
-	s, err := openMariaDB(t.Context(), at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := mysqlmigrate.Up(t.Context(), s.tables.DB, mysqlmigrate.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	s := check.Must(openMariaDB(t.Context(), at))(t)
+	check.Require(t, mysqlmigrate.Up(t.Context(), s.tables.DB, mysqlmigrate.Options{}))
 	return databaseAddress{"mariadb", at}, newDatabase(t, s, nil, mariadbTables())
 }

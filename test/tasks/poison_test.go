@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/internal/realtest"
 )
@@ -106,12 +107,9 @@ func enqueue[Tx any](t *testing.T, e *semel.Engine[Tx], op *semel.Operation[job]
 	t.Helper()
 	for i := range n {
 		call := op.Call(semel.Shared(), fmt.Sprintf("%s-%d", name, i), newJob(i, 0))
-		err := retryWhileBusy(t.Context(), func() error {
+		check.Require(t, retryWhileBusy(t.Context(), func() error {
 			_, err := semel.Enqueue(t.Context(), e, call, semel.EnqueueOptions{})
 			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 )
 
@@ -22,10 +23,7 @@ type process struct {
 // start runs a process, which is killed when the test ends.
 func start(t *testing.T, c child) *process {
 	t.Helper()
-	config, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := check.Must(json.Marshal(c))(t)
 	return &process{c, realtest.StartProcess(t, realtest.Self(t, childVariable+"="+string(config)))}
 }
 

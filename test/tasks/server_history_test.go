@@ -18,6 +18,7 @@ import (
 	driver "github.com/redis/go-redis/v9"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -41,21 +42,13 @@ func writeHistory(t *testing.T, db tables, changes []tokenChange, records []stor
 	for _, r := range records {
 		byID[r.ID] = r
 	}
-	tx, err := db.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tx := check.Must(db.BeginTx(t.Context(), nil))(t)
 	for _, c := range changes {
 		r := byID[c.id]
-		_, err := tx.ExecContext(t.Context(), `insert into history (`+columns+`) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, r.Key, r.Operation,
-			int(c.from.State), c.from.Attempt, int64(c.from.Owner), int(c.to.State), c.to.Attempt, int64(c.to.Owner), c.early)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(tx.ExecContext(t.Context(), `insert into history (`+columns+`) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, r.Key, r.Operation,
+			int(c.from.State), c.from.Attempt, int64(c.from.Owner), int(c.to.State), c.to.Attempt, int64(c.to.Owner), c.early))(t)
 	}
-	if err := tx.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, tx.Commit())
 }
 
 // tokenOf reads the token in which the value of a record begins.
@@ -75,9 +68,7 @@ func readAppendOnlyFile(t *testing.T, client *driver.Client, prefix string) (cha
 		t.Fatalf("%d files in %s, %v, want one", len(files), dir, err)
 	}
 	f, err := os.Open(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	defer f.Close()
 	known := make(map[store.ID]lastKnown)
 	begin := prefix + ":{0}:r:"
@@ -90,9 +81,7 @@ func readAppendOnlyFile(t *testing.T, client *driver.Client, prefix string) (cha
 		if errors.Is(err, io.EOF) {
 			return changes
 		}
-		if err != nil {
-			t.Fatalf("read %s: %v", files[0], err)
-		}
+		check.Require(t, err, "read %s", files[0])
 		if len(words) < 2 || !strings.HasPrefix(words[1], begin) {
 			continue
 		}
@@ -157,9 +146,7 @@ func readRevisions(t *testing.T, client *clientv3.Client, prefix string) (change
 	number := func(v string) float64 { return float64(binary.BigEndian.Uint64([]byte(v))) }
 	seen := int64(0)
 	for reply := range client.Watch(t.Context(), begin, clientv3.WithPrefix(), clientv3.WithRev(1)) {
-		if err := reply.Err(); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, reply.Err())
 		for _, e := range reply.Events {
 			key, v := string(e.Kv.Key[len(begin):]), string(e.Kv.Value)
 			at := revision{store.ID([]byte(key[:16])), e.Kv.ModRevision}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/plainstore/servers"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
@@ -37,10 +38,7 @@ func onEtcd(t *testing.T) recordServer {
 	t.Attr("engine", "etcd")
 	at := servers.Etcd(t)
 	return recordServer{at, func(t *testing.T) []tokenChange {
-		client, err := realtest.NewEtcdClient(at.Address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		client := check.Must(realtest.NewEtcdClient(at.Address))(t)
 		defer client.Close()
 		return readRevisions(t, client, at.Prefix)
 	}}
@@ -71,10 +69,7 @@ func harmWorkersOf(t *testing.T, server recordServer, o stressTest) {
 	t.Helper()
 	at, s := inSQLite(t)
 	records := server.at.Store(t)
-	e, err := semel.NewRunner(records, semel.Options{Survive: store.NoFailure, RecordTimeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Must(semel.NewRunner(records, semel.Options{Survive: store.NoFailure, RecordTimeout: time.Minute}))(t)
 	closeEngine(t, e)
 	each := worker(at, "", outside)
 	each.Records, each.Slots = server.at, 3 // their effects are serial anyway
@@ -107,7 +102,7 @@ func harmWorkersOf(t *testing.T, server recordServer, o stressTest) {
 	w.want(t, int64(o.jobs), "tasks that succeeded", `select count(*) from history where to_state = 4`)
 	w.wantEffects(t, o.jobs)
 	w.wantLegalTransitions(t)
-	w.none(t, "callers who were told another result than that of the attempt that succeeded", `select task from told t where not exists
+	w.none(t, "callers with another result than that of the attempt that succeeded", `select task from told t where not exists
 		(select 1 from history h where h.task = t.task and h.to_state = 4 and t.result = h.task || '#' || h.to_attempt)`)
 	again := w.count(t, `select count(*) from effects`) - int64(o.jobs)
 	t.Logf("%d kills, %d stops; %d requeues, %d takeovers, %d releases; %d fenced zombies, %d callers answered, %d effects happened again",
@@ -151,10 +146,7 @@ func (p *directCaller) enqueueAll(ctx context.Context, e semel.Runner, n int, ti
 func scanAll(t *testing.T, s store.Store, state store.State) (all []store.Record) {
 	t.Helper()
 	for q := (store.Query{State: state, Limit: store.MaxLimit}); ; q.After = all[len(all)-1].ID {
-		page, err := s.Scan(t.Context(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := check.Must(s.Scan(t.Context(), q))(t)
 		if all = append(all, page...); len(page) < q.Limit {
 			return all
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 )
 
 // longLeaseOp has a very long lease.
@@ -34,12 +35,9 @@ func TestStoppedWorkersLeaveNothingToSweep(t *testing.T) {
 	}
 	const done = `select count(*) from semel_records where state = 4`
 	for i := range stops {
-		err := s.transact(t.Context(), func(ctx context.Context, tx pgx.Tx) error {
+		check.Require(t, s.transact(t.Context(), func(ctx context.Context, tx pgx.Tx) error {
 			return p.enqueue(ctx, tx, "job", i*round, round)
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 		w.await(t, int64(i*round+round/4), "tasks that are done", done)
 		one := i % len(two)
 		endAll(t, two[one:one+1])
@@ -51,7 +49,7 @@ func TestStoppedWorkersLeaveNothingToSweep(t *testing.T) {
 	w.wantLegalTransitions(t)
 	w.want(t, stops*round, "effects", `select count(*) from effects`)
 	w.want(t, stops*round, "tasks that had an effect", `select count(distinct task) from effects`)
-	w.want(t, 0, "attempts that somebody else had to end",
+	w.want(t, 0, "attempts that another owner ended",
 		`select count(*) from history where from_state = 2 and to_owner <> from_owner`)
 	by := w.count(t, `select count(distinct process) from effects`)
 	t.Logf("%d workers did the work, one after the other", by)

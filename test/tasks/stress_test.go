@@ -10,6 +10,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 )
 
 // stressTest runs many jobs by workers that are killed and stopped meanwhile.
@@ -75,13 +76,10 @@ func (r *stressRun[Tx]) enqueueFailing(t *testing.T) {
 	for i := range r.alwaysFails {
 		key := fmt.Sprint("hopeless-", i)
 		call := alwaysFails.Call(semel.Shared(), key, job{N: i})
-		err := retryWhileBusy(t.Context(), func() error {
+		check.Require(t, retryWhileBusy(t.Context(), func() error {
 			_, err := semel.Enqueue(t.Context(), r.producer.engine, call, semel.EnqueueOptions{})
 			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 }
 
@@ -117,7 +115,7 @@ func (r *stressRun[Tx]) checkOnce(t *testing.T) {
 	r.none(t, "tasks with more than one effect", `select task from effects group by task having count(*) > 1`)
 	r.none(t, "effects of another attempt than the one that succeeded", `select task from effects e where not exists
 		(select 1 from history h where h.task = e.task and h.to_state = 4 and h.to_attempt = e.attempt and h.to_owner = e.owner)`)
-	r.none(t, "callers who were told another result", `select task from told t where not exists
+	r.none(t, "callers with another result than the stored one", `select task from told t where not exists
 		(select 1 from effects e where e.task = t.task and t.result = e.task || '#' || e.attempt)`)
 }
 
@@ -155,7 +153,5 @@ func inBackground(t *testing.T, fn func(context.Context) error) *backgroundRun {
 // wait waits until it has ended, which must be without an error.
 func (g *backgroundRun) wait(t *testing.T) {
 	t.Helper()
-	if err := <-g.err; err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, <-g.err)
 }

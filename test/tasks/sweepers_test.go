@@ -12,6 +12,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -96,13 +97,10 @@ func enqueueShortLease[Tx any](t *testing.T, e *semel.Engine[Tx], n int) {
 	for i := range n {
 		for _, op := range []*semel.Operation[string]{shortLeaseOp, shortLeaseTx} {
 			key := fmt.Sprintf("%s-%d", op.Name(), i)
-			err := retryWhileBusy(t.Context(), func() error {
+			check.Require(t, retryWhileBusy(t.Context(), func() error {
 				_, err := semel.Enqueue(t.Context(), e, op.Call(semel.Shared(), key, key), semel.EnqueueOptions{})
 				return err
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))
 		}
 	}
 }
@@ -110,10 +108,7 @@ func enqueueShortLease[Tx any](t *testing.T, e *semel.Engine[Tx], n int) {
 // engineOf is the test's own engine over the site.
 func engineOf[Tx any](t *testing.T, s *database[Tx]) *semel.Engine[Tx] {
 	t.Helper()
-	e, err := semel.New(s.store, semel.Options{Survive: store.NoFailure, RecordTimeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Must(semel.New(s.store, semel.Options{Survive: store.NoFailure, RecordTimeout: time.Minute}))(t)
 	closeEngine(t, e)
 	return e
 }
@@ -124,9 +119,7 @@ func closeEngine(t *testing.T, e semel.Runner) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), ceiling)
 		defer cancel()
-		if err := e.Close(ctx); err != nil {
-			t.Errorf("close the engine: %v", err)
-		}
+		check.NoError(t, e.Close(ctx), "close the engine")
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 	semelclient "github.com/semelgo/semel/semelhttp/client"
 )
@@ -64,8 +65,6 @@ func (c client) pay(ctx context.Context, t *testing.T, key, body string) (a answ
 	}
 	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Errorf("%s: %v", key, err)
-	}
+	check.NoError(t, err, "%s", key)
 	return answer{resp.StatusCode, string(text), resp.Header.Get(semelhttp.HeaderReplayed) == "true"}
 }

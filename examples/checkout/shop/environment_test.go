@@ -19,6 +19,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	payment "github.com/semelgo/semel/examples/payment/server"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store/sqlite"
@@ -73,9 +74,7 @@ func paymentService(t *testing.T, file string) string {
 		<-ended
 	})
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatalf("the payment service did not start: %v", err)
-	}
+	check.Require(t, err, "the payment service did not start")
 	_, address, _ := strings.Cut(strings.TrimSpace(line), "serving ")
 	return address
 }
@@ -83,10 +82,7 @@ func paymentService(t *testing.T, file string) string {
 // front passes requests on to target, and says so in w.requests.
 func (w *environment) front(t *testing.T, name, target string) string {
 	t.Helper()
-	u, err := url.Parse(target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := check.Must(url.Parse(target))(t)
 	proxy := &httputil.ReverseProxy{
 		Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(u) },
 		ErrorHandler: func(rw http.ResponseWriter, _ *http.Request, _ error) { rw.WriteHeader(http.StatusBadGateway) },
@@ -128,10 +124,7 @@ func (w *environment) mailed() map[string]int {
 // charged counts the charges for each order at the payment service.
 func (w *environment) charged(t *testing.T) map[string]int {
 	t.Helper()
-	rows, err := w.charges.QueryContext(t.Context(), `select reference, count(*) from charges group by reference`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := check.Must(w.charges.QueryContext(t.Context(), `select reference, count(*) from charges group by reference`))(t)
 	defer func() { _ = rows.Close() }()
 	return counts(t, rows)
 }
@@ -139,10 +132,7 @@ func (w *environment) charged(t *testing.T) map[string]int {
 // rows counts, for each order, the rows of one of the shop's tables.
 func (w *environment) rows(t *testing.T, table string) map[string]int {
 	t.Helper()
-	rows, err := w.pool.Query(t.Context(), `select order_id, count(*) from `+table+` group by order_id`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := check.Must(w.pool.Query(t.Context(), `select order_id, count(*) from `+table+` group by order_id`))(t)
 	defer rows.Close()
 	return counts(t, rows)
 }
@@ -161,25 +151,18 @@ func counts(t *testing.T, rows interface {
 			order string
 			count int
 		)
-		if err := rows.Scan(&order, &count); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, rows.Scan(&order, &count))
 		n[order] = count
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, rows.Err())
 	return n
 }
 
 // repeated counts the records of an operation that took more than one attempt.
 func (w *environment) repeated(t *testing.T, operation string) (n int) {
 	t.Helper()
-	err := w.pool.QueryRow(t.Context(),
-		`select count(*) from semel_records where operation = $1 and attempt > 1`, []byte(operation)).Scan(&n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, w.pool.QueryRow(t.Context(),
+		`select count(*) from semel_records where operation = $1 and attempt > 1`, []byte(operation)).Scan(&n))
 	return n
 }
 

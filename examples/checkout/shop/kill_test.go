@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // TestKilledAtRandom runs two processes of the shop. In each round customers pay for
@@ -36,9 +38,7 @@ func TestKilledAtRandom(t *testing.T) {
 			orders = append(orders, order)
 			all.Go(func() {
 				a := c.pay(t.Context(), t, order, bodyOf(order))
-				if a.status != http.StatusCreated {
-					t.Errorf("%s: got %d %s", order, a.status, a.body)
-				}
+				check.Equal(t, a.status, http.StatusCreated, "%s:: %s", order, a.body)
 				mu.Lock()
 				defer mu.Unlock()
 				answers[order] = a.body

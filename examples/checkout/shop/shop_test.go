@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel/examples/checkout/shop"
+	"github.com/semelgo/semel/internal/check"
 )
 
 const five = `{"order":"o-1","amount":500,"currency":"EUR","email":"ada@example.com"}`
@@ -58,13 +59,9 @@ func (w *environment) account(t *testing.T, orders ...string) {
 	for what, counts := range map[string]map[string]int{
 		"charges": w.charged(t), "payments": w.rows(t, "payments"), "shipments": w.rows(t, "shipments"), "receipts": w.mailed(),
 	} {
-		if len(counts) != len(orders) {
-			t.Errorf("%s for %d orders, want %d: %v", what, len(counts), len(orders), counts)
-		}
+		check.Equal(t, len(counts), len(orders), "%s for: orders, want %d: %v", what, len(orders), counts)
 		for _, order := range orders {
-			if counts[order] != 1 {
-				t.Errorf("%s: %d %s, want 1", order, counts[order], what)
-			}
+			check.Equal(t, counts[order], 1, "%s: %s", order, what)
 		}
 	}
 }

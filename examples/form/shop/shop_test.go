@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/semelgo/semel/examples/form/shop"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/internal/realtest/chromium"
 	"github.com/semelgo/semel/semelhttp"
@@ -43,16 +44,11 @@ type visit struct {
 func newVisit(t *testing.T) *visit {
 	t.Helper()
 	v := &visit{full: make(chan struct{})}
-	s, err := shop.Open(t.Context(), filepath.Join(t.TempDir(), "form.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := check.Must(shop.Open(t.Context(), filepath.Join(t.TempDir(), "form.db")))(t)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 		defer cancel()
-		if err := s.Close(ctx); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		check.NoError(t, s.Close(ctx), "Close")
 	})
 	inner := s.Handler()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -185,9 +181,7 @@ func TestBackButton(t *testing.T) {
 	wantOrder(t, v.Tab, "1", "1")
 	v.Shoot(t, "order")
 	v.Do(t, chromedp.NavigateBack(), chromedp.WaitVisible(button))
-	if token(t, v.Tab) != used {
-		t.Error("the back button leads to a form with another token")
-	}
+	check.Equal(t, token(t, v.Tab), used, "the back button leads to a form with another token")
 	v.Do(t, chromedp.Click(button))
 	wantOrder(t, v.Tab, "1", "1")
 	v.want(t, submit{http.StatusSeeOther, false}, submit{http.StatusSeeOther, true})
@@ -220,9 +214,7 @@ func TestReload(t *testing.T) {
 	v.Shoot(t, "refused")
 	v.Do(t, chromedp.Reload(), chromedp.WaitVisible(chromedp.CSS(".wrong")))
 	v.want(t, submit{http.StatusUnprocessableEntity, false}, submit{http.StatusUnprocessableEntity, false})
-	if token(t, v.Tab) != second {
-		t.Error("the form that was refused has another token")
-	}
+	check.Equal(t, token(t, v.Tab), second, "the form that was refused has another token")
 	v.Do(t, chromedp.SendKeys(tea, "Assam"), chromedp.Click(button))
 	wantOrder(t, v.Tab, "1", "1")
 	v.Do(t, chromedp.Reload())

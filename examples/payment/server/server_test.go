@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel/examples/payment/server"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store/sqlite"
 )
 
@@ -28,15 +29,11 @@ func run(t *testing.T, file string) (url string, stop func()) {
 		_ = in.Close()
 	}()
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatalf("the server did not start: %v", err)
-	}
+	check.Require(t, err, "the server did not start")
 	_, url, _ = strings.Cut(strings.TrimSpace(line), "serving ")
 	stop = sync.OnceFunc(func() {
 		cancel()
-		if code := <-ended; code != 0 {
-			t.Errorf("the server ended with %d", code)
-		}
+		check.Equal(t, <-ended, 0, "the server ended with")
 	})
 	t.Cleanup(stop)
 	return url, stop
@@ -57,25 +54,16 @@ type answer struct {
 func ask(t *testing.T, url, target, merchant, key, body string) answer {
 	t.Helper()
 	method, path, _ := strings.Cut(target, " ")
-	r, err := http.NewRequestWithContext(t.Context(), method, url+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := check.Must(http.NewRequestWithContext(t.Context(), method, url+path, strings.NewReader(body)))(t)
 	if merchant != "" {
 		r.SetBasicAuth(merchant, "")
 	}
 	if key != "" {
 		r.Header.Set("Idempotency-Key", key)
 	}
-	resp, err := testClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := check.Must(testClient.Do(r))(t)
 	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Must(io.ReadAll(resp.Body))(t)
 	return answer{resp.StatusCode, string(text), resp.Header.Get("Idempotent-Replayed") == "true"}
 }
 
@@ -114,9 +102,7 @@ func TestAKeyIsChargedOnce(t *testing.T) {
 	if again.status != first.status || again.body != first.body || !again.replayed {
 		t.Errorf("repeated, got %d %s, replayed %v; want %s", again.status, again.body, again.replayed, first.body)
 	}
-	if n := count(t, url, "shop"); n != 1 {
-		t.Errorf("charged %d times, want once", n)
-	}
+	check.Equal(t, count(t, url, "shop"), 1, "charged")
 	ask(t, url, post, "shop", "k2", five)
 	ask(t, url, post, "other", "k1", five)
 	if shop, other := count(t, url, "shop"), count(t, url, "other"); shop != 2 || other != 1 {
@@ -207,15 +193,9 @@ func TestFlagsAreChecked(t *testing.T) {
 func TestStartWaitsForTheWriteLock(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "payment.db")
-	db, err := sqlite.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := check.Must(sqlite.Open(file))(t)
 	t.Cleanup(func() { _ = db.Close() })
-	tx, err := db.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tx := check.Must(db.BeginTx(t.Context(), nil))(t)
 	time.AfterFunc(3*time.Second, func() { _ = tx.Rollback() })
 	url, _ := run(t, file)
 	if a := ask(t, url, "POST /v1/charges", "shop", `"k"`, `{"amount":1,"currency":"EUR","reference":"r"}`); a.status != http.StatusCreated {

@@ -12,6 +12,8 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // pollLimit is how long Until waits.
@@ -103,9 +105,7 @@ func (b *Tab) Until(t *testing.T, expression string) {
 func Read[T any](t *testing.T, b *Tab, expression string) T {
 	t.Helper()
 	v, err := chromedp.Run(b.Ctx, chromedp.Evaluate[T](expression))
-	if err != nil {
-		t.Fatalf("%s: %v", expression, err)
-	}
+	check.Require(t, err, "%s", expression)
 	return v
 }
 
@@ -133,16 +133,12 @@ func (b *Tab) Shoot(t *testing.T, name string) {
 			})
 			return err
 		}))
-		if err != nil {
-			t.Errorf("picture %s: %v", name, err)
-		}
+		check.NoError(t, err, "picture %s", name)
 		picture, err := chromedp.Run(b.Ctx, chromedp.FullScreenshot(100))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, name+"-"+scheme+".png"), picture, 0o600)
 		}
-		if err != nil {
-			t.Errorf("picture %s: %v", name, err)
-		}
+		check.NoError(t, err, "picture %s", name)
 	}
 }
 

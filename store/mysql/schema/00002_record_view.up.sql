@@ -16,8 +16,8 @@ INSERT INTO semel_salt (one, salt)
 VALUES (1, UNHEX(SHA2(CONCAT_WS('-', UUID(), RAND(), RAND(), RAND(), UTC_TIMESTAMP(6), CONNECTION_ID()), 256)))
 ON DUPLICATE KEY UPDATE one = 1;
 
--- No expression in it fails, whatever the bytes are: one record must not take the view
--- from a dashboard. Times are in UTC.
+-- No expression in the view fails for any bytes: one damaged record must not make a dashboard
+-- fail. Times are in UTC.
 CREATE OR REPLACE VIEW semel_record_view AS
 SELECT
   LOWER(HEX(id)) AS id,

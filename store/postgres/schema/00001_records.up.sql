@@ -1,9 +1,9 @@
--- The records of Semel, and why some of them were changed by hand.
+-- The records of Semel, and the notes of changes by operators.
 --
--- Owners are unsigned numbers kept as signed ones. Names and keys are bytea,
--- because they are kept byte for byte. Input and outcome are null until they are
--- written. No CHECK says which states there are, because the server prepares it again
--- for each statement, and what comes from the store has been checked.
+-- Owners are unsigned numbers that are stored as signed ones. Names and keys are bytea,
+-- because every byte counts. Input and outcome are null until they are written. There is
+-- no CHECK of the states: the server would prepare it again for each statement, and the
+-- store checks its changes before it sends them.
 
 CREATE TABLE semel_records (
   id          uuid        NOT NULL PRIMARY KEY, -- a digest of operation, scope and key
@@ -14,7 +14,7 @@ CREATE TABLE semel_records (
   changed     timestamptz NOT NULL,             -- when state, attempt and owner last changed
   attempt     integer     NOT NULL,
   state       smallint    NOT NULL,             -- 1 to 5: Pending, InProgress, InDoubt, Succeeded, Failed
-  priority    smallint    NOT NULL,             -- -4 to 4: who goes first of those that wait
+  priority    smallint    NOT NULL,             -- -4 to 4: the highest waiting priority is claimed first
   tainted     boolean     NOT NULL,             -- an earlier attempt may have had an effect
   operation   bytea       NOT NULL,
   scope       bytea       NOT NULL,
@@ -24,15 +24,15 @@ CREATE TABLE semel_records (
   outcome     bytea
 );
 
--- What the sweeper looks for: leases, however many records wait.
+-- The sweeper reads the leases by this index, without the waiting records.
 CREATE INDEX semel_leases ON semel_records (due) WHERE state = 2;
 
--- What the workers look for: of one operation and priority, those due first. Reports
--- on all that wait read it whole, and sort what is due; an index for them would be paid
--- for by every claim and every end.
+-- Workers read the waiting records of one operation and priority, in the order of their due
+-- times. Reports on all waiting records read the whole index and sort: an index of their
+-- own would make every claim and every completion slower.
 CREATE INDEX semel_queue ON semel_records (operation, priority, due) WHERE state = 1;
 
--- What may be purged.
+-- Records that may be purged.
 CREATE INDEX semel_expires ON semel_records (expires) WHERE expires IS NOT NULL;
 
 CREATE TABLE semel_notes (

@@ -16,8 +16,8 @@ CREATE TABLE semel_salt (
 INSERT INTO semel_salt (salt)
 VALUES (decode(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 'hex'));
 
--- No expression in it fails, whatever the bytes are: one record must not take the view
--- from a dashboard. Hence encode for names, and a pattern for the code of a failure.
+-- No expression in the view fails for any bytes: one damaged record must not make a dashboard
+-- fail. Names are therefore written with encode, and a pattern finds the code of a failure.
 CREATE VIEW semel_record_view AS
 SELECT
   replace(id::text, '-', '') AS id,

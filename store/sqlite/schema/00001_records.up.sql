@@ -14,7 +14,7 @@ CREATE TABLE semel_records (
   created     INTEGER NOT NULL,
   changed     INTEGER NOT NULL,              -- when state, attempt and owner last changed
   tainted     INTEGER NOT NULL,              -- 1: an earlier attempt may have had an effect
-  priority    INTEGER NOT NULL,              -- -4 to 4: who goes first of those that wait
+  priority    INTEGER NOT NULL,              -- -4 to 4: the highest waiting priority is claimed first
   operation   BLOB    NOT NULL,
   scope       BLOB    NOT NULL,
   key         BLOB    NOT NULL,
@@ -48,10 +48,9 @@ CREATE TABLE semel_notes (
   UNIQUE (id, to_owner, to_attempt, to_state)
 ) STRICT;
 
--- Empty, but for the transaction that is open. Its mark is there while it runs,
--- and goes with its last change; a mark that was committed shows a transaction
--- that somebody else has ended. Zero is never kept: to remove it takes the write
--- lock and changes nothing.
+-- An open transaction has its mark here, and deletes it with its last change. A mark that
+-- was committed therefore shows that the handler ended the transaction. Zero is never
+-- stored: deleting it takes the write lock and changes nothing.
 CREATE TABLE semel_guard (
   mark INTEGER NOT NULL PRIMARY KEY CHECK (mark <> 0)
 ) STRICT;

@@ -12,8 +12,8 @@ CREATE TABLE semel_salt (
 -- SQLite seeds its generator from the operating system.
 INSERT INTO semel_salt (one, salt) VALUES (1, randomblob(32));
 
--- No expression in it fails, whatever the bytes are: one record must not take the view
--- from a report.
+-- No expression in the view fails for any bytes: one damaged record must not make a report
+-- fail.
 CREATE VIEW semel_record_view AS
 SELECT
   lower(hex(id)) AS id,

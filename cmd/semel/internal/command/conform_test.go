@@ -20,6 +20,7 @@ import (
 
 	"github.com/semelgo/semel/cmd/semel/internal/conform"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/internal/check"
 )
 
 var update = flag.Bool("update", false, "rewrite the reports of docs/conformance")
@@ -74,25 +75,14 @@ func fixtureTitle(profile string) string {
 // the fixture publishes.
 func checkBuiltIn(t *testing.T, profile, address string) {
 	t.Helper()
-	own, err := conform.FetchProfile(t.Context(), address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := check.Must(conform.FetchProfile(t.Context(), address))(t)
 	file := filepath.Join("..", "conform", "profiles", profile+".json")
 	own.Suite = conform.Suite{}
 	if *update {
-		text, err := json.MarshalIndent(own, "", "  ")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, append(text, '\n'), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		text := check.Must(json.MarshalIndent(own, "", "  "))(t)
+		check.Require(t, os.WriteFile(file, append(text, '\n'), 0o644))
 	}
-	known, err := conform.LoadProfile(profile, conform.Profile{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	known := check.Must(conform.LoadProfile(profile, conform.Profile{}))(t)
 	if diff := cmp.Diff(known, own); diff != "" {
 		t.Errorf("the built-in profile is not the fixture's (-built-in +fixture):\n%s", diff)
 	}
@@ -116,9 +106,7 @@ func TestChatServerPasses(t *testing.T) {
 	cmd := program(t, "conform", "--json", "--storm", "50", "--patience", "2m", "--profile", filepath.Join(documents, "chat.json"), address)
 	cmd.Env = append(os.Environ(), "TOKEN_A="+newUser(t, address, "ann"), "TOKEN_B="+newUser(t, address, "bob"))
 	code, report := runConform(t, cmd)
-	if code != exit.OK {
-		t.Errorf("conform ended with %d", code)
-	}
+	check.Equal(t, code, exit.OK, "conform ended with")
 	for _, r := range report.Results {
 		if r.Verdict != conform.Pass && r.Verdict != conform.NotShown || r.Level == conform.Must && r.Verdict != conform.Pass {
 			t.Errorf("case %s, %s: %s: %s", r.ID, r.Level, r.Verdict, r.Detail)
@@ -141,16 +129,10 @@ func newUser(t *testing.T, address, name string) string {
 	var made struct{ Token string }
 	for _, path := range []string{"/v1/users", "/v1/sessions"} {
 		body := strings.NewReader(`{"name":"` + name + `","password":"correct horse"}`)
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address+path, body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := check.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, address+path, body))(t)
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Idempotency-Key", "sign up "+name)
-		resp, err := testClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := check.Must(testClient.Do(r))(t)
 		if err := json.NewDecoder(resp.Body).Decode(&made); err != nil || resp.StatusCode != http.StatusCreated {
 			t.Fatalf("POST %s answers %s: %v", path, resp.Status, err)
 		}
@@ -174,14 +156,9 @@ func checkDocument(t *testing.T, name, title, table string) {
 	text := title + "\n\n<!-- Written by `go test ./cmd/semel/internal/command -update`. -->\n\n" + table
 	file := filepath.Join(documents, name)
 	if *update {
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, os.WriteFile(file, []byte(text), 0o644))
 	}
-	there, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	there := check.Must(os.ReadFile(file))(t)
 	if diff := cmp.Diff(strings.Split(string(there), "\n"), strings.Split(text, "\n")); diff != "" {
 		t.Errorf("docs/conformance/%s is out of date (-file +want):\n%s", name, diff)
 	}
@@ -205,9 +182,7 @@ func TestCasesAreNumberedCompletely(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the cases are %q, want %q", got, want)
 	}
-	if got := conform.Cases("strict"); len(got) != 50 {
-		t.Errorf("%d cases belong to other profiles, want 50", len(got))
-	}
+	check.Equal(t, len(conform.Cases("strict")), 50, "cases belong to other profiles")
 	var table bytes.Buffer
 	conform.List(&table, conform.Cases("stripe"))
 	checkDocument(t, "cases.md", "# The cases", table.String())
@@ -231,9 +206,7 @@ func TestConformRunsFromFlags(t *testing.T) {
 			t.Errorf("%q is not in the output:\n%s", want, out)
 		}
 	}
-	if code != exit.Failed {
-		t.Errorf("conform ended with %d, want %d", code, exit.Failed)
-	}
+	check.Equal(t, code, exit.Failed, "conform ended with")
 	for flags, want := range map[string]string{
 		"--body x":                           "--endpoint",
 		"--endpoint /x --body {{op}}":        "{{n}}",
@@ -256,13 +229,8 @@ func TestConformInitWritesAProfile(t *testing.T) {
 		t.Fatalf("conform init ended with %d: %s", code, errs)
 	}
 	file := filepath.Join(t.TempDir(), "idempotency.json")
-	if err := os.WriteFile(file, []byte(out), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p, err := conform.LoadProfile(file, conform.UndeclaredProfile())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, os.WriteFile(file, []byte(out), 0o600))
+	p := check.Must(conform.LoadProfile(file, conform.UndeclaredProfile()))(t)
 	if len(p.Assumed) > 0 || p.Suite.Endpoint == nil || p.Suite.Endpoint.Method != http.MethodPut {
 		t.Errorf("the profile assumes %q and has the endpoint %+v", p.Assumed, p.Suite.Endpoint)
 	}

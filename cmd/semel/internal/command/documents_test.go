@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/semelgo/semel/cmd/semel/internal/command"
+	"github.com/semelgo/semel/internal/check"
 )
 
 // commandLine matches a call of the program: in backticks, at the start of a
@@ -69,10 +70,7 @@ func markdown(t *testing.T) map[string]string {
 		if name == "CHANGELOG.md" {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join(root, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := check.Must(os.ReadFile(filepath.Join(root, name)))(t)
 		texts[name] = string(text)
 	}
 	return texts

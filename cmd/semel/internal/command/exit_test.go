@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/internal/check"
 )
 
 // newServerWithoutKeys starts a server that runs every request, ignores keys,
@@ -47,9 +48,7 @@ func newServerWithoutKeys(t *testing.T) (address, profile string) {
 func writeFile(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "idempotency.json")
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, os.WriteFile(name, []byte(text), 0o600))
 	return name
 }
 

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 )
 
@@ -35,12 +36,8 @@ func startServer(t *testing.T, cmd *exec.Cmd) string {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
+	check.Require(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		if err := cmd.Wait(); err != nil {
@@ -64,8 +61,6 @@ func runToEnd(t *testing.T, cmd *exec.Cmd) (code int, stdout, stderr string) {
 	if exited, ok := errtype.Find[*exec.ExitError](err); ok {
 		return exited.ExitCode(), out.String(), errs.String()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	return 0, out.String(), errs.String()
 }

@@ -6,15 +6,14 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel/cmd/semel/internal/conform"
+	"github.com/semelgo/semel/internal/check"
 )
 
 // hold runs all cases against the server at address.
 func hold(t *testing.T, address string, p *conform.Profile, o conform.Options) *conform.Report {
 	t.Helper()
 	report, err := conform.Run(t.Context(), []string{address}, p, o)
-	if err != nil {
-		t.Fatalf("Run: %v", err)
-	}
+	check.Require(t, err, "Run")
 	return report
 }
 
@@ -113,9 +112,7 @@ func TestSeveralProcesses(t *testing.T) {
 	o := brief()
 	o.Only = []string{"30"}
 	report, err := conform.Run(t.Context(), []string{one, other}, p, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	if r := report.Results[0]; r.Verdict != conform.Fail {
 		t.Errorf("case 30 on two servers that share nothing: %s: %s", r.Verdict, r.Detail)
 	}

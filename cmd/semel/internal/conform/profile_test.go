@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel/cmd/semel/internal/conform"
+	"github.com/semelgo/semel/internal/check"
 )
 
 // TestInvalidProfilesAreRejected with an error that names the member.
@@ -45,9 +46,7 @@ func TestInvalidProfilesAreRejected(t *testing.T) {
 		`{"suite":{"endpoint":{"url":"/x","body":"{{op}}{{n}}","counter":{"url":"c"}}}}`:                "counter.url",
 	} {
 		file := filepath.Join(t.TempDir(), "idempotency.json")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, os.WriteFile(file, []byte(text), 0o600))
 		if _, err := conform.LoadProfile(file, conform.DefaultProfile()); err == nil || !strings.Contains(err.Error(), names) {
 			t.Errorf("%s: %v, want an error about %s", text, err, names)
 		}
@@ -63,15 +62,10 @@ func TestInvalidProfilesAreRejected(t *testing.T) {
 func TestProfileIsCompletedByTheServersOwn(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "idempotency.json")
-	if err := os.WriteFile(file, []byte(`{"required":false,"statuses":{"key_reused":409}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, os.WriteFile(file, []byte(`{"required":false,"statuses":{"key_reused":409}}`), 0o600))
 	own := conform.DefaultProfile()
 	own.Retention = 77
-	p, err := conform.LoadProfile(file, own)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := check.Must(conform.LoadProfile(file, own))(t)
 	if p.Required || p.Retention != 77 || p.Statuses["key_reused"] != 409 || p.Statuses["key_missing"] != 400 {
 		t.Errorf("LoadProfile = %+v", p)
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel/cmd/semel/internal/conform"
+	"github.com/semelgo/semel/internal/check"
 )
 
 // naive makes the most common mistake: it looks up the key, runs the handler,
@@ -92,10 +93,7 @@ func TestRaceFindsCheckThenAct(t *testing.T) {
 		})
 		t.Run("body first"+count, func(t *testing.T) {
 			t.Parallel()
-			disk, err := os.Create(filepath.Join(t.TempDir(), "orders"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			disk := check.Must(os.Create(filepath.Join(t.TempDir(), "orders")))(t)
 			t.Cleanup(func() { disk.Close() })
 			mustFindNaive(t, &naive{bodyFirst: true, disk: disk}, count)
 		})
@@ -119,10 +117,7 @@ func mustFindNaive(t *testing.T, n *naive, count string) {
 	n.answers, n.orders = map[string]string{}, map[string]int{}
 	server := httptest.NewServer(n)
 	t.Cleanup(server.Close)
-	e, err := conform.ParseEndpoint("POST /orders", "{{op}} {{n}}", count)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Must(conform.ParseEndpoint("POST /orders", "{{op}} {{n}}", count))(t)
 	p := conform.UndeclaredProfile()
 	p.Suite.Endpoint = e
 	found := regexp.MustCompile(`^the handler ran \d+ times for one key, in`)

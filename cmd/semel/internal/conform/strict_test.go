@@ -15,6 +15,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/cmd/semel/internal/conform"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -32,19 +33,13 @@ func (w unmarked) WriteHeader(status int) {
 // it accepts only keys in quotes, and marks no replay.
 func strict(t *testing.T) string {
 	t.Helper()
-	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := check.Must(semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure}))(t)
 	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	protect, err := semelhttp.Atomic(engine, semel.Define("order", semel.OperationOptions[semelhttp.Request]{}), semelhttp.Options{
+	protect := check.Must(semelhttp.Atomic(engine, semel.Define("order", semel.OperationOptions[semelhttp.Request]{}), semelhttp.Options{
 		Profile:   semelhttp.Strict,
 		ErrorFunc: func(*http.Request, error) {},
 		ScopeFunc: func(r *http.Request) (semel.Scope, error) { return semel.ScopeOf(r.Header.Get("Authorization")), nil },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	var mu sync.Mutex
 	made := make(map[string]int)
 	orders := protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -80,10 +75,7 @@ func TestStrictServerPasses(t *testing.T) {
 	for name, count := range map[string]string{"counter": "/orders?item={{op}}#/total", "no counter": ""} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e, err := conform.ParseEndpoint("POST /orders", `{"item":"{{op}}","amount":{{n}}}`, count)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := check.Must(conform.ParseEndpoint("POST /orders", `{"item":"{{op}}","amount":{{n}}}`, count))(t)
 			p := conform.UndeclaredProfile()
 			p.Suite.Endpoint = e
 			p.Suite.Principals = []map[string]string{{"Authorization": "Bearer a"}, {"Authorization": "Bearer b"}}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel/cmd/semel/internal/conform"
+	"github.com/semelgo/semel/internal/check"
 )
 
 // TestOverTLS runs the cases over TLS, and over HTTP/2 as browsers use it. The
@@ -18,9 +19,7 @@ func TestOverTLS(t *testing.T) {
 	srv.StartTLS()
 	roots := filepath.Join(t.TempDir(), "roots.pem")
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw})
-	if err := os.WriteFile(roots, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, os.WriteFile(roots, text, 0o600))
 	t.Setenv("SSL_CERT_FILE", roots)
 	o := brief()
 	o.Only = []string{"1", "9", "14", "19", "30", "31", "33"}

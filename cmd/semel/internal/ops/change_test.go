@@ -13,6 +13,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 )
@@ -62,9 +63,7 @@ type changedOutput struct {
 func (s *testDB) change(t *testing.T, args ...string) (c changedOutput) {
 	t.Helper()
 	out := s.must(t, append(args, "--reason", " asked the team ", "--actor", "eve", "--json")...)
-	if err := json.Unmarshal([]byte(out), &c); err != nil {
-		t.Fatalf("%v: %v", args, err)
-	}
+	check.Require(t, json.Unmarshal([]byte(out), &c), "%v", args)
 	if c.Actor != "eve" || c.Reason != "asked the team" {
 		t.Errorf("%v wrote actor %q and reason %q", args, c.Actor, c.Reason)
 	}
@@ -77,9 +76,7 @@ func (s *testDB) wantNotes(t *testing.T, id string, want ...string) {
 	var shown struct {
 		Notes []struct{ Actor, Reason, From, To string }
 	}
-	if err := json.Unmarshal([]byte(s.must(t, "show", id, "--json")), &shown); err != nil {
-		t.Fatalf("show --json: %v", err)
-	}
+	check.Require(t, json.Unmarshal([]byte(s.must(t, "show", id, "--json")), &shown), "show --json")
 	var got []string
 	for _, n := range shown.Notes {
 		got = append(got, n.From+" to "+n.To)
@@ -209,9 +206,7 @@ func TestCancelInProgress(t *testing.T) {
 			t.Errorf("the cause is %v, want ErrCancelled and the reason", why)
 		}
 		_, _ = attempts[0].End(nil, semel.NotCommitted(errDown))
-		if now := s.state(t, call); now != store.Failed {
-			t.Errorf("the record is %v, want Failed", now)
-		}
+		check.Equal(t, s.state(t, call), store.Failed, "the record")
 	})
 }
 
@@ -259,8 +254,6 @@ func TestChangesWithInvalidFlags(t *testing.T) {
 	s.runOn(t, "redrive", id, "--delay", "-1s", "--reason", "r").want(t, exit.Usage, "--delay -1s")
 	s.runOn(t, "cancel", id, "--retention", "1ms", "--reason", "r").want(t, exit.Usage, "--retention must be long")
 	s.runOn(t, "redrive", id, "--reason", "r").want(t, exit.Refused, "is Pending, not a dead letter")
-	if now := s.state(t, call); now != store.Pending {
-		t.Errorf("the record is %v, want Pending", now)
-	}
+	check.Equal(t, s.state(t, call), store.Pending, "the record")
 	s.wantNotes(t, id)
 }

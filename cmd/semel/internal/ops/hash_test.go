@@ -13,6 +13,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/internal/check"
 )
 
 // hashes are the hashes of a record's scope and key.
@@ -30,9 +31,7 @@ func (s *testDB) listed(t *testing.T, c semel.Call) hashes {
 
 			ID string
 		}
-		if err := json.Unmarshal([]byte(line), &r); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, json.Unmarshal([]byte(line), &r))
 		if r.ID == c.ID().String() {
 			return r.hashes
 		}
@@ -44,10 +43,7 @@ func (s *testDB) listed(t *testing.T, c semel.Call) hashes {
 // sqlite runs text on the SQLite file.
 func (s *testDB) sqlite(t *testing.T, text string) {
 	t.Helper()
-	db, err := sql.Open("sqlite", strings.TrimPrefix(s.db, "sqlite:"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := check.Must(sql.Open("sqlite", strings.TrimPrefix(s.db, "sqlite:")))(t)
 	defer db.Close()
 	if _, err := db.ExecContext(t.Context(), text); err != nil {
 		t.Fatalf("%s: %v", text, err)
@@ -69,9 +65,7 @@ func TestHashesWithinOneDatabase(t *testing.T) {
 		if got := s.listed(t, first); got != want {
 			t.Errorf("the second list shows %v, want %v as the first", got, want)
 		}
-		if got := s.listed(t, second); got != want {
-			t.Errorf("another operation shows %v, want %v", got, want)
-		}
+		check.Equal(t, s.listed(t, second), want, "another operation shows")
 		if got := s.listed(t, differs); got.Scope != want.Scope || got.Key == want.Key {
 			t.Errorf("another key shows %v, want the scope of %v and another key", got, want)
 		}
@@ -102,10 +96,7 @@ func TestHashesOfTheView(t *testing.T) {
 	}
 	s.enqueue(t, smsOf("exhausted"), semel.EnqueueOptions{})
 	s.refuse(t, smsOf("exhausted"), errSecret)
-	conn, err := pgx.Connect(t.Context(), s.db)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := check.Must(pgx.Connect(t.Context(), s.db))(t)
 	defer conn.Close(t.Context())
 	type row struct {
 		hashes
@@ -131,10 +122,7 @@ func TestReadOnlyRole(t *testing.T) {
 	t.Parallel()
 	s := newPostgres(t)
 	id := s.makeInDoubt(t, callOf("doubt"))
-	address, err := url.Parse(s.db)
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := check.Must(url.Parse(s.db))(t)
 	role := strings.TrimPrefix(address.Path, "/") + "_reader"
 	s.exec(t, `CREATE ROLE `+role+` LOGIN PASSWORD 'reader'`)
 	s.exec(t, `GRANT SELECT ON semel_records, semel_notes TO `+role)

@@ -17,6 +17,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 	"github.com/semelgo/semel/cmd/semel/internal/ops"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/journal"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -45,10 +46,7 @@ type end struct {
 func (s *testDB) leaveJournal(t *testing.T, ends ...end) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "journal")
-	j, err := journal.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := check.Must(journal.Open(path))(t)
 	e := s.broken(t, semel.Options{Journal: j, RecordTimeout: 2 * time.Second})
 	var all sync.WaitGroup
 	for _, end := range ends {
@@ -79,9 +77,7 @@ func (s *testDB) settle(t *testing.T, path string, args ...string) (result, map[
 	all := make(map[string]settledOutput)
 	for line := range strings.Lines(got.out) {
 		var e settledOutput
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			t.Fatalf("settle --json wrote %q: %v", line, err)
-		}
+		check.Require(t, json.Unmarshal([]byte(line), &e), "settle --json wrote %q", line)
 		all[e.ID] = e
 	}
 	return got, all
@@ -126,9 +122,7 @@ func TestJournalSettle(t *testing.T) {
 		if diff := cmp.Diff(want, all); diff != "" || got.code != exit.OK || got.errs != "" {
 			t.Errorf("settle: code %d, %q (-want +got):\n%s", got.code, got.errs, diff)
 		}
-		if n := listed(t, path); n != 0 {
-			t.Errorf("%d entries are left, want none", n)
-		}
+		check.Equal(t, listed(t, path), 0, "entries are left")
 		if v, replayed, err := semel.Do(t.Context(), s.engine, done, nothing); v != "v-s3cret" || !replayed || err != nil {
 			t.Errorf("retry: %q, %v, %v, want the result replayed", v, replayed, err)
 		}
@@ -224,9 +218,7 @@ func TestUnreadableJournalLines(t *testing.T) {
 	call := callOf("k")
 	path := s.leaveJournal(t, end{call: call, v: "v"})
 	text := "scribble\n" + read(t, path) + `{"Keep":`
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, os.WriteFile(path, []byte(text), 0o600))
 	for _, args := range [][]string{{"journal", "ls", path}, {"journal", "ls", path, "--json"}, {"journal", "settle", path, "--db", s.db}} {
 		got := run(t, args...)
 		for _, want := range []string{"line 1: ", "line 3 is incomplete", "has 1 unreadable lines"} {
@@ -247,9 +239,7 @@ func TestUnreadableJournalLines(t *testing.T) {
 	if v, replayed, err := semel.Do(t.Context(), s.engine, call, nothing); v != "v" || !replayed || err != nil {
 		t.Errorf("retry: %q, %v, %v, want the settled outcome", v, replayed, err)
 	}
-	if err := os.WriteFile(path, []byte(strings.TrimPrefix(text, "scribble\n")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, os.WriteFile(path, []byte(strings.TrimPrefix(text, "scribble\n")), 0o600))
 	if got, _ := s.settle(t, path); got.code != exit.OK || listed(t, path) != 0 {
 		t.Errorf("settle without that line: code %d, %d are left", got.code, listed(t, path))
 	}
@@ -310,8 +300,6 @@ func TestSettleStopsWithoutAnswers(t *testing.T) {
 		if code := exit.CodeOf(err); code != tt.code || strings.Count(out.String(), ", kept\n") != tt.lines {
 			t.Errorf("settle: code %d, %v, wrote %q; want code %d and %d lines", code, err, out.String(), tt.code, tt.lines)
 		}
-		if n := listed(t, path); n != 2 {
-			t.Errorf("%d entries are left, want both", n)
-		}
+		check.Equal(t, listed(t, path), 2, "entries are left")
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -30,9 +31,7 @@ func TestListReadsAllPages(t *testing.T) {
 			r.ID = store.NewID(r.Operation, r.Scope, r.Key)
 			changes[i].To = r
 		}
-		if _, err := s.store.Swap(t.Context(), changes); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(s.store.Swap(t.Context(), changes))(t)
 		for _, tt := range []struct {
 			args string
 			want int
@@ -55,9 +54,7 @@ func TestListReadsAllPages(t *testing.T) {
 			seen := make(map[string]bool)
 			for line := range strings.Lines(got.out) {
 				var r struct{ ID string }
-				if err := json.Unmarshal([]byte(line), &r); err != nil {
-					t.Fatalf("ls %s: %v", tt.args, err)
-				}
+				check.Require(t, json.Unmarshal([]byte(line), &r), "ls %s", tt.args)
 				seen[r.ID] = true
 			}
 			if got.code != exit.OK || len(seen) != tt.want || strings.Count(got.out, "\n") != tt.want {
@@ -157,10 +154,7 @@ func TestCompletion(t *testing.T) {
 func TestListByTime(t *testing.T) {
 	t.Parallel()
 	s := newSQLite(t)
-	db, err := sql.Open("sqlite", strings.TrimPrefix(s.db, "sqlite:"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := check.Must(sql.Open("sqlite", strings.TrimPrefix(s.db, "sqlite:")))(t)
 	defer db.Close()
 	var ids []string // records that have been InDoubt for 0, 2 and 4 hours
 	for hours := range 3 {
@@ -168,9 +162,7 @@ func TestListByTime(t *testing.T) {
 		ids = append(ids, s.makeInDoubt(t, call))
 		id := call.ID()
 		const inMicroseconds = 2 * 3600 * 1000000 // the unit of the column
-		if _, err := db.ExecContext(t.Context(), `UPDATE semel_records SET changed = changed - ? WHERE id = ?`, hours*inMicroseconds, id[:]); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(db.ExecContext(t.Context(), `UPDATE semel_records SET changed = changed - ? WHERE id = ?`, hours*inMicroseconds, id[:]))(t)
 	}
 	now := time.Now()
 	for _, tt := range []struct {
@@ -190,9 +182,7 @@ func TestListByTime(t *testing.T) {
 		var listed []string
 		for line := range strings.Lines(got.out) {
 			var r struct{ ID string }
-			if err := json.Unmarshal([]byte(line), &r); err != nil {
-				t.Fatal(err)
-			}
+			check.Require(t, json.Unmarshal([]byte(line), &r))
 			listed = append(listed, r.ID)
 		}
 		want := tt.want
@@ -217,9 +207,7 @@ func TestListByFailureCode(t *testing.T) {
 		}
 		s.makeInDoubt(t, callOf("doubt"))
 		for code, want := range map[string]string{"no_funds": "2\n", "closed": "1\n", "none": "0\n"} {
-			if got := s.must(t, "ls", "--code", code, "--count"); got != want {
-				t.Errorf("%s: counted %q, want %q", code, got, want)
-			}
+			check.Equal(t, s.must(t, "ls", "--code", code, "--count"), want, "%s: counted", code)
 		}
 		if got := s.must(t, "ls", "--count", "--limit", "1"); got != "4\n" {
 			t.Errorf("counted %q, want all 4", got)

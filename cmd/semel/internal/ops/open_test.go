@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 )
 
@@ -37,13 +38,8 @@ func TestNoDatabaseIsCreatedByMistake(t *testing.T) {
 	t.Parallel()
 	none := filepath.Join(t.TempDir(), "none.db")
 	foreign := filepath.Join(t.TempDir(), "foreign.db")
-	db, err := sql.Open("sqlite", foreign)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.ExecContext(t.Context(), `CREATE TABLE mine (x)`); err != nil {
-		t.Fatal(err)
-	}
+	db := check.Must(sql.Open("sqlite", foreign))(t)
+	check.Must(db.ExecContext(t.Context(), `CREATE TABLE mine (x)`))(t)
 	db.Close()
 	before := read(t, foreign)
 	empty, text := writeFile(t, ""), writeFile(t, "this is a letter, not a database")
@@ -60,23 +56,16 @@ func TestNoDatabaseIsCreatedByMistake(t *testing.T) {
 	if _, err := os.Stat(none); err == nil {
 		t.Error("a database was created")
 	}
-	if now := read(t, foreign); now != before {
-		t.Error("the database of another program was changed")
-	}
+	check.Equal(t, read(t, foreign), before, "the database of another program was changed")
 	if files, err := os.ReadDir(filepath.Dir(foreign)); err != nil || len(files) != 1 {
 		t.Errorf("the directory has %v, %v, want no file", files, err)
 	}
-	if read(t, empty) != "" {
-		t.Error("an empty file was turned into a database")
-	}
+	check.Equal(t, read(t, empty), "", "an empty file was turned into a database")
 }
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Must(os.ReadFile(path))(t)
 	return string(text)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/outbox"
 	"github.com/semelgo/semel/store"
@@ -21,10 +22,7 @@ import (
 // done reports true. Its publisher fails for the body "bad".
 func relayOf[Tx any](t *testing.T, s store.TxStore[Tx]) (write func(bodies ...string), run func(done func() bool)) {
 	t.Helper()
-	e, err := semel.New(s, semel.Options{Survive: store.NoFailure})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Must(semel.New(s, semel.Options{Survive: store.NoFailure}))(t)
 	add := semel.Define("append", semel.OperationOptions[[]string]{})
 	write = func(bodies ...string) {
 		_, _, err := semel.DoTx(t.Context(), e, add.Call(semel.ScopeOf("ann"), strings.Join(bodies, " "), bodies), func(ctx context.Context, tx Tx) (int, error) {
@@ -35,29 +33,22 @@ func relayOf[Tx any](t *testing.T, s store.TxStore[Tx]) (write func(bodies ...st
 			}
 			return len(bodies), nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, err)
 	}
 	run = func(done func() bool) {
 		t.Helper()
-		relay, err := outbox.NewRelay(e, outbox.PublisherFunc(func(_ context.Context, m outbox.Message) error {
+		relay := check.Must(outbox.NewRelay(e, outbox.PublisherFunc(func(_ context.Context, m outbox.Message) error {
 			if string(m.Payload) == "bad" {
 				return outbox.Permanent(errors.New("the secret is 42"))
 			}
 			return nil
-		}), outbox.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}), outbox.Options{}))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- relay.Run(ctx) }()
 		realtest.Poll(t, "the relay", done)
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		check.NoError(t, <-ended)
 	}
 	return write, run
 }
@@ -80,9 +71,7 @@ func TestOutbox(t *testing.T) {
 			ParkedEvents     int `json:"parked_events"`
 		}
 		read := func() {
-			if err := json.Unmarshal([]byte(s.must(t, "outbox", "stats", "--json")), &n); err != nil {
-				t.Fatal(err)
-			}
+			check.Require(t, json.Unmarshal([]byte(s.must(t, "outbox", "stats", "--json")), &n))
 		}
 		write("good", "bad", "later")
 		if read(); n.Events != 3 || n.ParkedAggregates != 0 {

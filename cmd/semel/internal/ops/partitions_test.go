@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -32,19 +33,14 @@ type partitions struct {
 func (s *testDB) partitions(t *testing.T, args ...string) (p partitions) {
 	t.Helper()
 	out := s.must(t, append([]string{"partitions", "--json"}, args...)...)
-	if err := json.Unmarshal([]byte(out), &p); err != nil {
-		t.Fatalf("partitions %v: %v", args, err)
-	}
+	check.Require(t, json.Unmarshal([]byte(out), &p), "partitions %v", args)
 	return p
 }
 
 // exec changes the database directly.
 func (s *testDB) exec(t *testing.T, text string) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), s.db)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := check.Must(pgx.Connect(t.Context(), s.db))(t)
 	defer conn.Close(t.Context())
 	if _, err := conn.Exec(t.Context(), text); err != nil {
 		t.Fatalf("%s: %v", text, err)

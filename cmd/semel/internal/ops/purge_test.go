@@ -11,6 +11,7 @@ import (
 
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 	"github.com/semelgo/semel/cmd/semel/internal/ops"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -27,9 +28,7 @@ type purgedOutput struct {
 func (s *testDB) purge(t *testing.T, args ...string) (p purgedOutput) {
 	t.Helper()
 	out := s.must(t, append([]string{"purge", "--json"}, args...)...)
-	if err := json.Unmarshal([]byte(out), &p); err != nil {
-		t.Fatalf("purge --json: %v", err)
-	}
+	check.Require(t, json.Unmarshal([]byte(out), &p), "purge --json")
 	return p
 }
 

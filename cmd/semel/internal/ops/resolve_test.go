@@ -14,6 +14,7 @@ import (
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
@@ -86,9 +87,7 @@ func (s *testDB) wantNote(t *testing.T, call semel.Call, actor, reason string, t
 		Notes []struct{ Actor, Reason, From, To string }
 	}
 	out := s.must(t, "show", call.ID().String(), "--json")
-	if err := json.Unmarshal([]byte(out), &shown); err != nil {
-		t.Fatalf("show --json: %v", err)
-	}
+	check.Require(t, json.Unmarshal([]byte(out), &shown), "show --json")
 	want := []struct{ Actor, Reason, From, To string }{{actor, reason, "InDoubt", to.String()}}
 	if diff := cmp.Diff(want, shown.Notes); diff != "" {
 		t.Errorf("notes shown (-want +got):\n%s", diff)
@@ -180,9 +179,7 @@ func TestResolveWithInvalidFlags(t *testing.T) {
 	for want, args := range tests {
 		s.runOn(t, append([]string{"resolve"}, args...)...).want(t, exit.Usage, want)
 	}
-	if now := s.state(t, call); now != store.InDoubt {
-		t.Errorf("the record is %v, want InDoubt", now)
-	}
+	check.Equal(t, s.state(t, call), store.InDoubt, "the record")
 }
 
 // TestResolveBusyRecord: a record that an open transaction holds can be
@@ -192,22 +189,12 @@ func TestResolveBusyRecord(t *testing.T) {
 	s := newPostgres(t)
 	call := callOf("k")
 	id := s.makeInDoubt(t, call)
-	conn, err := pgx.Connect(t.Context(), s.db)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := check.Must(pgx.Connect(t.Context(), s.db))(t)
 	defer conn.Close(context.WithoutCancel(t.Context()))
-	tx, err := conn.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tx.Exec(t.Context(), `SELECT 1 FROM semel_records FOR UPDATE`); err != nil {
-		t.Fatal(err)
-	}
+	tx := check.Must(conn.Begin(t.Context()))(t)
+	check.Must(tx.Exec(t.Context(), `SELECT 1 FROM semel_records FOR UPDATE`))(t)
 	s.runOn(t, "resolve", id, "--to", "failed", "--reason", "r").want(t, exit.Failed, "open transaction")
-	if err := tx.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, tx.Rollback(t.Context()))
 	s.must(t, "resolve", id, "--to", "failed", "--reason", "r")
 }
 

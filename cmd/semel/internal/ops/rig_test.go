@@ -15,6 +15,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/cmd/semel/internal/command"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
@@ -91,10 +92,7 @@ func newSQLite(t *testing.T) *testDB {
 	path := filepath.Join(t.TempDir(), "semel.db")
 	s := &testDB{db: "sqlite:" + path}
 	must(t, "migrate", "--db", s.db)
-	db, err := sqlite.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := check.Must(sqlite.Open(path))(t)
 	t.Cleanup(func() { db.Close() })
 	records := sqlite.New(db, sqlite.Options{})
 	fill(t, s, records)
@@ -106,10 +104,7 @@ func newPostgres(t *testing.T) *testDB {
 	t.Helper()
 	s := &testDB{db: realtest.Postgres(t).Database(t)}
 	must(t, "migrate", "--db", s.db)
-	records, err := postgres.New(ledger.Pool(t, s.db), postgres.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	records := check.Must(postgres.New(ledger.Pool(t, s.db), postgres.Options{}))(t)
 	fill(t, s, records)
 	return s
 }
@@ -120,15 +115,9 @@ func newMariaDB(t *testing.T) *testDB {
 	dsn := realtest.MariaDB(t).Database(t)
 	s := &testDB{db: urlOf(t, dsn)}
 	must(t, "migrate", "--db", s.db)
-	db, err := mysql.Open(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := check.Must(mysql.Open(dsn))(t)
 	t.Cleanup(func() { db.Close() })
-	records, err := mysql.New(db, mysql.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	records := check.Must(mysql.New(db, mysql.Options{}))(t)
 	fill(t, s, records)
 	return s
 }
@@ -136,10 +125,7 @@ func newMariaDB(t *testing.T) *testDB {
 // urlOf returns the value of --db for a data source name of the driver.
 func urlOf(t *testing.T, dsn string) string {
 	t.Helper()
-	config, err := driver.ParseDSN(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := check.Must(driver.ParseDSN(dsn))(t)
 	return fmt.Sprintf("mysql://%s@%s/%s", config.User, config.Addr, config.DBName)
 }
 
@@ -169,10 +155,7 @@ func fill[Tx any](t *testing.T, s *testDB, records store.TxStore[Tx]) {
 func engineOver[Tx any](t *testing.T, s store.TxStore[Tx], o semel.Options) semel.Runner {
 	t.Helper()
 	o.Survive = store.NoFailure
-	e, err := semel.New(s, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Must(semel.New(s, o))(t)
 	t.Cleanup(func() {
 		ended, cancel := context.WithCancel(context.Background())
 		cancel() // some tests leave unrecorded outcomes
@@ -225,10 +208,7 @@ func (s *testDB) makeInDoubt(t *testing.T, c semel.Call) string {
 // state returns the current state of c.
 func (s *testDB) state(t *testing.T, c semel.Call) store.State {
 	t.Helper()
-	answers, err := s.store.Get(t.Context(), []store.ID{c.ID()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	answers := check.Must(s.store.Get(t.Context(), []store.ID{c.ID()}))(t)
 	return answers[0].Token.State
 }
 
@@ -236,8 +216,6 @@ func (s *testDB) state(t *testing.T, c semel.Call) store.State {
 func writeFile(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 	"github.com/semelgo/semel/cmd/semel/internal/ops"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -63,9 +64,7 @@ func TestRedriveAllDeadLetters(t *testing.T) {
 		if got.code != exit.OK || got.out != "" || got.errs != "semel: there is no such record\n" {
 			t.Errorf("redrive where there is nothing: %+v", got)
 		}
-		if now := s.state(t, answered); now != store.Failed {
-			t.Errorf("the caller's key is %v, want Failed", now)
-		}
+		check.Equal(t, s.state(t, answered), store.Failed, "the caller's key")
 	})
 }
 
@@ -91,9 +90,7 @@ func TestResolveAllInDoubt(t *testing.T) {
 		s.enqueue(t, task, semel.EnqueueOptions{})
 		s.must(t, "reschedule", "--all", "--operation", "sms", "--delay", "1h", "--reason", "later")
 		s.must(t, "cancel", "--all", "--operation", "sms", "--reason", "not at all")
-		if now := s.state(t, task); now != store.Failed {
-			t.Errorf("the task is %v, want Failed", now)
-		}
+		check.Equal(t, s.state(t, task), store.Failed, "the task")
 	})
 }
 
@@ -155,8 +152,6 @@ func TestAllChecksAgainBeforeTheChange(t *testing.T) {
 		{"", store.InProgress, true},
 		{"", store.Succeeded, false},
 	} {
-		if got, err := ops.StillSelected(tt.state, tt.now); got != tt.want || err != nil {
-			t.Errorf("--state %q still selects a record that is %v now: %v, %v, want %v", tt.state, tt.now, got, err, tt.want)
-		}
+		check.Result(ops.StillSelected(tt.state, tt.now))(t, tt.want, "--state %q still selects a record that is %v now", tt.state, tt.now)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -33,9 +34,7 @@ func TestResolveSeveralRecords(t *testing.T) {
 			t.Errorf("resolve wrote %q, want %q", got.out, want)
 		}
 		for _, c := range []semel.Call{one, two} {
-			if now := s.state(t, c); now != store.Pending {
-				t.Errorf("%v is %v, want Pending", c.ID(), now)
-			}
+			check.Equal(t, s.state(t, c), store.Pending, "%v", c.ID())
 		}
 	})
 }
@@ -58,9 +57,7 @@ func TestIDsFromStandardInput(t *testing.T) {
 		var redriven []string
 		for line := range strings.Lines(got.out) {
 			var c changedOutput
-			if err := json.Unmarshal([]byte(line), &c); err != nil {
-				t.Fatal(err)
-			}
+			check.Require(t, json.Unmarshal([]byte(line), &c))
 			if c.Was != "Failed" || c.State != "Pending" {
 				t.Errorf("redrive wrote %+v", c)
 			}
@@ -101,9 +98,7 @@ func TestInvalidCommandLinesForSeveralRecords(t *testing.T) {
 	} {
 		s.runOn(t, append([]string{"resolve", "--reason", "r"}, args...)...).want(t, exit.Usage, want)
 	}
-	if now := s.state(t, call); now != store.InDoubt {
-		t.Errorf("the record is %v, want InDoubt", now)
-	}
+	check.Equal(t, s.state(t, call), store.InDoubt, "the record")
 }
 
 // TestRedriveDeadLetterInDoubt: a dead letter that is InDoubt can be redriven
@@ -147,18 +142,14 @@ func TestListOverdue(t *testing.T) {
 			r.ID = store.NewID(r.Operation, r.Scope, r.Key)
 			changes[i].To = r
 		}
-		if _, err := s.store.Swap(t.Context(), changes); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(s.store.Swap(t.Context(), changes))(t)
 		var want, got []string
 		for _, c := range slices.Backward(changes[1:]) {
 			want = append(want, c.To.ID.String())
 		}
 		for line := range strings.Lines(s.must(t, "ls", "--overdue", "--json", "--limit", "0")) {
 			var r struct{ ID string }
-			if err := json.Unmarshal([]byte(line), &r); err != nil {
-				t.Fatal(err)
-			}
+			check.Require(t, json.Unmarshal([]byte(line), &r))
 			got = append(got, r.ID)
 		}
 		if !slices.Equal(got, want) {

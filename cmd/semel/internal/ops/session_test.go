@@ -18,6 +18,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -182,10 +183,7 @@ func golden(t *testing.T, name, text string) {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := check.Must(os.ReadFile(file))(t)
 	if diff := cmp.Diff(string(want), text); diff != "" {
 		t.Errorf("the output differs (-%s +now):\n%s", file, diff)
 	}

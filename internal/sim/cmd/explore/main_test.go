@@ -3,14 +3,14 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 func TestExploreSaysWhatItFound(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	if err := run([]string{"-plan", "inline/faults", "-j", "1"}, &out); err != nil {
-		t.Fatalf("run: %v", err)
-	}
+	check.Require(t, run([]string{"-plan", "inline/faults", "-j", "1"}, &out), "run")
 	if got := out.String(); !strings.HasPrefix(got, "inline/faults") || !strings.Contains(got, "ambiguous told ok") {
 		t.Errorf("run printed %q", got)
 	}
@@ -19,9 +19,7 @@ func TestExploreSaysWhatItFound(t *testing.T) {
 func TestExplorePrintsARun(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	if err := run([]string{"-replay", "inline/faults:"}, &out); err != nil {
-		t.Fatalf("run: %v", err)
-	}
+	check.Require(t, run([]string{"-replay", "inline/faults:"}, &out), "run")
 	if got := out.String(); !strings.Contains(got, `C1 is told ok: "x/s1/C1"`) {
 		t.Errorf("run told %q", got)
 	}
@@ -30,8 +28,6 @@ func TestExplorePrintsARun(t *testing.T) {
 func TestExploreRefusesWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"-plan", "nothing"}, {"-replay", "nothing:0"}, {"-replay", "inline/faults:?"}, {"-x"}} {
-		if err := run(args, new(strings.Builder)); err == nil {
-			t.Errorf("run(%q) found something to do", args)
-		}
+		check.Fails(t, run(args, new(strings.Builder)), "run(%q) found something to do", args)
 	}
 }
