@@ -61,7 +61,7 @@ type child struct {
 	Way      string
 }
 
-// runChild serves until the process is killed.
+// runChild serves until the process is killed or the test has ended.
 func runChild(config string) int {
 	var c child
 	err := json.Unmarshal([]byte(config), &c)
@@ -102,9 +102,13 @@ func (c child) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	go p.read()
+	server := newServer(grpc.ChainUnaryInterceptor(outer, interceptor), handle)
+	go func() {
+		p.read()
+		server.Stop()
+	}()
 	fmt.Println("serving", listener.Addr())
-	return newServer(grpc.ChainUnaryInterceptor(outer, interceptor), handle).Serve(listener)
+	return server.Serve(listener)
 }
 
 // protect returns the protection of the method, and its handler, which inserts a row.
@@ -148,6 +152,7 @@ type disturbance struct {
 	proceed chan struct{} // receives a value when the test ends a hold
 }
 
+// read reads what the test asks for until the test has ended.
 func (d *disturbance) read() {
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		act, at, _ := strings.Cut(in.Text(), " ")
@@ -160,7 +165,6 @@ func (d *disturbance) read() {
 		d.mu.Unlock()
 		fmt.Println("armed")
 	}
-	os.Exit(1) // the test has ended
 }
 
 // reached disturbs the process if the test has asked for it at this point.
