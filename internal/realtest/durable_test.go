@@ -19,6 +19,9 @@ import (
 // an environment of the caller's, until it is closed.
 func TestDurableServerWaitsForTheDisk(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	realtest.Postgres(t) // skips where there is none
 	d, err := realtest.StartDurable(t.Context(), realtest.DurableOptions{
 		Settings: []string{"max_connections=7"}, Env: []string{"SEMEL_SAID=yes"},
@@ -44,6 +47,9 @@ func TestDurableServerWaitsForTheDisk(t *testing.T) {
 // TestDurableStandbyFollows: a standby has the primary's rows, and waits for the disk, too.
 func TestDurableStandbyFollows(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	realtest.Postgres(t) // skips where there is none
 	primary := check.Must(realtest.StartDurable(t.Context(), realtest.DurableOptions{Settings: []string{"wal_keep_size=64MB"}}))(t)
 	t.Cleanup(func() { primary.Close() })
@@ -67,6 +73,9 @@ func TestDurableStandbyFollows(t *testing.T) {
 // TestDurableMariaDBWaitsForTheDisk until it is closed.
 func TestDurableMariaDBWaitsForTheDisk(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	realtest.MariaDB(t) // skips where there is none
 	d := check.Must(realtest.StartDurableMariaDB(t.Context(), "innodb_flush_log_at_trx_commit=1", "max_connections=77"))(t)
 	addr := strings.TrimSuffix(strings.TrimPrefix(d.URL(), "mysql://root@"), "/")
@@ -100,6 +109,9 @@ func TestDurableRedisWaitsForTheDisk(t *testing.T) {
 // TestDurableEtcdHasALeader, and its members do not run without syncing to the disk.
 func TestDurableEtcdHasALeader(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	realtest.Etcd(t) // skips where there is none
 	members, err := realtest.StartDurableEtcd(t.Context(), 1)
 	check.Require(t, err)
@@ -119,6 +131,9 @@ func TestDurableEtcdHasALeader(t *testing.T) {
 // A commit waits while the disk is held, and ends when it is released.
 func TestHeldDisk(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	disk := realtest.NewDisk(t)
 	db := check.Must(sql.Open("mysql", realtest.OwnMariaDBOn(t, disk).Database(t)))(t)
 	defer db.Close()

@@ -72,6 +72,9 @@ func TestMariaDBDropsTheDatabaseOfAnOpenTransaction(t *testing.T) {
 // settings.
 func TestKilledMariaDBKeepsWhatWasCommitted(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	s := realtest.OwnMariaDB(t, "max-connections=17")
 	db := openMySQL(t, s.Database(t))
 	must(t, db, "CREATE TABLE kept (id int)", "INSERT INTO kept VALUES (1)")
@@ -89,6 +92,9 @@ func TestKilledMariaDBKeepsWhatWasCommitted(t *testing.T) {
 // TestPausedMariaDBIsSilent and goes on where it was.
 func TestPausedMariaDBIsSilent(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	s := realtest.OwnMariaDB(t)
 	db := openMySQL(t, s.Database(t))
 	must(t, db, "DO 1")

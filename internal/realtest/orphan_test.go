@@ -50,6 +50,9 @@ func TestServersEndWithTheirTests(t *testing.T) {
 // have removed, the next to need a directory removes.
 func TestKernelEndsServersWhereTheWatchdogCannot(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux ends a process with its parent")
 	}

@@ -54,6 +54,9 @@ func (e *fakeTest) end() {
 // settings.
 func TestKilledServerKeepsWhatWasCommitted(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	s := realtest.OwnPostgres(t, "max_connections=7", "shared_buffers=16MB")
 	url := s.Database(t)
 	execute(t, url, "create table kept (id int); insert into kept values (1)")
@@ -110,6 +113,9 @@ func count(t *testing.T, url, table string) int {
 // TestPausedServerIsSilent and goes on where it was.
 func TestPausedServerIsSilent(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	s := realtest.OwnPostgres(t)
 	conn := connect(t, s.URL())
 	mustBeSilentWhilePaused(t, s, func() error { return conn.Ping(t.Context()) })

@@ -16,6 +16,9 @@ import (
 // failover keeps what was committed.
 func TestCommitOfAQuorumWaitsForAStandby(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 	q := realtest.PostgresQuorum(t)
 	database := q.Primary().Database(t)
 	execute(t, database, "create table kept (id int); insert into kept values (1)")
