@@ -1,13 +1,8 @@
 package mysql_test
 
 import (
-	"context"
 	"database/sql"
-	"net"
-	counter "sync/atomic"
 	"testing"
-
-	driver "github.com/go-sql-driver/mysql"
 
 	"github.com/semelgo/semel/internal/realtest"
 	migrate "github.com/semelgo/semel/migrate/mysql"
