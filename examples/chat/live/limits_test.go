@@ -53,9 +53,10 @@ func TestCatchUpsOfAStreamAreWritten(t *testing.T) {
 	s := newSite(t, live.Options{})
 	var mu sync.Mutex
 	var steps, want []string
-	query := "?ticket=token-1"
+	var query strings.Builder
+	query.WriteString("?ticket=token-1")
 	for n := range 20 {
-		query += fmt.Sprintf("&group=g%d:0", n)
+		fmt.Fprintf(&query, "&group=g%d:0", n)
 		want = append(want, fmt.Sprintf("read g%d", n), fmt.Sprintf("wrote g%d", n))
 	}
 	step := func(what string) bool {
@@ -65,7 +66,7 @@ func TestCatchUpsOfAStreamAreWritten(t *testing.T) {
 		return len(steps) == len(want)
 	}
 	s.backend.onCatchUp = func(group string) { step("read " + group) }
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/events"+query, http.NoBody)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/events"+query.String(), http.NoBody)
 	w := stepWriter{header: make(http.Header), wrote: func(text string) error {
 		for part := range strings.SplitSeq(text, "\n\n") {
 			if _, after, ok := strings.Cut(part, `"subscribed","group":"`); ok {
