@@ -11,71 +11,71 @@ import (
 // Must returns the value of a call, and ends the test if the call failed:
 // db := check.Must(sqlite.Open(path))(t).
 func Must[T any](value T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		Require(t, err)
+	return func(tb testing.TB) T {
+		tb.Helper()
+		Require(tb, err)
 		return value
 	}
 }
 
 // Require ends the test if err is an error. What says what failed: a format and its values.
-func Require(t testing.TB, err error, what ...any) {
-	t.Helper()
+func Require(tb testing.TB, err error, what ...any) {
+	tb.Helper()
 	if err != nil {
-		t.Fatal(prefix(what) + err.Error())
+		tb.Fatal(prefix(what) + err.Error())
 	}
 }
 
 // NoError reports an error, and the test goes on.
-func NoError(t testing.TB, err error, what ...any) {
-	t.Helper()
+func NoError(tb testing.TB, err error, what ...any) {
+	tb.Helper()
 	if err != nil {
-		t.Error(prefix(what) + err.Error())
+		tb.Error(prefix(what) + err.Error())
 	}
 }
 
 // Fails reports that a call returned no error.
-func Fails(t testing.TB, err error, what string, args ...any) {
-	t.Helper()
+func Fails(tb testing.TB, err error, what string, args ...any) {
+	tb.Helper()
 	if err == nil {
-		t.Errorf("%s: no error, want one", fmt.Sprintf(what, args...))
+		tb.Errorf("%s: no error, want one", fmt.Sprintf(what, args...))
 	}
 }
 
 // ErrorIs reports an error that is not target.
-func ErrorIs(t testing.TB, err, target error, what string, args ...any) {
-	t.Helper()
+func ErrorIs(tb testing.TB, err, target error, what string, args ...any) {
+	tb.Helper()
 	if !errors.Is(err, target) {
-		t.Errorf("%s: got error %v, want %v", fmt.Sprintf(what, args...), err, target)
+		tb.Errorf("%s: got error %v, want %v", fmt.Sprintf(what, args...), err, target)
 	}
 }
 
 // Equal reports a value that is not the wanted one.
-func Equal[T comparable](t testing.TB, got, want T, what string, args ...any) {
-	t.Helper()
+func Equal[T comparable](tb testing.TB, got, want T, what string, args ...any) {
+	tb.Helper()
 	if got != want {
-		t.Errorf("%s: got %s, want %s", fmt.Sprintf(what, args...), show(got), show(want))
+		tb.Errorf("%s: got %s, want %s", fmt.Sprintf(what, args...), show(got), show(want))
 	}
 }
 
 // Result reports that a call failed or returned another value than the wanted one:
 // check.Result(s.Purge(ctx, 10))(t, 0, "Purge").
-func Result[T comparable](got T, err error) func(t testing.TB, want T, what string, args ...any) {
-	return func(t testing.TB, want T, what string, args ...any) {
-		t.Helper()
+func Result[T comparable](got T, err error) func(tb testing.TB, want T, what string, args ...any) {
+	return func(tb testing.TB, want T, what string, args ...any) {
+		tb.Helper()
 		if got != want || err != nil {
-			t.Errorf("%s: got %s, error %v, want %s", fmt.Sprintf(what, args...), show(got), err, show(want))
+			tb.Errorf("%s: got %s, error %v, want %s", fmt.Sprintf(what, args...), show(got), err, show(want))
 		}
 	}
 }
 
 // ResultIs reports that a call returned another value than the wanted one, or an error that is
 // not target.
-func ResultIs[T comparable](got T, err error) func(t testing.TB, want T, target error, what string, args ...any) {
-	return func(t testing.TB, want T, target error, what string, args ...any) {
-		t.Helper()
+func ResultIs[T comparable](got T, err error) func(tb testing.TB, want T, target error, what string, args ...any) {
+	return func(tb testing.TB, want T, target error, what string, args ...any) {
+		tb.Helper()
 		if got != want || !errors.Is(err, target) {
-			t.Errorf("%s: got %s, error %v, want %s, error %v", fmt.Sprintf(what, args...), show(got), err, show(want), target)
+			tb.Errorf("%s: got %s, error %v, want %s, error %v", fmt.Sprintf(what, args...), show(got), err, show(want), target)
 		}
 	}
 }

@@ -1,7 +1,5 @@
 package sim_test
 
-import ()
-
 // batchMutants lists what could be wrong with statements that are handed over, and
 // with calls that are enqueued in a transaction.
 func batchMutants() []mutant {

@@ -25,20 +25,20 @@ func Move(c store.Change, state store.State) store.Change {
 }
 
 // Current returns the token of the current record of c, also at the end of a test.
-func Current(t testing.TB, s store.Store, c store.Change) store.Token {
-	t.Helper()
-	answers, err := s.Get(context.WithoutCancel(t.Context()), []store.ID{c.To.ID})
+func Current(tb testing.TB, s store.Store, c store.Change) store.Token {
+	tb.Helper()
+	answers, err := s.Get(context.WithoutCancel(tb.Context()), []store.ID{c.To.ID})
 	if err != nil {
-		t.Fatalf("Get: %v", err)
+		tb.Fatalf("Get: %v", err)
 	}
 	return answers[0].Token
 }
 
 // Apply makes the change c and requires that it is applied.
-func Apply(t testing.TB, s store.Store, c store.Change) {
-	t.Helper()
-	answers, err := s.Swap(t.Context(), []store.Change{c})
+func Apply(tb testing.TB, s store.Store, c store.Change) {
+	tb.Helper()
+	answers, err := s.Swap(tb.Context(), []store.Change{c})
 	if err != nil || !answers[0].Applied(c) {
-		t.Fatalf("Swap = %+v, %v, want it applied", answers, err)
+		tb.Fatalf("Swap = %+v, %v, want it applied", answers, err)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	migrate "github.com/semelgo/semel/migrate/mysql"
 	"github.com/semelgo/semel/store/mysql"
@@ -16,7 +15,10 @@ func TestMain(m *testing.M) { os.Exit(realtest.Main(m)) }
 
 func open(t *testing.T, name string) *sql.DB {
 	t.Helper()
-	db := check.Must(mysql.Open(name))(t)
+	db, err := mysql.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { db.Close() })
 	return db
 }
@@ -26,7 +28,9 @@ func mustHaveTables(t *testing.T, db *sql.DB, want string) {
 	var tables string
 	err := db.QueryRowContext(t.Context(), `SELECT group_concat(table_name ORDER BY table_name SEPARATOR ' ')
 FROM information_schema.tables WHERE table_schema = database()`).Scan(&tables)
-	check.Result(tables, err)(t, want, "the tables")
+	if err != nil || tables != want {
+		t.Errorf("the tables are %q, %v, want %q", tables, err, want)
+	}
 }
 
 // Processes that migrate at the same time run each migration once.
@@ -36,7 +40,9 @@ func TestUpConcurrently(t *testing.T) {
 	for range 4 {
 		db := open(t, name)
 		all.Go(func() {
-			check.NoError(t, migrate.Up(t.Context(), db, migrate.Options{}), "Up")
+			if err := migrate.Up(t.Context(), db, migrate.Options{}); err != nil {
+				t.Errorf("Up: %v", err)
+			}
 		})
 	}
 	all.Wait()
@@ -57,20 +63,30 @@ func mustBeOnce(t *testing.T, db *sql.DB) {
 // A prefix names all tables, and tables with different prefixes are independent.
 func TestUpWithPrefix(t *testing.T) {
 	db := open(t, realtest.MariaDB(t).Database(t))
-	check.Require(t, migrate.Up(t.Context(), db, migrate.Options{Prefix: "app_"}))
+	if err := migrate.Up(t.Context(), db, migrate.Options{Prefix: "app_"}); err != nil {
+		t.Fatal(err)
+	}
 	mustHaveTables(t, db, "app_guard app_migrations app_notes app_outbox app_outbox_parked app_records app_record_view app_salt")
-	check.Fails(t, migrate.Up(t.Context(), db, migrate.Options{Prefix: "App-"}), "Up with the prefix App-")
+	if err := migrate.Up(t.Context(), db, migrate.Options{Prefix: "App-"}); err == nil {
+		t.Error("Up with the prefix App- = nil, want an error")
+	}
 }
 
 // A migration that was interrupted continues.
 func TestUpAfterInterruption(t *testing.T) {
 	db := open(t, realtest.MariaDB(t).Database(t))
 	for range 2 {
-		check.Require(t, migrate.Up(t.Context(), db, migrate.Options{}))
+		if err := migrate.Up(t.Context(), db, migrate.Options{}); err != nil {
+			t.Fatal(err)
+		}
 		for _, text := range []string{`DELETE FROM semel_migrations`, `DROP TABLE semel_guard`} {
-			check.Must(db.ExecContext(t.Context(), text))(t)
+			if _, err := db.ExecContext(t.Context(), text); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
-	check.Require(t, migrate.Up(t.Context(), db, migrate.Options{}))
+	if err := migrate.Up(t.Context(), db, migrate.Options{}); err != nil {
+		t.Fatal(err)
+	}
 	mustHaveTables(t, db, "semel_guard semel_migrations semel_notes semel_outbox semel_outbox_parked semel_records semel_record_view semel_salt")
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
-	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	"github.com/semelgo/semel/store/postgres"
@@ -24,11 +23,17 @@ import (
 // connect returns a pool of the database, and the same database as a *sql.DB.
 func connect(t *testing.T, url string, change ...func(*pgxpool.Config)) (*pgxpool.Pool, *sql.DB) {
 	t.Helper()
-	config := check.Must(pgxpool.ParseConfig(url))(t)
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range change {
 		c(config)
 	}
-	pool := check.Must(pgxpool.NewWithConfig(t.Context(), config))(t)
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(pool.Close)
 	db := stdlib.OpenDBFromPool(pool)
 	t.Cleanup(func() { db.Close() })
@@ -68,9 +73,15 @@ func mustBeMigratedOnce(t *testing.T, pool *pgxpool.Pool, db *sql.DB, prefixes .
 	}
 	two := pool.Config() // a store needs one more connection than a migration
 	two.MaxConns = 2
-	wider := check.Must(pgxpool.NewWithConfig(t.Context(), two))(t)
+	wider, err := pgxpool.NewWithConfig(t.Context(), two)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer wider.Close()
-	s := check.Must(postgres.New(wider, postgres.Options{}))(t)
+	s, err := postgres.New(wider, postgres.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, err := s.Capabilities(t.Context()); err != nil {
 		t.Errorf("the store returns %v", err)
 	}
@@ -94,7 +105,9 @@ func TestUp(t *testing.T) {
 			c.MaxConns, c.ConnConfig.DefaultQueryExecMode = 1, through.mode
 		})
 		for range 3 {
-			check.Require(t, pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}))
+			if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
+				t.Fatal(err)
+			}
 			mustBeMigratedOnce(t, pool, db)
 		}
 	}
@@ -106,12 +119,16 @@ func TestUpIsAtomic(t *testing.T) {
 	t.Parallel()
 	pool, db := connect(t, realtest.Postgres(t).Database(t))
 	mustExec(t, db, `CREATE TABLE semel_notes (mine integer)`)
-	check.Fails(t, pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}), "Up with another table of that name")
+	if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err == nil {
+		t.Error("Up = nil with another table of that name, want an error")
+	}
 	if got := relations(t, db); !slices.Equal(got, []string{"semel_notes"}) {
 		t.Errorf("after an error the schema is %v, want what it was", got)
 	}
 	mustExec(t, db, `DROP TABLE semel_notes`)
-	check.Require(t, pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}))
+	if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
+		t.Fatal(err)
+	}
 	mustBeMigratedOnce(t, pool, db)
 }
 
@@ -133,7 +150,9 @@ func TestUpWaitsForAnotherMigration(t *testing.T) {
 	cancel()
 	waits.Wait()
 	waits.Go(func() {
-		check.NoError(t, pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}))
+		if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
+			t.Error(err)
+		}
 	})
 	waiting(t, db, 1)
 	release()
@@ -141,16 +160,25 @@ func TestUpWaitsForAnotherMigration(t *testing.T) {
 	mustBeMigratedOnce(t, pool, db)
 
 	defer holdMigrations(t, pool)()
-	check.NoError(t, pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}), "Up with nothing to do, while another migration holds the lock")
+	if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
+		t.Errorf("Up with nothing to do, while another migration holds the lock = %v", err)
+	}
 }
 
 // holdMigrations holds the advisory lock until release is called.
 func holdMigrations(t *testing.T, pool *pgxpool.Pool) (release func()) {
 	t.Helper()
-	tx := check.Must(pool.Begin(t.Context()))(t)
-	check.Must(tx.Exec(t.Context(), `SELECT pg_advisory_xact_lock($1)`, pgmigrate.Lock))(t)
+	tx, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `SELECT pg_advisory_xact_lock($1)`, pgmigrate.Lock); err != nil {
+		t.Fatal(err)
+	}
 	return func() {
-		check.NoError(t, tx.Rollback(context.WithoutCancel(t.Context())))
+		if err := tx.Rollback(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -180,7 +208,9 @@ func TestUpIgnoresRoleTimeouts(t *testing.T) {
 	release := holdMigrations(t, direct)
 	var waits sync.WaitGroup
 	waits.Go(func() {
-		check.NoError(t, pgmigrate.Up(t.Context(), bounded, pgmigrate.Options{}), "Up with a lock timeout")
+		if err := pgmigrate.Up(t.Context(), bounded, pgmigrate.Options{}); err != nil {
+			t.Errorf("Up with a lock timeout = %v", err)
+		}
 	})
 	waiting(t, other, 1)
 	mustExec(t, other, `SELECT pg_sleep(0.2)` /* longer than the statement timeout */)
@@ -202,9 +232,14 @@ INSERT INTO semel_migrations (version_id, is_applied) VALUES (0, true), (1, true
 func TestTableOfAnEarlierVersion(t *testing.T) {
 	t.Parallel()
 	pool, db := connect(t, realtest.Postgres(t).Database(t))
-	first := check.Must(fs.ReadFile(postgres.Schema(), "00001_records.up.sql"))(t)
+	first, err := fs.ReadFile(postgres.Schema(), "00001_records.up.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
 	mustExec(t, db, string(first)+gooseTable)
-	check.Require(t, pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}))
+	if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
+		t.Fatal(err)
+	}
 	if got := column[int](t, db, `SELECT version_id FROM semel_migrations ORDER BY id`); !slices.Equal(got, []int{0, 1, 2, 3, 4, 5}) {
 		t.Errorf("versions %v are recorded, want 0 to 5, once each", got)
 	}
@@ -214,12 +249,21 @@ func TestTableOfAnEarlierVersion(t *testing.T) {
 func TestFilesRunByAnotherTool(t *testing.T) {
 	t.Parallel()
 	pool, db := connect(t, realtest.Postgres(t).Database(t))
-	names := check.Must(fs.Glob(postgres.Schema(), "*.sql"))(t)
+	names, err := fs.Glob(postgres.Schema(), "*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range names {
-		text := check.Must(fs.ReadFile(postgres.Schema(), name))(t)
+		text, err := fs.ReadFile(postgres.Schema(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
 		mustExec(t, db, string(text))
 	}
-	s := check.Must(postgres.New(pool, postgres.Options{}))(t)
+	s, err := postgres.New(pool, postgres.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, err := s.Capabilities(t.Context()); err != nil {
 		t.Errorf("the store returns %v", err)
 	}
@@ -232,7 +276,9 @@ func TestNames(t *testing.T) {
 	pool, db := connect(t, realtest.Postgres(t).Database(t))
 	for _, o := range []pgmigrate.Options{{}, {Prefix: "app_"}, {Schema: "other"}, {Schema: "third", Prefix: "app_"}} {
 		for range 2 { // a second call changes nothing
-			check.Require(t, pgmigrate.Up(t.Context(), pool, o), "Up with %+v", o)
+			if err := pgmigrate.Up(t.Context(), pool, o); err != nil {
+				t.Fatalf("Up with %+v = %v", o, err)
+			}
 		}
 	}
 	mustBeMigratedOnce(t, pool, db, "semel_", "app_")
@@ -260,9 +306,14 @@ func TestInvalidNames(t *testing.T) {
 func TestUpSQL(t *testing.T) {
 	t.Parallel()
 	url := realtest.Postgres(t).Database(t)
-	db := check.Must(sql.Open("pgx", url))(t)
+	db, err := sql.Open("pgx", url)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer db.Close()
-	check.Require(t, pgmigrate.UpSQL(t.Context(), db, pgmigrate.Options{}))
+	if err := pgmigrate.UpSQL(t.Context(), db, pgmigrate.Options{}); err != nil {
+		t.Fatal(err)
+	}
 	pool, _ := connect(t, url)
 	mustBeMigratedOnce(t, pool, db)
 }
@@ -276,14 +327,21 @@ func mustExec(t *testing.T, db *sql.DB, query string) {
 
 func column[T any](t *testing.T, db *sql.DB, query string) []T {
 	t.Helper()
-	rows := check.Must(db.QueryContext(t.Context(), query))(t)
+	rows, err := db.QueryContext(t.Context(), query)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer rows.Close()
 	var all []T
 	for rows.Next() {
 		var one T
-		check.Require(t, rows.Scan(&one))
+		if err := rows.Scan(&one); err != nil {
+			t.Fatal(err)
+		}
 		all = append(all, one)
 	}
-	check.Require(t, rows.Err())
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
 	return all
 }

@@ -14,14 +14,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/semelgo/semel/internal/check"
 	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/store/sqlite"
 )
 
 func open(t *testing.T, path string) *sql.DB {
 	t.Helper()
-	db := check.Must(sqlite.Open(path))(t)
+	db, err := sqlite.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { db.Close() })
 	return db
 }
@@ -41,15 +43,22 @@ func names(t *testing.T, db *sql.DB) []string {
 
 func column[T any](t *testing.T, db *sql.DB, query string) []T {
 	t.Helper()
-	rows := check.Must(db.QueryContext(t.Context(), query))(t)
+	rows, err := db.QueryContext(t.Context(), query)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer rows.Close()
 	var all []T
 	for rows.Next() {
 		var one T
-		check.Require(t, rows.Scan(&one))
+		if err := rows.Scan(&one); err != nil {
+			t.Fatal(err)
+		}
 		all = append(all, one)
 	}
-	check.Require(t, rows.Err())
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
 	return all
 }
 
@@ -81,7 +90,9 @@ func mustBeMigratedOnce(t *testing.T, db *sql.DB, prefixes ...string) {
 func TestUp(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "semel.db"))
 	for range 3 { // a second call changes nothing
-		check.Require(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}))
+		if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
+			t.Fatal(err)
+		}
 		mustBeMigratedOnce(t, db)
 	}
 }
@@ -89,13 +100,18 @@ func TestUp(t *testing.T) {
 // TestUpOnAPlainDatabase: a database that was opened without the store's
 // settings, with one connection, used by many goroutines.
 func TestUpOnAPlainDatabase(t *testing.T) {
-	db := check.Must(sql.Open("sqlite", filepath.Join(t.TempDir(), "plain.db")))(t)
+	db, err := sql.Open("sqlite", filepath.Join(t.TempDir(), "plain.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer db.Close()
 	db.SetMaxOpenConns(1)
 	var all sync.WaitGroup
 	for range 10 {
 		all.Go(func() {
-			check.NoError(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}))
+			if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
+				t.Error(err)
+			}
 		})
 	}
 	all.Wait()
@@ -107,12 +123,16 @@ func TestUpOnAPlainDatabase(t *testing.T) {
 func TestUpIsAtomic(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "semel.db"))
 	mustExec(t, db, `CREATE TABLE semel_guard (mine INTEGER)`)
-	check.Fails(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}), "Up with another table of that name")
+	if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err == nil {
+		t.Error("Up = nil with another table of that name, want an error")
+	}
 	if got := names(t, db); !slices.Equal(got, []string{"semel_guard"}) {
 		t.Errorf("after an error the schema is %v, want what it was", got)
 	}
 	mustExec(t, db, `DROP TABLE semel_guard`)
-	check.Require(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}))
+	if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
+		t.Fatal(err)
+	}
 	mustBeMigratedOnce(t, db)
 }
 
@@ -121,7 +141,10 @@ func TestUpIsAtomic(t *testing.T) {
 func TestUpWaitsForAWriter(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "semel.db")
 	db, other := open(t, path), open(t, path)
-	writer := check.Must(other.BeginTx(t.Context(), nil))(t)
+	writer, err := other.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := sqlitemigrate.Up(ctx, db, sqlitemigrate.Options{}); !errors.Is(err, context.Canceled) {
@@ -131,15 +154,24 @@ func TestUpWaitsForAWriter(t *testing.T) {
 	db.SetMaxOpenConns(1)
 	var waits sync.WaitGroup
 	waits.Go(func() {
-		check.NoError(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}))
+		if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
+			t.Error(err)
+		}
 	})
-	check.NoError(t, writer.Rollback())
+	if err := writer.Rollback(); err != nil {
+		t.Error(err)
+	}
 	waits.Wait()
 	mustBeMigratedOnce(t, db)
 
-	writer = check.Must(other.BeginTx(t.Context(), nil))(t)
+	writer, err = other.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer func() { _ = writer.Rollback() }()
-	check.NoError(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}), "Up with nothing to do, while a writer holds the lock")
+	if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
+		t.Errorf("Up with nothing to do, while a writer holds the lock = %v", err)
+	}
 }
 
 // TestUpStopsWaitingWithItsContext: the wait for the lock ends with the
@@ -147,9 +179,15 @@ func TestUpWaitsForAWriter(t *testing.T) {
 func TestUpStopsWaitingWithItsContext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "semel.db")
 	other := open(t, path)
-	writer := check.Must(other.BeginTx(t.Context(), nil))(t)
+	writer, err := other.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer func() { _ = writer.Rollback() }()
-	db := check.Must(sql.Open("sqlite", path))(t)
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer db.Close()
 	// The wait must reach the lock on a busy machine too.
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
@@ -175,9 +213,14 @@ INSERT INTO semel_migrations (version_id, is_applied) VALUES (0, 1), (1, 1);`
 // run again.
 func TestTableOfAnEarlierVersion(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "semel.db"))
-	first := check.Must(fs.ReadFile(sqlite.Schema(), "00001_records.up.sql"))(t)
+	first, err := fs.ReadFile(sqlite.Schema(), "00001_records.up.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
 	mustExec(t, db, string(first)+gooseTable)
-	check.Require(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}))
+	if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
+		t.Fatal(err)
+	}
 	if got := column[int](t, db, `SELECT version_id FROM semel_migrations ORDER BY id`); !slices.Equal(got, []int{0, 1, 2, 3, 4}) {
 		t.Errorf("versions %v are recorded, want 0 to 4, once each", got)
 	}
@@ -187,7 +230,9 @@ func TestTableOfAnEarlierVersion(t *testing.T) {
 func TestPrefix(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "semel.db"))
 	for _, prefix := range []string{"", "app_", "app_"} {
-		check.Require(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{Prefix: prefix}))
+		if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{Prefix: prefix}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	mustBeMigratedOnce(t, db, "semel_", "app_")
 	if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{Prefix: "a-"}); err == nil || !strings.Contains(err.Error(), "Options.Prefix") {
