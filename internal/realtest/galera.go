@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // galera is MariaDB with Galera, tried with 10.11 and Galera 26.4. A node that has
@@ -60,15 +62,11 @@ func OwnGalera(tb testing.TB, settings ...string) *GaleraCluster {
 	tb.Helper()
 	program, library := needGalera(tb)
 	nodes, err := startGalera(tb.Context(), program, library, settings)
-	if err != nil {
-		tb.Fatalf("start Galera: %v", err)
-	}
+	check.Require(tb, err, "start Galera")
 	c := new(GaleraCluster)
 	for _, p := range nodes {
 		tb.Cleanup(func() {
-			if err := p.close(); err != nil {
-				tb.Errorf("end a node: %v", err)
-			}
+			check.NoError(tb, p.close(), "end a node")
 		})
 		c.nodes = append(c.nodes, &GaleraNode{handle{t: tb, url: p.url(), own: p}})
 	}
@@ -102,19 +100,13 @@ func (c *GaleraCluster) Database(tb testing.TB) []string {
 	for _, n := range c.nodes {
 		Poll(tb, "the database at "+n.url, func() bool {
 			var there int
-			err := n.with(tb, func(ctx context.Context, db *sql.DB) error {
+			check.Require(tb, n.with(tb, func(ctx context.Context, db *sql.DB) error {
 				read := "SELECT count(*) FROM information_schema.schemata WHERE schema_name = ?"
 				return db.QueryRowContext(ctx, read, name).Scan(&there)
-			})
-			if err != nil {
-				tb.Fatalf("look for the database: %v", err)
-			}
+			}), "look for the database")
 			return there == 1
 		})
-		config, err := mysqlConfig(n.url + name)
-		if err != nil {
-			tb.Fatal(err)
-		}
+		config := check.Must(mysqlConfig(n.url + name))(tb)
 		sources = append(sources, config.FormatDSN())
 	}
 	return sources
@@ -132,9 +124,7 @@ func (c *GaleraCluster) Start(tb testing.TB) {
 		started.Go(func() { failed[i] = n.own.start(tb.Context()) })
 	}
 	started.Wait()
-	if err := errors.Join(failed...); err != nil {
-		tb.Fatalf("start: %v", err)
-	}
+	check.Require(tb, errors.Join(failed...), "start")
 }
 
 // GaleraNode is a server of a cluster. What ends or pauses it is for a cluster of
@@ -151,13 +141,10 @@ func (n *GaleraNode) Isolate(tb testing.TB) (heal func()) {
 		tb.Fatal("isolate: the node is not this test's own")
 	}
 	set := func(value string) {
-		err := n.with(tb, func(ctx context.Context, db *sql.DB) error {
+		check.NoError(tb, n.with(tb, func(ctx context.Context, db *sql.DB) error {
 			_, err := db.ExecContext(ctx, "SET GLOBAL wsrep_provider_options = 'gmcast.isolate="+value+"'")
 			return err
-		})
-		if err != nil {
-			tb.Errorf("isolate: %v", err)
-		}
+		}), "isolate")
 	}
 	set("1")
 	return func() {
@@ -171,12 +158,9 @@ func (n *GaleraNode) Isolate(tb testing.TB) (heal func()) {
 func (n *GaleraNode) Status(tb testing.TB, variable string) string {
 	tb.Helper()
 	var name, value string
-	err := n.with(tb, func(ctx context.Context, db *sql.DB) error {
+	check.NoError(tb, n.with(tb, func(ctx context.Context, db *sql.DB) error {
 		return db.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE '"+variable+"'").Scan(&name, &value)
-	})
-	if err != nil {
-		tb.Errorf("read %s: %v", variable, err)
-	}
+	}), "read %s", variable)
 	return value
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	migrate "github.com/semelgo/semel/migrate/mysql"
 	"github.com/semelgo/semel/store/mysql"
@@ -15,10 +16,7 @@ func TestMain(m *testing.M) { os.Exit(realtest.Main(m)) }
 
 func open(t *testing.T, name string) *sql.DB {
 	t.Helper()
-	db, err := mysql.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := check.Must(mysql.Open(name))(t)
 	t.Cleanup(func() { db.Close() })
 	return db
 }
@@ -28,9 +26,7 @@ func mustHaveTables(t *testing.T, db *sql.DB, want string) {
 	var tables string
 	err := db.QueryRowContext(t.Context(), `SELECT group_concat(table_name ORDER BY table_name SEPARATOR ' ')
 FROM information_schema.tables WHERE table_schema = database()`).Scan(&tables)
-	if err != nil || tables != want {
-		t.Errorf("the tables are %q, %v, want %q", tables, err, want)
-	}
+	check.Result(tables, err)(t, want, "the tables")
 }
 
 // Processes that migrate at the same time run each migration once.
@@ -40,9 +36,7 @@ func TestUpConcurrently(t *testing.T) {
 	for range 4 {
 		db := open(t, name)
 		all.Go(func() {
-			if err := migrate.Up(t.Context(), db, migrate.Options{}); err != nil {
-				t.Errorf("Up: %v", err)
-			}
+			check.NoError(t, migrate.Up(t.Context(), db, migrate.Options{}), "Up")
 		})
 	}
 	all.Wait()
@@ -63,30 +57,20 @@ func mustBeOnce(t *testing.T, db *sql.DB) {
 // A prefix names all tables, and tables with different prefixes are independent.
 func TestUpWithPrefix(t *testing.T) {
 	db := open(t, realtest.MariaDB(t).Database(t))
-	if err := migrate.Up(t.Context(), db, migrate.Options{Prefix: "app_"}); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, migrate.Up(t.Context(), db, migrate.Options{Prefix: "app_"}))
 	mustHaveTables(t, db, "app_guard app_migrations app_notes app_outbox app_outbox_parked app_records app_record_view app_salt")
-	if err := migrate.Up(t.Context(), db, migrate.Options{Prefix: "App-"}); err == nil {
-		t.Error("Up with the prefix App- = nil, want an error")
-	}
+	check.Fails(t, migrate.Up(t.Context(), db, migrate.Options{Prefix: "App-"}), "Up with the prefix App-")
 }
 
 // A migration that was interrupted continues.
 func TestUpAfterInterruption(t *testing.T) {
 	db := open(t, realtest.MariaDB(t).Database(t))
 	for range 2 {
-		if err := migrate.Up(t.Context(), db, migrate.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, migrate.Up(t.Context(), db, migrate.Options{}))
 		for _, text := range []string{`DELETE FROM semel_migrations`, `DROP TABLE semel_guard`} {
-			if _, err := db.ExecContext(t.Context(), text); err != nil {
-				t.Fatal(err)
-			}
+			check.Must(db.ExecContext(t.Context(), text))(t)
 		}
 	}
-	if err := migrate.Up(t.Context(), db, migrate.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, migrate.Up(t.Context(), db, migrate.Options{}))
 	mustHaveTables(t, db, "semel_guard semel_migrations semel_notes semel_outbox semel_outbox_parked semel_records semel_record_view semel_salt")
 }

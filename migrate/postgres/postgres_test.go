@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	"github.com/semelgo/semel/store/postgres"
@@ -23,17 +24,11 @@ import (
 // connect returns a pool of the database, and the same database as a *sql.DB.
 func connect(t *testing.T, url string, change ...func(*pgxpool.Config)) (*pgxpool.Pool, *sql.DB) {
 	t.Helper()
-	config, err := pgxpool.ParseConfig(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := check.Must(pgxpool.ParseConfig(url))(t)
 	for _, c := range change {
 		c(config)
 	}
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pool := check.Must(pgxpool.NewWithConfig(t.Context(), config))(t)
 	t.Cleanup(pool.Close)
 	db := stdlib.OpenDBFromPool(pool)
 	t.Cleanup(func() { db.Close() })
@@ -73,15 +68,9 @@ func mustBeMigratedOnce(t *testing.T, pool *pgxpool.Pool, db *sql.DB, prefixes .
 	}
 	two := pool.Config() // a store needs one more connection than a migration
 	two.MaxConns = 2
-	wider, err := pgxpool.NewWithConfig(t.Context(), two)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wider := check.Must(pgxpool.NewWithConfig(t.Context(), two))(t)
 	defer wider.Close()
-	s, err := postgres.New(wider, postgres.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := check.Must(postgres.New(wider, postgres.Options{}))(t)
 	if _, err := s.Capabilities(t.Context()); err != nil {
 		t.Errorf("the store returns %v", err)
 	}
@@ -105,9 +94,7 @@ func TestUp(t *testing.T) {
 			c.MaxConns, c.ConnConfig.DefaultQueryExecMode = 1, through.mode
 		})
 		for range 3 {
-			if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
-				t.Fatal(err)
-			}
+			check.Require(t, pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}))
 			mustBeMigratedOnce(t, pool, db)
 		}
 	}
@@ -119,16 +106,12 @@ func TestUpIsAtomic(t *testing.T) {
 	t.Parallel()
 	pool, db := connect(t, realtest.Postgres(t).Database(t))
 	mustExec(t, db, `CREATE TABLE semel_notes (mine integer)`)
-	if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err == nil {
-		t.Error("Up = nil with another table of that name, want an error")
-	}
+	check.Fails(t, pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}), "Up with another table of that name")
 	if got := relations(t, db); !slices.Equal(got, []string{"semel_notes"}) {
 		t.Errorf("after an error the schema is %v, want what it was", got)
 	}
 	mustExec(t, db, `DROP TABLE semel_notes`)
-	if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}))
 	mustBeMigratedOnce(t, pool, db)
 }
 
@@ -150,9 +133,7 @@ func TestUpWaitsForAnotherMigration(t *testing.T) {
 	cancel()
 	waits.Wait()
 	waits.Go(func() {
-		if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
-			t.Error(err)
-		}
+		check.NoError(t, pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}))
 	})
 	waiting(t, db, 1)
 	release()
@@ -160,25 +141,16 @@ func TestUpWaitsForAnotherMigration(t *testing.T) {
 	mustBeMigratedOnce(t, pool, db)
 
 	defer holdMigrations(t, pool)()
-	if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
-		t.Errorf("Up with nothing to do, while another migration holds the lock = %v", err)
-	}
+	check.NoError(t, pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}), "Up with nothing to do, while another migration holds the lock")
 }
 
 // holdMigrations holds the advisory lock until release is called.
 func holdMigrations(t *testing.T, pool *pgxpool.Pool) (release func()) {
 	t.Helper()
-	tx, err := pool.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tx.Exec(t.Context(), `SELECT pg_advisory_xact_lock($1)`, pgmigrate.Lock); err != nil {
-		t.Fatal(err)
-	}
+	tx := check.Must(pool.Begin(t.Context()))(t)
+	check.Must(tx.Exec(t.Context(), `SELECT pg_advisory_xact_lock($1)`, pgmigrate.Lock))(t)
 	return func() {
-		if err := tx.Rollback(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
+		check.NoError(t, tx.Rollback(context.WithoutCancel(t.Context())))
 	}
 }
 
@@ -208,9 +180,7 @@ func TestUpIgnoresRoleTimeouts(t *testing.T) {
 	release := holdMigrations(t, direct)
 	var waits sync.WaitGroup
 	waits.Go(func() {
-		if err := pgmigrate.Up(t.Context(), bounded, pgmigrate.Options{}); err != nil {
-			t.Errorf("Up with a lock timeout = %v", err)
-		}
+		check.NoError(t, pgmigrate.Up(t.Context(), bounded, pgmigrate.Options{}), "Up with a lock timeout")
 	})
 	waiting(t, other, 1)
 	mustExec(t, other, `SELECT pg_sleep(0.2)` /* longer than the statement timeout */)
@@ -232,14 +202,9 @@ INSERT INTO semel_migrations (version_id, is_applied) VALUES (0, true), (1, true
 func TestTableOfAnEarlierVersion(t *testing.T) {
 	t.Parallel()
 	pool, db := connect(t, realtest.Postgres(t).Database(t))
-	first, err := fs.ReadFile(postgres.Schema(), "00001_records.up.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := check.Must(fs.ReadFile(postgres.Schema(), "00001_records.up.sql"))(t)
 	mustExec(t, db, string(first)+gooseTable)
-	if err := pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}))
 	if got := column[int](t, db, `SELECT version_id FROM semel_migrations ORDER BY id`); !slices.Equal(got, []int{0, 1, 2, 3, 4, 5}) {
 		t.Errorf("versions %v are recorded, want 0 to 5, once each", got)
 	}
@@ -249,21 +214,12 @@ func TestTableOfAnEarlierVersion(t *testing.T) {
 func TestFilesRunByAnotherTool(t *testing.T) {
 	t.Parallel()
 	pool, db := connect(t, realtest.Postgres(t).Database(t))
-	names, err := fs.Glob(postgres.Schema(), "*.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := check.Must(fs.Glob(postgres.Schema(), "*.sql"))(t)
 	for _, name := range names {
-		text, err := fs.ReadFile(postgres.Schema(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := check.Must(fs.ReadFile(postgres.Schema(), name))(t)
 		mustExec(t, db, string(text))
 	}
-	s, err := postgres.New(pool, postgres.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := check.Must(postgres.New(pool, postgres.Options{}))(t)
 	if _, err := s.Capabilities(t.Context()); err != nil {
 		t.Errorf("the store returns %v", err)
 	}
@@ -276,9 +232,7 @@ func TestNames(t *testing.T) {
 	pool, db := connect(t, realtest.Postgres(t).Database(t))
 	for _, o := range []pgmigrate.Options{{}, {Prefix: "app_"}, {Schema: "other"}, {Schema: "third", Prefix: "app_"}} {
 		for range 2 { // a second call changes nothing
-			if err := pgmigrate.Up(t.Context(), pool, o); err != nil {
-				t.Fatalf("Up with %+v = %v", o, err)
-			}
+			check.Require(t, pgmigrate.Up(t.Context(), pool, o), "Up with %+v", o)
 		}
 	}
 	mustBeMigratedOnce(t, pool, db, "semel_", "app_")
@@ -306,14 +260,9 @@ func TestInvalidNames(t *testing.T) {
 func TestUpSQL(t *testing.T) {
 	t.Parallel()
 	url := realtest.Postgres(t).Database(t)
-	db, err := sql.Open("pgx", url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := check.Must(sql.Open("pgx", url))(t)
 	defer db.Close()
-	if err := pgmigrate.UpSQL(t.Context(), db, pgmigrate.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, pgmigrate.UpSQL(t.Context(), db, pgmigrate.Options{}))
 	pool, _ := connect(t, url)
 	mustBeMigratedOnce(t, pool, db)
 }
@@ -327,21 +276,14 @@ func mustExec(t *testing.T, db *sql.DB, query string) {
 
 func column[T any](t *testing.T, db *sql.DB, query string) []T {
 	t.Helper()
-	rows, err := db.QueryContext(t.Context(), query)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := check.Must(db.QueryContext(t.Context(), query))(t)
 	defer rows.Close()
 	var all []T
 	for rows.Next() {
 		var one T
-		if err := rows.Scan(&one); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, rows.Scan(&one))
 		all = append(all, one)
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, rows.Err())
 	return all
 }

@@ -14,16 +14,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/semelgo/semel/internal/check"
 	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/store/sqlite"
 )
 
 func open(t *testing.T, path string) *sql.DB {
 	t.Helper()
-	db, err := sqlite.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := check.Must(sqlite.Open(path))(t)
 	t.Cleanup(func() { db.Close() })
 	return db
 }
@@ -43,22 +41,15 @@ func names(t *testing.T, db *sql.DB) []string {
 
 func column[T any](t *testing.T, db *sql.DB, query string) []T {
 	t.Helper()
-	rows, err := db.QueryContext(t.Context(), query)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := check.Must(db.QueryContext(t.Context(), query))(t)
 	defer rows.Close()
 	var all []T
 	for rows.Next() {
 		var one T
-		if err := rows.Scan(&one); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, rows.Scan(&one))
 		all = append(all, one)
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, rows.Err())
 	return all
 }
 
@@ -90,9 +81,7 @@ func mustBeMigratedOnce(t *testing.T, db *sql.DB, prefixes ...string) {
 func TestUp(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "semel.db"))
 	for range 3 { // a second call changes nothing
-		if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}))
 		mustBeMigratedOnce(t, db)
 	}
 }
@@ -100,18 +89,13 @@ func TestUp(t *testing.T) {
 // TestUpOnAPlainDatabase: a database that was opened without the store's
 // settings, with one connection, used by many goroutines.
 func TestUpOnAPlainDatabase(t *testing.T) {
-	db, err := sql.Open("sqlite", filepath.Join(t.TempDir(), "plain.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := check.Must(sql.Open("sqlite", filepath.Join(t.TempDir(), "plain.db")))(t)
 	defer db.Close()
 	db.SetMaxOpenConns(1)
 	var all sync.WaitGroup
 	for range 10 {
 		all.Go(func() {
-			if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
-				t.Error(err)
-			}
+			check.NoError(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}))
 		})
 	}
 	all.Wait()
@@ -123,16 +107,12 @@ func TestUpOnAPlainDatabase(t *testing.T) {
 func TestUpIsAtomic(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "semel.db"))
 	mustExec(t, db, `CREATE TABLE semel_guard (mine INTEGER)`)
-	if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err == nil {
-		t.Error("Up = nil with another table of that name, want an error")
-	}
+	check.Fails(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}), "Up with another table of that name")
 	if got := names(t, db); !slices.Equal(got, []string{"semel_guard"}) {
 		t.Errorf("after an error the schema is %v, want what it was", got)
 	}
 	mustExec(t, db, `DROP TABLE semel_guard`)
-	if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}))
 	mustBeMigratedOnce(t, db)
 }
 
@@ -141,10 +121,7 @@ func TestUpIsAtomic(t *testing.T) {
 func TestUpWaitsForAWriter(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "semel.db")
 	db, other := open(t, path), open(t, path)
-	writer, err := other.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	writer := check.Must(other.BeginTx(t.Context(), nil))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := sqlitemigrate.Up(ctx, db, sqlitemigrate.Options{}); !errors.Is(err, context.Canceled) {
@@ -154,24 +131,15 @@ func TestUpWaitsForAWriter(t *testing.T) {
 	db.SetMaxOpenConns(1)
 	var waits sync.WaitGroup
 	waits.Go(func() {
-		if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
-			t.Error(err)
-		}
+		check.NoError(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}))
 	})
-	if err := writer.Rollback(); err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, writer.Rollback())
 	waits.Wait()
 	mustBeMigratedOnce(t, db)
 
-	writer, err = other.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	writer = check.Must(other.BeginTx(t.Context(), nil))(t)
 	defer func() { _ = writer.Rollback() }()
-	if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
-		t.Errorf("Up with nothing to do, while a writer holds the lock = %v", err)
-	}
+	check.NoError(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}), "Up with nothing to do, while a writer holds the lock")
 }
 
 // TestUpStopsWaitingWithItsContext: the wait for the lock ends with the
@@ -179,15 +147,9 @@ func TestUpWaitsForAWriter(t *testing.T) {
 func TestUpStopsWaitingWithItsContext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "semel.db")
 	other := open(t, path)
-	writer, err := other.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	writer := check.Must(other.BeginTx(t.Context(), nil))(t)
 	defer func() { _ = writer.Rollback() }()
-	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := check.Must(sql.Open("sqlite", path))(t)
 	defer db.Close()
 	// The wait must reach the lock on a busy machine too.
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
@@ -213,14 +175,9 @@ INSERT INTO semel_migrations (version_id, is_applied) VALUES (0, 1), (1, 1);`
 // run again.
 func TestTableOfAnEarlierVersion(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "semel.db"))
-	first, err := fs.ReadFile(sqlite.Schema(), "00001_records.up.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := check.Must(fs.ReadFile(sqlite.Schema(), "00001_records.up.sql"))(t)
 	mustExec(t, db, string(first)+gooseTable)
-	if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}))
 	if got := column[int](t, db, `SELECT version_id FROM semel_migrations ORDER BY id`); !slices.Equal(got, []int{0, 1, 2, 3, 4}) {
 		t.Errorf("versions %v are recorded, want 0 to 4, once each", got)
 	}
@@ -230,9 +187,7 @@ func TestTableOfAnEarlierVersion(t *testing.T) {
 func TestPrefix(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "semel.db"))
 	for _, prefix := range []string{"", "app_", "app_"} {
-		if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{Prefix: prefix}); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{Prefix: prefix}))
 	}
 	mustBeMigratedOnce(t, db, "semel_", "app_")
 	if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{Prefix: "a-"}); err == nil || !strings.Contains(err.Error(), "Options.Prefix") {

@@ -9,6 +9,7 @@ import (
 
 	driver "github.com/go-sql-driver/mysql"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	migrate "github.com/semelgo/semel/migrate/mysql"
 	"github.com/semelgo/semel/store/mysql"
@@ -43,9 +44,7 @@ func clusterDatabase(t testing.TB, c *realtest.GaleraCluster) []string {
 	t.Helper()
 	nodes := c.Database(t)
 	db := connect(t, nodes[0])
-	if err := migrate.Up(t.Context(), db, migrate.Options{}); err != nil {
-		t.Fatalf("migrate: %v", err)
-	}
+	check.Require(t, migrate.Up(t.Context(), db, migrate.Options{}), "migrate")
 	mustExec(t, db, `CREATE TABLE effects (id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, k VARCHAR(200) NOT NULL)`)
 	return nodes
 }
@@ -54,16 +53,10 @@ func clusterDatabase(t testing.TB, c *realtest.GaleraCluster) []string {
 // balancer does.
 func connectInTurn(t *testing.T, nodes []string) *sql.DB {
 	t.Helper()
-	c, err := driver.ParseDSN(nodes[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := check.Must(driver.ParseDSN(nodes[0]))(t)
 	addresses := make([]string, 0, len(nodes))
 	for _, dsn := range nodes {
-		n, err := driver.ParseDSN(dsn)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := check.Must(driver.ParseDSN(dsn))(t)
 		addresses = append(addresses, n.Addr)
 	}
 	var next counter.Uint64
@@ -71,10 +64,7 @@ func connectInTurn(t *testing.T, nodes []string) *sql.DB {
 		addr := addresses[next.Add(1)%uint64(len(addresses))]
 		return new(net.Dialer).DialContext(ctx, network, addr)
 	}
-	db, err := mysql.OpenConfig(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := check.Must(mysql.OpenConfig(c))(t)
 	t.Cleanup(func() { db.Close() })
 	return db
 }
