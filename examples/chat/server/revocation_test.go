@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -43,16 +44,19 @@ func (c *client) listen(t *testing.T, as user, query string) *stream {
 }
 
 // until reads until a push of a kind, and returns it.
-func (s *stream) until(t *testing.T, kind string) map[string]any {
+func (s *stream) until(t *testing.T, kinds ...string) map[string]any {
 	t.Helper()
 	for s.lines.Scan() {
 		data, ok := strings.CutPrefix(s.lines.Text(), "data: ")
 		var push map[string]any
-		if ok && json.Unmarshal([]byte(data), &push) == nil && push["push"] == kind {
+		if !ok || json.Unmarshal([]byte(data), &push) != nil {
+			continue
+		}
+		if kind, _ := push["push"].(string); slices.Contains(kinds, kind) {
 			return push
 		}
 	}
-	t.Fatalf("the stream ended without %s: %v", kind, s.lines.Err())
+	t.Fatalf("the stream ended without %s: %v", kinds, s.lines.Err())
 	return nil
 }
 
