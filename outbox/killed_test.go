@@ -23,8 +23,8 @@ const childVariable = "OUTBOX_CHILD"
 // childMaxFailures are the MaxFailures of the relay of a child process.
 const childMaxFailures = 3
 
-// runChild runs a relay whose broker is the standard output, until it is killed. The
-// broker refuses "bad".
+// runChild runs a relay until the process is killed. Its broker writes to the standard output
+// and refuses "bad".
 func runChild(file string) {
 	db := must(sqlite.Open(file))
 	e := must(semel.New(sqlite.New(db, sqlite.Options{}), semel.Options{}))

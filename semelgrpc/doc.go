@@ -19,8 +19,8 @@
 //
 // # Errors
 //
-// The errors of package semel are statuses with an ErrorInfo of the domain [Domain], whose reason
-// says which error it is. The client interceptor returns them so that errors.Is finds the error of
+// The errors of package semel are statuses with an ErrorInfo of the domain [Domain]. The reason of
+// the ErrorInfo identifies the error. The client interceptor returns them so that errors.Is finds the error of
 // package semel:
 //
 //	IN_PROGRESS         ABORTED, with RetryInfo        semel.ErrInProgress

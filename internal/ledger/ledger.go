@@ -52,7 +52,7 @@ func MemoryOf(s *memory.Store) storetest.Subject[*memory.Tx] {
 	}
 }
 
-// MemoryBatch makes batches of a memory store whose statements write effects.
+// MemoryBatch makes batches of a memory store. Their statements write effects.
 func MemoryBatch(effect func(ctx context.Context, tx *memory.Tx, key string) error) func([]storetest.Statement) memory.Batch {
 	return func(all []storetest.Statement) memory.Batch {
 		b := make(memory.Batch, len(all))

@@ -83,7 +83,7 @@ func tellStory(t *testing.T, s *postgres.Store, name string) {
 			t.Errorf("Scan = %d records, %v, want %d and more", len(found), err, n)
 		}
 		mustAll(t, s, finished)
-		mustAll(t, s, finished) // asked again
+		mustAll(t, s, finished) // repeated
 		answers, err := s.Get(t.Context(), []store.ID{finished[n-1].To.ID})
 		if err != nil || answers[0].Record == nil || string(answers[0].Record.Outcome) != string([]byte{0, byte(n - 1)}) {
 			t.Errorf("Get = %+v, %v, want what was written", answers, err)

@@ -32,7 +32,8 @@ func reconnect(ctx context.Context, run func() (connected bool, err error)) erro
 }
 
 // connectionLock is held by the one caller that uses or opens the connection for publishing. While the
-// server is away, callers fail at once, but for one from time to time: they would queue for a timeout each.
+// broker is unreachable, one caller tries to connect from time to time, and the others fail at once. Otherwise
+// each of them would wait for a timeout, one after the other.
 type connectionLock struct {
 	held   chan struct{} // holds a value while the lock is held
 	failed error         // of the last attempt to connect; nil: it succeeded

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// pendingChecks are the rights that must be read again, because they may have ended
-// without an event, or while they were being used.
+// pendingChecks are the rights that the server must read again, because a right may have ended
+// without an event, or while the server was using it.
 type pendingChecks struct {
 	// changes counts the events that may end rights. A caller that reads a right and then
 	// uses it compares the number before and after: if it differs, the event may have come
@@ -142,7 +142,8 @@ func (s *Server) checkSessions(ctx context.Context, part []string, users map[str
 	return nil
 }
 
-// checkPresence ends what a user may not follow any more, and who may not follow the user.
+// checkPresence ends the presence subscriptions between the user and all users that share no
+// group with the user any more, in both directions.
 func (s *Server) checkPresence(ctx context.Context, user int64) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

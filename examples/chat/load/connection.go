@@ -186,5 +186,5 @@ func (c *connection) request(ctx context.Context, op string, fields map[string]a
 	}
 }
 
-// ignored accepts an answer whose content does not matter.
+// ignored accepts any answer.
 func ignored(json.RawMessage) error { return nil }

@@ -114,7 +114,7 @@ func (c *config) flags(usage io.Writer) *flag.FlagSet {
 	flags.Var(&c.argon2, "argon2", "`cost` of hashing a new password by argon2id: KiB of memory, passes, threads")
 	flags.IntVar(&c.signUps, "sign-ups", 30, "how many `times` an hour an address may sign up; 0: no limit")
 	flags.IntVar(&c.logIns, "log-ins", 10, "how many `times` a minute an address may log in with one name, and ten times as often with all; 0: no limit")
-	flags.Func("trusted-proxies", "`networks` of reverse proxies, such as 10.0.0.0/8,::1/128, whose X-Forwarded-For names the client for -sign-ups and -log-ins; default: none is trusted", c.setProxies)
+	flags.Func("trusted-proxies", "`networks` of trusted reverse proxies, such as 10.0.0.0/8,::1/128; -sign-ups and -log-ins then count the client's address in X-Forwarded-For; default: none", c.setProxies)
 	flags.DurationVar(&c.sessionAge, "session-age", 90*24*time.Hour, "how long after its log-in a session ends, and its user must log in again; 0: never")
 	flags.StringVar(&c.records, "records", "", "another `database` for the records; -mode does not apply then")
 	return flags

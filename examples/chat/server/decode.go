@@ -139,7 +139,7 @@ func takeApart(text []byte, fields []field) (map[string]json.RawMessage, *semelh
 	return given, nil
 }
 
-// textField is a text of 1 to limit characters, of which one can be seen.
+// textField is a text of 1 to limit characters, at least one of them visible.
 func textField(name string, limit int, into *string) field {
 	return field{name: name, set: func(value json.RawMessage) string {
 		if value[0] != '"' || json.Unmarshal(value, into) != nil {
@@ -149,12 +149,12 @@ func textField(name string, limit int, into *string) field {
 	}}
 }
 
-// wrongText returns what is wrong with a text that must have 1 to limit characters, of which
-// one can be seen.
+// wrongText returns what is wrong with a text that must have 1 to limit characters, at least one
+// of them visible.
 func wrongText(text string, limit int) string {
 	switch {
 	case !strings.ContainsFunc(text, visible):
-		return "must not be empty" // nor have only spaces and characters that cannot be seen
+		return "must not be empty" // also: only spaces and invisible characters
 	case strings.ContainsRune(text, 0):
 		return "must not have the character U+0000" // PostgreSQL cannot store it
 	case utf8.RuneCountInString(text) > limit:

@@ -39,10 +39,10 @@ func (userService) limit(l *accounts.Limiter, key string) *semelhttp.Problem {
 	return p
 }
 
-// addressOf returns the client's address: that of the connection, or, if that is a trusted
-// proxy, the last one in X-Forwarded-For that is none. A proxy appends the address that it has
-// seen, and what is before it may be invented by the client. For IPv6 it is the network,
-// because a client often has all of its addresses.
+// addressOf returns the client's address: the address of the connection or, if the connection
+// comes from a trusted proxy, the last address in X-Forwarded-For that is not a trusted proxy.
+// Each proxy appends the address of its own client; the client may have invented the addresses
+// before it. For IPv6 the result is the network, because one client often has all its addresses.
 func (s userService) addressOf(r *http.Request) string {
 	address, ok := parseAddress(r.RemoteAddr)
 	if !ok {
