@@ -93,15 +93,8 @@ func TestTicketsAreUsedOnce(t *testing.T) {
 // the other way round.
 func TestTransportsShareARecord(t *testing.T) {
 	t.Parallel()
-	s, session := openLocal(t)
-	var g chatdb.Group
-	err := s.transact(t.Context(), func(ctx context.Context, tx chatdb.Tx) (err error) {
-		g, err = s.writer.CreateGroup(ctx, tx, chatdb.NewGroup{OwnerID: session.User.ID, Name: "crew"})
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, caller, g := openGroup(t)
+	user := chatdb.User{ID: caller.User}
 	post := func(key string) (m chatdb.Message) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/groups/"+g.ID+"/messages", strings.NewReader(`{"text":"hello"}`))
 		r.Header = http.Header{"Authorization": {"Bearer token"}, "Idempotency-Key": {key}, "Content-Type": {"application/json"}}
@@ -113,7 +106,7 @@ func TestTransportsShareARecord(t *testing.T) {
 		return m
 	}
 	send := func(key string, repeated bool) chatdb.Message {
-		m, replayed, err := messageService{s}.sendOnce(t.Context(), session.User, key, g.ID, "hello")
+		m, replayed, err := messageService{s.app}.sendOnce(t.Context(), user, key, g.ID, "hello")
 		if err != nil || replayed != repeated {
 			t.Errorf("sendOnce(%s) = %+v, replayed %v, %v", key, m, replayed, err)
 		}
@@ -126,11 +119,11 @@ func TestTransportsShareARecord(t *testing.T) {
 		t.Errorf("sent %+v, then %+v; want the same message", one, again)
 	}
 	for text, code := range map[string]string{" ": codeInvalid, strings.Repeat("x", maxText+1): codeInvalid} {
-		if _, _, err := (messageService{s}).sendOnce(t.Context(), session.User, "c", g.ID, text); err == nil || problemOf(err).Code != code {
+		if _, _, err := (messageService{s.app}).sendOnce(t.Context(), user, "c", g.ID, text); err == nil || problemOf(err).Code != code {
 			t.Errorf("sendOnce of %d characters: %v, want %s", len(text), err, code)
 		}
 	}
-	if _, _, err := (messageService{s}).sendOnce(t.Context(), chatdb.User{ID: 99}, "c", g.ID, "hello"); err == nil || problemOf(err).Code != codeNotMember {
+	if _, _, err := (messageService{s.app}).sendOnce(t.Context(), chatdb.User{ID: 99}, "c", g.ID, "hello"); err == nil || problemOf(err).Code != codeNotMember {
 		t.Errorf("sendOnce by a stranger: %v", err)
 	}
 }
