@@ -18,6 +18,7 @@ import (
 type directCaller struct {
 	op       *semel.Operation[job]
 	seed     uint64
+	held     int          // the jobs below this number are held
 	enqueued atomic.Int64 // the jobs below this number are enqueued
 
 	do   func(ctx context.Context, c semel.Call, j job) (string, error)
@@ -25,7 +26,14 @@ type directCaller struct {
 }
 
 func (p *directCaller) call(n int) semel.Call {
-	return p.op.Call(semel.Shared(), fmt.Sprintf("job-%d", n), newJob(n, p.seed))
+	return p.op.Call(semel.Shared(), fmt.Sprintf("job-%d", n), p.job(n))
+}
+
+func (p *directCaller) job(n int) job {
+	if n < p.held {
+		return job{N: n, Seed: p.seed, Held: true}
+	}
+	return newJob(n, p.seed)
 }
 
 // callJobs calls enqueued jobs directly, one by one until each is done, and records
@@ -52,7 +60,7 @@ func (p *directCaller) callJobs(ctx context.Context) error {
 
 // callUntilDone calls the n-th job until it is done.
 func (p *directCaller) callUntilDone(ctx context.Context, n int) error {
-	call, j := p.call(n), newJob(n, p.seed)
+	call, j := p.call(n), p.job(n)
 	var failure error
 	_ = realtest.Retry(ctx, func() bool { // the end of ctx is no failure
 		result, err := p.do(ctx, call, j)

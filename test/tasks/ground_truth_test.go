@@ -98,6 +98,12 @@ func (w groundTruth) await(t *testing.T, n int64, what, query string, args ...an
 	realtest.Poll(t, fmt.Sprintf("%d %s", n, what), func() bool { return w.count(t, query, args...) >= n })
 }
 
+// awaitEffect waits until a task has had an effect.
+func (w groundTruth) awaitEffect(t *testing.T, task string) {
+	t.Helper()
+	w.await(t, 1, "effects of "+task, `select count(*) from effects where task = $1`, task)
+}
+
 // wantLegalTransitions requires that the protocol has each transition of the records.
 func (w groundTruth) wantLegalTransitions(t *testing.T) {
 	t.Helper()

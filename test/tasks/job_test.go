@@ -34,7 +34,9 @@ type job struct {
 	Takes time.Duration // how long it runs
 	Late  bool          // writes first, and then keeps its transaction open
 	Deaf  bool          // continues after its context has ended
+	Held  bool          // a worker holds its first attempt until it is killed or loses its lease
 }
+
 
 // newJob draws the n-th job: 1 in 20 takes up to two leases.
 func newJob(n int, seed uint64) job {
@@ -57,6 +59,9 @@ const (
 
 // attemptEnd draws the end of the job's attempt: 5 in 100 end in an error.
 func (j job) attemptEnd(attempt uint32) attemptEnd {
+	if j.Held {
+		return succeeds
+	}
 	draw := rand.New(rand.NewPCG(j.Seed, uint64(j.N)<<16|uint64(attempt)))
 	switch draw.IntN(40) {
 	case 0:
@@ -68,6 +73,9 @@ func (j job) attemptEnd(attempt uint32) attemptEnd {
 	}
 }
 
+// holds is what a worker reports that holds a job.
+const holds = "holds"
+
 var errIntended = errors.New("meant to be")
 
 // do writes the job's effect, if its attempt succeeds or fails after the write.
@@ -77,7 +85,11 @@ func (j job) do(ctx context.Context, process string, write func(context.Context,
 		return "", errors.New("there is no attempt")
 	}
 	e := effect{key: a.Call().Key(), attempt: a.Number(), owner: a.Token().Owner, process: process}
-	if j.Deaf {
+	if j.Held && e.attempt == 1 && process != "caller" {
+		report(holds)
+		<-ctx.Done()
+	}
+	if j.Deaf || j.Held {
 		ctx = context.WithoutCancel(ctx)
 	}
 	attemptEnd := j.attemptEnd(e.attempt)

@@ -6,9 +6,12 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/semelgo/semel/internal/realtest"
 )
 
 // processKiller kills and stops the processes of a test at random, and starts new
@@ -21,12 +24,13 @@ type processKiller struct {
 	started int
 	kills   int64
 	stops   int64
+	known   map[*process]int // reports of held jobs that awaitHolder has returned
 }
 
 // newProcessKiller starts n workers.
 func newProcessKiller(t *testing.T, worker child, n int) *processKiller {
 	t.Helper()
-	m := &processKiller{t: t, worker: worker}
+	m := &processKiller{t: t, worker: worker, known: map[*process]int{}}
 	for range n {
 		m.running = append(m.running, m.another())
 	}
@@ -42,6 +46,29 @@ func (m *processKiller) another() *process {
 	c := m.worker
 	c.Name = fmt.Sprint("worker-", m.started)
 	return start(m.t, c)
+}
+
+// awaitHolder waits until a worker has reported, since the last call, that it holds a job,
+// and returns its index.
+func (m *processKiller) awaitHolder() (holder int) {
+	realtest.Poll(m.t, "a worker that holds a job", func() bool {
+		holder = slices.IndexFunc(m.running, func(p *process) bool { return p.Count(holds, "") > m.known[p] })
+		return holder >= 0
+	})
+	m.known[m.running[holder]]++
+	return holder
+}
+
+// whileStopped stops the processes while fn runs.
+func (m *processKiller) whileStopped(processes []*process, fn func()) {
+	for _, p := range processes {
+		p.Signal(m.t, syscall.SIGSTOP)
+	}
+	m.stops++
+	fn()
+	for _, p := range processes {
+		p.Signal(m.t, syscall.SIGCONT)
+	}
 }
 
 // killAndStop disturbs the workers until ctx ends: it kills one at each tick of
@@ -71,8 +98,10 @@ func (m *processKiller) killAndStop(ctx context.Context, kills <-chan time.Time,
 }
 
 // kill kills one worker, in any state.
-func (m *processKiller) kill() {
-	i := rand.IntN(len(m.running))
+func (m *processKiller) kill() { m.replace(rand.IntN(len(m.running))) }
+
+// replace kills the i-th worker and starts another one.
+func (m *processKiller) replace(i int) {
 	p := m.running[i]
 	p.Kill()
 	m.kills++

@@ -42,9 +42,9 @@ func newProducer[Tx any](s *database[Tx], e *semel.Engine[Tx], op *semel.Operati
 // batch is how many jobs a transaction of the producer enqueues.
 const batch = 20
 
-// run enqueues n jobs, a batch at each tick.
+// run enqueues the jobs below n that are not held, a batch at each tick.
 func (p *producer[Tx]) run(ctx context.Context, n int, ticks <-chan time.Time) error {
-	for first := 0; first < n; first += batch {
+	for first := p.held; first < n; first += batch {
 		select {
 		case <-ticks:
 		case <-ctx.Done():
@@ -59,7 +59,7 @@ func (p *producer[Tx]) run(ctx context.Context, n int, ticks <-chan time.Time) e
 
 // round enqueues the jobs from first on.
 func (p *producer[Tx]) round(ctx context.Context, first, n int) error {
-	if first%(5*batch) == 0 {
+	if (first-p.held)%(5*batch) == 0 {
 		err := p.database.transact(ctx, func(ctx context.Context, tx Tx) error {
 			return errors.Join(p.enqueue(ctx, tx, "undone", first, batch/4), errUndone)
 		})
@@ -83,7 +83,7 @@ func (p *producer[Tx]) enqueue(ctx context.Context, tx Tx, kind string, first, n
 		if i%10 == 0 {
 			o.Delay = rand.N(time.Second)
 		}
-		c := p.op.Call(semel.Shared(), fmt.Sprintf("%s-%d", kind, i), newJob(i, p.seed))
+		c := p.op.Call(semel.Shared(), fmt.Sprintf("%s-%d", kind, i), p.job(i))
 		var added bool
 		var err error
 		_ = realtest.Retry(ctx, func() bool { // err says more

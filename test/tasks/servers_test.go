@@ -74,10 +74,14 @@ func harmWorkersOf(t *testing.T, server recordServer, o stressTest) {
 	each := worker(at, "", outside)
 	each.Records, each.Slots = server.at, 3 // their effects are serial anyway
 	killer := newProcessKiller(t, each, o.workers)
-	p := directCaller{op: outside, note: s.note, do: func(ctx context.Context, c semel.Call, j job) (string, error) {
+	p := &directCaller{op: outside, note: s.note, do: func(ctx context.Context, c semel.Call, j job) (string, error) {
 		result, _, err := semel.Do(ctx, e, c, func(ctx context.Context) (string, error) { return j.do(ctx, "caller", s.tables.addEffect) })
 		return result, err
 	}}
+	harmHeldJobs(t, p, killer, groundTruth{s.tables}, o, func(n int) error {
+		_, err := semel.Enqueue(t.Context(), e, p.call(n), semel.EnqueueOptions{})
+		return err
+	})
 	batches := (o.jobs + batch - 1) / batch
 	enqueueing := inBackground(t, func(ctx context.Context) error {
 		return p.enqueueAll(ctx, e, o.jobs, time.Tick(o.killAndStop*9/10/time.Duration(batches)))
@@ -110,14 +114,16 @@ func harmWorkersOf(t *testing.T, server recordServer, o stressTest) {
 		w.mark(t, string(event.Fenced)), w.count(t, `select count(*) from told`), again)
 	wantSome(t, "a kill", killer.kills)
 	wantSome(t, "a stop", killer.stops)
-	wantSome(t, "a requeue or takeover", w.count(t, requeues)+w.count(t, takeovers))
+	wantSome(t, "a requeue", w.count(t, requeues))
+	wantSome(t, "a takeover", w.count(t, takeovers))
+	wantSome(t, "a fenced zombie", w.mark(t, string(event.Fenced)))
 	wantSome(t, "a retry after an error", w.count(t, releases))
 	wantSome(t, "an end within its lease", w.count(t, `select count(*) from history where to_state = 4 and early`))
 }
 
-// enqueueAll enqueues n jobs, a batch at each tick, and one of each batch twice.
+// enqueueAll enqueues the jobs below n that are not held, a batch at each tick, and one of each batch twice.
 func (p *directCaller) enqueueAll(ctx context.Context, e semel.Runner, n int, ticks <-chan time.Time) error {
-	for i := range n {
+	for i := p.held; i < n; i++ {
 		for _, want := range []bool{true, false} {
 			var added bool
 			err := retryWhileBusy(ctx, func() (err error) {

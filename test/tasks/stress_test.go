@@ -44,6 +44,9 @@ func run[Tx any](t *testing.T, at databaseAddress, s *database[Tx], o stressTest
 	each.Slots = o.slots
 	r := &stressRun[Tx]{groundTruth: groundTruth{s.tables}, producer: p, alwaysFails: 10, processKiller: newProcessKiller(t, each, o.workers)}
 	r.enqueueFailing(t)
+	harmHeldJobs(t, &p.directCaller, r.processKiller, r.groundTruth, o, func(n int) error {
+		return s.transact(t.Context(), func(ctx context.Context, tx Tx) error { return p.enqueue(ctx, tx, "job", n, 1) })
+	})
 	begun := time.Now()
 
 	batches := (o.jobs + batch - 1) / batch
@@ -68,6 +71,28 @@ func run[Tx any](t *testing.T, at databaseAddress, s *database[Tx], o stressTest
 	r.processKiller.end()
 	t.Logf("%d tasks done in %.1f s, %.0f a second", o.jobs, took.Seconds(), float64(o.jobs)/took.Seconds())
 	return r
+}
+
+// harmHeldJobs begins a run with events that chance may leave out of it, by jobs that workers
+// hold. A worker is killed, and another one requeues its job. If stops is set, a worker is
+// stopped until its job is done by another attempt, and is then fenced. If there are direct
+// callers, all workers are stopped meanwhile, so that a caller takes the job over.
+func harmHeldJobs(t *testing.T, p *directCaller, killer *processKiller, w groundTruth, o stressTest, enqueue func(n int) error) {
+	t.Helper()
+	p.held = 1
+	if o.stops {
+		p.held = 2
+		check.Require(t, enqueue(1))
+		holder := killer.awaitHolder()
+		if o.callers > 0 {
+			killer.whileStopped(killer.running, func() { check.Require(t, p.callUntilDone(t.Context(), 1)) })
+		} else {
+			killer.whileStopped(killer.running[holder:holder+1], func() { w.awaitEffect(t, "job-1") })
+		}
+	}
+	check.Require(t, enqueue(0))
+	killer.replace(killer.awaitHolder())
+	w.awaitEffect(t, "job-0")
 }
 
 // enqueueFailing enqueues tasks that end as Failed.

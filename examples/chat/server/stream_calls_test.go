@@ -106,7 +106,7 @@ func TestTransportsShareARecord(t *testing.T) {
 		return m
 	}
 	send := func(key string, repeated bool) chatdb.Message {
-		m, replayed, err := messageService{s.app}.sendOnce(t.Context(), user, key, g.ID, "hello")
+		m, replayed, err := messageService(s).sendOnce(t.Context(), user, key, g.ID, "hello")
 		if err != nil || replayed != repeated {
 			t.Errorf("sendOnce(%s) = %+v, replayed %v, %v", key, m, replayed, err)
 		}
@@ -119,11 +119,11 @@ func TestTransportsShareARecord(t *testing.T) {
 		t.Errorf("sent %+v, then %+v; want the same message", one, again)
 	}
 	for text, code := range map[string]string{" ": codeInvalid, strings.Repeat("x", maxText+1): codeInvalid} {
-		if _, _, err := (messageService{s.app}).sendOnce(t.Context(), user, "c", g.ID, text); err == nil || problemOf(err).Code != code {
+		if _, _, err := messageService(s).sendOnce(t.Context(), user, "c", g.ID, text); err == nil || problemOf(err).Code != code {
 			t.Errorf("sendOnce of %d characters: %v, want %s", len(text), err, code)
 		}
 	}
-	if _, _, err := (messageService{s.app}).sendOnce(t.Context(), chatdb.User{ID: 99}, "c", g.ID, "hello"); err == nil || problemOf(err).Code != codeNotMember {
+	if _, _, err := messageService(s).sendOnce(t.Context(), chatdb.User{ID: 99}, "c", g.ID, "hello"); err == nil || problemOf(err).Code != codeNotMember {
 		t.Errorf("sendOnce by a stranger: %v", err)
 	}
 }

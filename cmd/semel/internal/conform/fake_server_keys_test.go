@@ -215,12 +215,12 @@ func (s *fakeServer) claim(d demand, key string) (rec *record, leads bool, code 
 
 // lead runs the operation, and stores its answer in rec or removes rec.
 func (s *fakeServer) lead(r *http.Request, d demand, rec *record) (answer stored) {
-	keep, ended := false, rec.ended
+	keep := false
 	defer func() { // also after a panic of the operation
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if !s.flaws[noLock] { // otherwise several requests lead
-			close(ended)
+			close(rec.ended)
 		}
 		switch {
 		case s.records[d.key] != rec:
