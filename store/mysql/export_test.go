@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"database/sql"
 	"time"
 
 	"github.com/semelgo/semel/store"
@@ -8,6 +9,9 @@ import (
 
 // SetCommitBound changes how long s waits for a COMMIT.
 func (s *Store) SetCommitBound(d time.Duration) { s.commitBound = d }
+
+// OwnPool returns the pool of the store's own connections.
+func (s *Store) OwnPool() *sql.DB { return s.lanes }
 
 // SendOneByOne lets the stores of s's database send the steps of their scripts one by
 // one, as MySQL needs it.

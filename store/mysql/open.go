@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +19,12 @@ const (
 	// statements and batches only, never during a handler.
 	maxOwnConns = 16
 	ownIdleTime = time.Minute
+
+	// idleTransaction is a setting of MariaDB's, and its default in seconds. Without a limit a
+	// stopped process would keep the locks of its transactions until the server gives its
+	// connections up, by default after eight hours.
+	idleTransaction        = "idle_transaction_timeout"
+	defaultIdleTransaction = 30
 
 	// syncWait lets all statements of a Galera node wait until it has what was committed
 	// on other nodes before.
@@ -33,6 +40,11 @@ const (
 // After a deadlock, or the loss of the connection, the transactions of the database
 // refuse every statement until they are rolled back. Without that, MySQL would commit
 // the following statements one by one.
+//
+// MariaDB ends a transaction of the database after 30 seconds without a statement, so that a
+// stopped process does not hold its locks for longer. The parameter
+// idle_transaction_timeout=N in the name sets another number of seconds; zero is no limit.
+// MySQL has no such limit.
 //
 // Closing the database closes the store's own connections, too.
 func Open(name string) (*sql.DB, error) {
@@ -69,7 +81,8 @@ func OpenConfig(c *mysql.Config) (*sql.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open mysql database: %w", err)
 	}
-	shared := &server{}
+	_, chosen := c.Params[idleTransaction]
+	shared := &server{limitsIdle: chosen}
 	own := sql.OpenDB(&connector{inner: inner, server: shared, own: true})
 	own.SetMaxOpenConns(maxOwnConns)
 	own.SetMaxIdleConns(maxOwnConns)
@@ -113,16 +126,23 @@ func (c *connector) setUp(ctx context.Context, s *session) error {
 	var set []string
 	if f.galera {
 		// Otherwise a node does not see yet what another node has committed.
-		set = append(set, `SET SESSION wsrep_sync_wait = `+syncWait)
+		set = append(set, `wsrep_sync_wait = `+syncWait)
 		// A node would run an aborted statement again, also one that has sent a result
 		// already: the driver would wait for packets that never come.
-		set = append(set, `SET SESSION wsrep_retry_autocommit = 0`)
+		set = append(set, `wsrep_retry_autocommit = 0`)
+	}
+	if f.mariadb && !c.server.limitsIdle {
+		set = append(set, fmt.Sprintf(`%s = %d`, idleTransaction, defaultIdleTransaction))
 	}
 	if c.own {
-		set = append(set, `SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`,
-			fmt.Sprintf(`SET SESSION innodb_lock_wait_timeout = %d, sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', autocommit = 1`, f.seconds(noWait)))
+		if _, err := s.ExecContext(ctx, `SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`, nil); err != nil {
+			return fmt.Errorf("set the isolation level: %w", err)
+		}
+		set = append(set, fmt.Sprintf(`innodb_lock_wait_timeout = %d`, f.seconds(noWait)),
+			`sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'`, `autocommit = 1`)
 	}
-	for _, text := range set {
+	if len(set) > 0 {
+		text := `SET SESSION ` + strings.Join(set, `, `)
 		if _, err := s.ExecContext(ctx, text, nil); err != nil {
 			return fmt.Errorf("%s: %w", text, err)
 		}
@@ -149,7 +169,10 @@ type opened struct {
 }
 
 // server has what the connections of one database know about their server.
-type server struct{ known atomic.Pointer[dialect] }
+type server struct {
+	known      atomic.Pointer[dialect]
+	limitsIdle bool // the application has chosen the limit of idle transactions
+}
 
 // dialect has properties of a server that its statements depend on.
 type dialect struct {

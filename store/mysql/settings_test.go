@@ -151,6 +151,36 @@ func TestSessionSettings(t *testing.T) {
 	}
 }
 
+// TestIdleTransactionsEnd: the server ends transactions of a process that no longer sends
+// statements, in both pools, so that its locks end.
+func TestIdleTransactionsEnd(t *testing.T) {
+	t.Parallel()
+	name := database(t)
+	for params, want := range map[string]int{``: 30, `?idle_transaction_timeout=7`: 7, `?idle_transaction_timeout=0`: 0} {
+		db := connect(t, name+params)
+		for pool, of := range map[string]*sql.DB{"application": db, "own": newStore(t, db).OwnPool()} {
+			var seconds int
+			check.Require(t, of.QueryRowContext(t.Context(), `SELECT @@SESSION.idle_transaction_timeout`).Scan(&seconds))
+			check.Equal(t, seconds, want, "idle_transaction_timeout of the %s pool with %q", pool, params)
+		}
+	}
+
+	silent := newStore(t, connect(t, name+`?idle_transaction_timeout=1`))
+	c := create("locked", store.InProgress, 1)
+	mustApply(t, silent, c)
+	tx := check.Must(silent.OwnPool().BeginTx(t.Context(), nil))(t)
+	defer tx.Rollback()
+	check.Must(tx.ExecContext(t.Context(), `SELECT id FROM semel_records WHERE id = ? FOR UPDATE`, c.To.ID[:]))(t)
+	next := c
+	next.If, next.To.Token = c.To.Token, store.Token{State: store.Succeeded, Attempt: 1, Owner: 1}
+	other := newStore(t, connect(t, name))
+	realtest.Poll(t, "the end of the silent transaction", func() bool {
+		results, err := other.Swap(t.Context(), []store.Change{next})
+		check.Require(t, err)
+		return results[0].Applied(next)
+	})
+}
+
 func TestPrefix(t *testing.T) {
 	t.Parallel()
 	db := connect(t, realtest.MariaDB(t).Database(t))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/internal/realtest"
@@ -82,6 +83,12 @@ func (w groundTruth) historyOf(t *testing.T, key string) (lines []string) {
 func (w groundTruth) mark(t *testing.T, kind string) int64 {
 	t.Helper()
 	return w.count(t, `select coalesce(sum(times), 0) from (select distinct id, times from marks where kind = $1) as m`, kind)
+}
+
+// lostJobs is how often the processes have seen that another attempt has their job.
+func (w groundTruth) lostJobs(t *testing.T) int64 {
+	t.Helper()
+	return w.mark(t, string(event.Fenced)) + w.mark(t, string(event.LeaseLost))
 }
 
 // wantSome requires that an event has happened; otherwise the test shows nothing.

@@ -37,7 +37,6 @@ type job struct {
 	Held  bool          // a worker holds its first attempt until it is killed or loses its lease
 }
 
-
 // newJob draws the n-th job: 1 in 20 takes up to two leases.
 func newJob(n int, seed uint64) job {
 	draw := rand.New(rand.NewPCG(seed, uint64(n)))

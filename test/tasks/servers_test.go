@@ -116,7 +116,7 @@ func harmWorkersOf(t *testing.T, server recordServer, o stressTest) {
 	wantSome(t, "a stop", killer.stops)
 	wantSome(t, "a requeue", w.count(t, requeues))
 	wantSome(t, "a takeover", w.count(t, takeovers))
-	wantSome(t, "a fenced zombie", w.mark(t, string(event.Fenced)))
+	wantSome(t, "a job that its worker lost", w.lostJobs(t))
 	wantSome(t, "a retry after an error", w.count(t, releases))
 	wantSome(t, "an end within its lease", w.count(t, `select count(*) from history where to_state = 4 and early`))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/check"
+	"github.com/semelgo/semel/internal/realtest"
 )
 
 // stressTest runs many jobs by workers that are killed and stopped meanwhile.
@@ -75,7 +76,7 @@ func run[Tx any](t *testing.T, at databaseAddress, s *database[Tx], o stressTest
 
 // harmHeldJobs begins a run with events that chance may leave out of it, by jobs that workers
 // hold. A worker is killed, and another one requeues its job. If stops is set, a worker is
-// stopped until its job is done by another attempt, and is then fenced. If there are direct
+// stopped until its job is done by another attempt, and then loses the job. If there are direct
 // callers, all workers are stopped meanwhile, so that a caller takes the job over.
 func harmHeldJobs(t *testing.T, p *directCaller, killer *processKiller, w groundTruth, o stressTest, enqueue func(n int) error) {
 	t.Helper()
@@ -89,6 +90,7 @@ func harmHeldJobs(t *testing.T, p *directCaller, killer *processKiller, w ground
 		} else {
 			killer.whileStopped(killer.running[holder:holder+1], func() { w.awaitEffect(t, "job-1") })
 		}
+		realtest.Poll(t, "the loss of a job", func() bool { return w.lostJobs(t) > 0 })
 	}
 	check.Require(t, enqueue(0))
 	killer.replace(killer.awaitHolder())
