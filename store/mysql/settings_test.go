@@ -169,7 +169,7 @@ func TestIdleTransactionsEnd(t *testing.T) {
 	c := create("locked", store.InProgress, 1)
 	mustApply(t, silent, c)
 	tx := check.Must(silent.OwnPool().BeginTx(t.Context(), nil))(t)
-	defer tx.Rollback()
+	defer func() { _ = tx.Rollback() }()
 	check.Must(tx.ExecContext(t.Context(), `SELECT id FROM semel_records WHERE id = ? FOR UPDATE`, c.To.ID[:]))(t)
 	next := c
 	next.If, next.To.Token = c.To.Token, store.Token{State: store.Succeeded, Attempt: 1, Owner: 1}

@@ -58,7 +58,7 @@ func openMariaDB(_ context.Context, at string) (*database[*sql.Tx], error) {
 	if err != nil {
 		return nil, err
 	}
-	config.Logger = &driver.NopLogger{} // connections end with their processes
+	config.Logger = &driver.NopLogger{}                                // connections end with their processes
 	config.Params = map[string]string{"idle_transaction_timeout": "2"} // stopped workers hold locks
 	db, err := mysql.OpenConfig(config)
 	if err != nil {
