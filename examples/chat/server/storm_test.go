@@ -112,13 +112,15 @@ func wantFirst(t *testing.T, mode string, first int) {
 // goroutines lists the running goroutines after closing idle connections. It leaves
 // out those that the worker keeps for its next tasks, because their number depends
 // on the speed of earlier tasks, those of the lanes that the relay keeps for a while after
-// an event, and those of MariaDB's connections in the pools.
+// an event, that of the pool which the PostgreSQL store opens when there is much to record and
+// keeps while it is used, and those of MariaDB's connections in the pools.
 func (s *localServer) goroutines() []string {
 	s.http.CloseIdleConnections()
 	var stacks strings.Builder
 	_ = pprof.Lookup("goroutine").WriteTo(&stacks, 2) // writing to a strings.Builder cannot fail
 	return slices.DeleteFunc(strings.Split(stacks.String(), "\n\n"), func(stack string) bool {
 		return strings.Contains(stack, "task.(*goroutinePool).worker(") || strings.Contains(stack, "outbox.(*lane).run(") ||
+			strings.Contains(stack, "pgxpool.(*Pool).backgroundHealthCheck(") ||
 			strings.Contains(stack, "mysql.(*mysqlConn).")
 	})
 }
