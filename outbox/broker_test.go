@@ -11,6 +11,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/outbox"
 )
@@ -136,7 +137,7 @@ var quick = outbox.Options{Poll: 20 * time.Millisecond}
 // start runs a relay of e. The function that it returns stops it.
 func start[Tx any](t *testing.T, e *semel.Engine[Tx], p outbox.Publisher, o outbox.Options) (stop func()) {
 	t.Helper()
-	r := must(outbox.NewRelay(e, p, o))
+	r := check.Must(outbox.NewRelay(e, p, o))(t)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(ctx) }()
@@ -186,7 +187,7 @@ func (a *alarms) next(t *testing.T) event.Event {
 // emptied waits until the outbox has no events: the removal follows the confirmation.
 func emptied[Tx any](t *testing.T, e *semel.Engine[Tx]) {
 	t.Helper()
-	realtest.Poll(t, "an empty outbox", func() bool { return must(outbox.StatsOf(t.Context(), e)).Events == 0 })
+	realtest.Poll(t, "an empty outbox", func() bool { return check.Must(outbox.StatsOf(t.Context(), e))(t).Events == 0 })
 }
 
 // otherLane returns an aggregate in another lane.

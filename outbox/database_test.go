@@ -13,6 +13,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	mysqlmigrate "github.com/semelgo/semel/migrate/mysql"
 	pgmigrate "github.com/semelgo/semel/migrate/postgres"
@@ -72,8 +73,8 @@ func onSQL(t *testing.T, db *sql.DB, s store.TxStore[*sql.Tx]) *database[*sql.Tx
 		t: t, store: s,
 		begin: func() transaction[*sql.Tx] {
 			t.Helper()
-			tx := must(db.BeginTx(context.WithoutCancel(t.Context()), nil))
-			return transaction[*sql.Tx]{tx, func() { t.Helper(); check(t, tx.Commit()) }, func() { t.Helper(); check(t, tx.Rollback()) }}
+			tx := check.Must(db.BeginTx(context.WithoutCancel(t.Context()), nil))(t)
+			return transaction[*sql.Tx]{tx, func() { t.Helper(); check.Require(t, tx.Commit()) }, func() { t.Helper(); check.Require(t, tx.Rollback()) }}
 		},
 		insert: func(ctx context.Context, tx *sql.Tx) error {
 			_, err := tx.ExecContext(ctx, `INSERT INTO domain (id) VALUES (1)`)
@@ -81,18 +82,18 @@ func onSQL(t *testing.T, db *sql.DB, s store.TxStore[*sql.Tx]) *database[*sql.Tx
 		},
 		scan: func(dest any, text string) {
 			t.Helper()
-			check(t, db.QueryRowContext(context.WithoutCancel(t.Context()), text).Scan(dest))
+			check.Require(t, db.QueryRowContext(context.WithoutCancel(t.Context()), text).Scan(dest))
 		},
 		exec: func(text string) {
 			t.Helper()
 			_, err := db.ExecContext(t.Context(), text)
-			check(t, err)
+			check.Require(t, err)
 		},
 	}
 	d.hold = func() func() {
 		t.Helper()
 		x := d.begin()
-		check(t, d.insert(t.Context(), x.tx))
+		check.Require(t, d.insert(t.Context(), x.tx))
 		return x.rollback
 	}
 	d.exec(`CREATE TABLE domain (id INT NOT NULL)`)
@@ -102,21 +103,21 @@ func onSQL(t *testing.T, db *sql.DB, s store.TxStore[*sql.Tx]) *database[*sql.Tx
 func onSQLite(t *testing.T) *database[*sql.Tx] {
 	t.Helper()
 	t.Attr("engine", "sqlite")
-	db := must(sqlite.Open(filepath.Join(t.TempDir(), "outbox.db")))
+	db := check.Must(sqlite.Open(filepath.Join(t.TempDir(), "outbox.db")))(t)
 	t.Cleanup(func() { _ = db.Close() })
-	check(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}))
+	check.Require(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}))
 	d := onSQL(t, db, sqlite.New(db, sqlite.Options{}))
 	d.oneWriter = true
 	d.hold = func() func() { // a transaction that writes would stop every writer, so this one reads
 		t.Helper()
 		ctx := context.WithoutCancel(t.Context())
-		conn := must(db.Conn(ctx))
+		conn := check.Must(db.Conn(ctx))(t)
 		var n int
 		_, err := conn.ExecContext(ctx, `BEGIN DEFERRED`)
-		check(t, errors.Join(err, conn.QueryRowContext(ctx, `SELECT count(*) FROM domain`).Scan(&n)))
+		check.Require(t, errors.Join(err, conn.QueryRowContext(ctx, `SELECT count(*) FROM domain`).Scan(&n)))
 		return func() {
 			_, err := conn.ExecContext(ctx, `ROLLBACK`)
-			check(t, errors.Join(err, conn.Close()))
+			check.Require(t, errors.Join(err, conn.Close()))
 		}
 	}
 	d.open = func() int {
@@ -140,9 +141,9 @@ func holdElsewhere(t *testing.T, server *realtest.Server, here *pgxpool.Pool) fu
 	elsewhere := newPool(t, server.Database(t))
 	var all []pgx.Tx
 	for _, pool := range []*pgxpool.Pool{elsewhere, here} {
-		tx := must(pool.Begin(ctx))
+		tx := check.Must(pool.Begin(ctx))(t)
 		var id string
-		check(t, tx.QueryRow(ctx, `SELECT pg_current_xact_id()::text`).Scan(&id))
+		check.Require(t, tx.QueryRow(ctx, `SELECT pg_current_xact_id()::text`).Scan(&id))
 		all = append(all, tx)
 	}
 	return func() {
@@ -154,12 +155,12 @@ func holdElsewhere(t *testing.T, server *realtest.Server, here *pgxpool.Pool) fu
 
 func newPool(t *testing.T, url string, configure ...func(*pgxpool.Config)) *pgxpool.Pool {
 	t.Helper()
-	config := must(pgxpool.ParseConfig(url))
+	config := check.Must(pgxpool.ParseConfig(url))(t)
 	config.MaxConns = 16
 	for _, do := range configure {
 		do(config)
 	}
-	pool := must(pgxpool.NewWithConfig(t.Context(), config))
+	pool := check.Must(pgxpool.NewWithConfig(t.Context(), config))(t)
 	t.Cleanup(pool.Close)
 	return pool
 }
@@ -172,25 +173,25 @@ func onPostgres(t *testing.T) *database[pgx.Tx] {
 func onPostgresOf(t *testing.T, server *realtest.Server, configure ...func(*pgxpool.Config)) *database[pgx.Tx] {
 	t.Helper()
 	pool := newPool(t, server.Database(t), configure...)
-	check(t, pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}))
+	check.Require(t, pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}))
 	ctx := context.WithoutCancel(t.Context())
 	d := &database[pgx.Tx]{
-		t: t, store: must(postgres.New(pool, postgres.Options{})),
+		t: t, store: check.Must(postgres.New(pool, postgres.Options{}))(t),
 		begin: func() transaction[pgx.Tx] {
 			t.Helper()
-			tx := must(pool.Begin(ctx))
-			return transaction[pgx.Tx]{tx, func() { t.Helper(); check(t, tx.Commit(ctx)) }, func() { t.Helper(); check(t, tx.Rollback(ctx)) }}
+			tx := check.Must(pool.Begin(ctx))(t)
+			return transaction[pgx.Tx]{tx, func() { t.Helper(); check.Require(t, tx.Commit(ctx)) }, func() { t.Helper(); check.Require(t, tx.Rollback(ctx)) }}
 		},
 		insert: func(ctx context.Context, tx pgx.Tx) error {
 			_, err := tx.Exec(ctx, `INSERT INTO domain (id) VALUES (1)`)
 			return err
 		},
 		hold: func() func() { return holdElsewhere(t, server, pool) },
-		scan: func(dest any, text string) { t.Helper(); check(t, pool.QueryRow(ctx, text).Scan(dest)) },
+		scan: func(dest any, text string) { t.Helper(); check.Require(t, pool.QueryRow(ctx, text).Scan(dest)) },
 		exec: func(text string) {
 			t.Helper()
 			_, err := pool.Exec(ctx, text)
-			check(t, err)
+			check.Require(t, err)
 		},
 	}
 	d.open = func() (n int) { d.scan(&n, openInPostgres); return n }
@@ -202,12 +203,12 @@ func onPostgresSQL(t *testing.T) *database[*sql.Tx] {
 	t.Helper()
 	server := realtest.Postgres(t)
 	url := server.Database(t)
-	db := must(sql.Open("pgx", url))
+	db := check.Must(sql.Open("pgx", url))(t)
 	db.SetMaxOpenConns(16)
 	db.SetMaxIdleConns(16)
 	t.Cleanup(func() { _ = db.Close() })
-	check(t, pgmigrate.UpSQL(t.Context(), db, pgmigrate.Options{}))
-	d := onSQL(t, db, must(postgres.NewSQL(db, postgres.Options{})))
+	check.Require(t, pgmigrate.UpSQL(t.Context(), db, pgmigrate.Options{}))
+	d := onSQL(t, db, check.Must(postgres.NewSQL(db, postgres.Options{}))(t))
 	d.hold = func() func() { return holdElsewhere(t, server, newPool(t, url)) }
 	d.open = func() (n int) { d.scan(&n, openInPostgres); return n }
 	return d
@@ -215,13 +216,13 @@ func onPostgresSQL(t *testing.T) *database[*sql.Tx] {
 
 func onMariaDB(t *testing.T) *database[*sql.Tx] {
 	t.Helper()
-	return onMySQL(t, must(mysql.Open(realtest.MariaDB(t).Database(t))))
+	return onMySQL(t, check.Must(mysql.Open(realtest.MariaDB(t).Database(t)))(t))
 }
 
 // onGalera has connections to the nodes of a cluster in turn.
 func onGalera(t *testing.T) *database[*sql.Tx] {
 	t.Helper()
-	d := onMySQL(t, must(mysql.OpenConfig(realtest.InTurn(t, realtest.Galera(t).Database(t)))))
+	d := onMySQL(t, check.Must(mysql.OpenConfig(realtest.InTurn(t, realtest.Galera(t).Database(t))))(t))
 	d.open = nil
 	return d
 }
@@ -231,8 +232,8 @@ func onMySQL(t *testing.T, db *sql.DB) *database[*sql.Tx] {
 	db.SetMaxOpenConns(16)
 	db.SetMaxIdleConns(16)
 	t.Cleanup(func() { _ = db.Close() })
-	check(t, mysqlmigrate.Up(t.Context(), db, mysqlmigrate.Options{}))
-	d := onSQL(t, db, must(mysql.New(db, mysql.Options{})))
+	check.Require(t, mysqlmigrate.Up(t.Context(), db, mysqlmigrate.Options{}))
+	d := onSQL(t, db, check.Must(mysql.New(db, mysql.Options{}))(t))
 	d.open = func() (n int) {
 		d.scan(&n, `SELECT SLEEP(0.15)`) // the table below is not refreshed while it is read more often
 		d.scan(&n, `SELECT count(*) FROM information_schema.innodb_trx t
@@ -264,21 +265,7 @@ func onAll(t *testing.T, s suite) {
 func newEngine[Tx any](t *testing.T, s store.TxStore[Tx], o semel.Options) *semel.Engine[Tx] {
 	t.Helper()
 	o.Survive = store.NoFailure // the test's servers do not wait for the disk
-	e := must(semel.New(s, o))
+	e := check.Must(semel.New(s, o))(t)
 	t.Cleanup(func() { _ = e.Close(context.WithoutCancel(t.Context())) })
 	return e
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Error(err)
-	}
 }

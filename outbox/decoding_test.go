@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/outbox"
 )
@@ -24,9 +25,9 @@ func TestLogicalDecoding(t *testing.T) {
 	large := about("a", "first")
 	large.Payload = make([]byte, outbox.MaxPayload) // is stored outside of the row
 	large.Headers = map[string]string{"trace": "t'1"}
-	check(t, outbox.AppendTx(t.Context(), e, first.tx, large))
-	check(t, outbox.AppendTx(t.Context(), e, second.tx, about("b", "second"), about("b", "third")))
-	check(t, outbox.AppendTx(t.Context(), e, undone.tx, about("c", "undone")))
+	check.Require(t, outbox.AppendTx(t.Context(), e, first.tx, large))
+	check.Require(t, outbox.AppendTx(t.Context(), e, second.tx, about("b", "second"), about("b", "third")))
+	check.Require(t, outbox.AppendTx(t.Context(), e, undone.tx, about("c", "undone")))
 	undone.rollback()
 	second.commit()
 	first.commit()
@@ -37,7 +38,7 @@ func TestLogicalDecoding(t *testing.T) {
 	var got []string
 	for _, r := range rows {
 		payload, err := hex.DecodeString(r["payload[bytea]"])
-		check(t, err)
+		check.Require(t, err)
 		if len(payload) > 100 {
 			payload = fmt.Appendf(nil, "%d bytes", len(payload))
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/outbox"
 )
@@ -49,7 +50,7 @@ func failuresOfManyRelays[Tx any](t *testing.T, d *database[Tx]) {
 		}
 		stop()
 	}
-	if p := must(outbox.ParkedOf(t.Context(), writer, 10)); len(p) != 1 || p[0].Failures != o.MaxFailures+1 {
+	if p := check.Must(outbox.ParkedOf(t.Context(), writer, 10))(t); len(p) != 1 || p[0].Failures != o.MaxFailures+1 {
 		t.Errorf("the parked aggregates are %+v, want one after %d failures", p, o.MaxFailures+1)
 	}
 	if d.failures() != 0 {
@@ -77,19 +78,19 @@ func TestRelaysKilledByFailures(t *testing.T) {
 	e := newEngine(t, d.store, semel.Options{})
 	d.write(e, about("bad", "bad"))
 	for n := 1; n <= childMaxFailures+1; n++ {
-		cmd := exec.CommandContext(t.Context(), must(os.Executable()))
+		cmd := exec.CommandContext(t.Context(), check.Must(os.Executable())(t))
 		cmd.Env = append(os.Environ(), childVariable+"="+d.file())
-		lines := bufio.NewScanner(must(cmd.StdoutPipe()))
-		check(t, cmd.Start())
+		lines := bufio.NewScanner(check.Must(cmd.StdoutPipe())(t))
+		check.Require(t, cmd.Start())
 		body := fmt.Sprintf("good-%d", n)
 		d.write(e, about(otherLane("bad"), body))
 		for seen := []string(nil); !slices.Contains(seen, body) && lines.Scan(); seen = append(seen, lines.Text()) {
 		}
 		realtest.Poll(t, "the failure to be counted", func() bool { return d.failures() == n || d.rows("semel_outbox_parked") == 1 })
-		check(t, cmd.Process.Kill())
+		check.Require(t, cmd.Process.Kill())
 		_ = cmd.Wait() // it was killed
 	}
-	if p := must(outbox.ParkedOf(t.Context(), e, 10)); len(p) != 1 || p[0].Failures != childMaxFailures+1 {
+	if p := check.Must(outbox.ParkedOf(t.Context(), e, 10))(t); len(p) != 1 || p[0].Failures != childMaxFailures+1 {
 		t.Errorf("the parked aggregates are %+v, want one after %d failures", p, childMaxFailures+1)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/outbox"
 	"github.com/semelgo/semel/store"
@@ -147,7 +148,7 @@ func oneFault[Tx any](t *testing.T, d *database[Tx], method string, n int, fault
 			t.Errorf("%s: the first publications are %v, want %v", name, got, want)
 		}
 	}
-	if s := must(outbox.StatsOf(t.Context(), writer)); s != (outbox.Stats{}) {
+	if s := check.Must(outbox.StatsOf(t.Context(), writer))(t); s != (outbox.Stats{}) {
 		t.Errorf("%+v remain", s)
 	}
 	if once := method == "Park" || method == "Failed" || method == "Unpark"; !failed.Load() && (n == 1 || !once) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/outbox"
 	"github.com/semelgo/semel/store/sqlite"
 )
@@ -36,6 +37,14 @@ func runChild(file string) {
 		return err
 	}), outbox.Options{Lease: 100 * time.Millisecond, Poll: 10 * time.Millisecond, Batch: 5, MaxFailures: childMaxFailures}))
 	_ = r.Run(context.Background()) // it is killed
+}
+
+// must is for a process that runs no test.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
 
 // file returns the path of a database of SQLite.
@@ -63,10 +72,10 @@ func TestKilledRelays(t *testing.T) {
 	first := make(map[string][]string)
 	seen, repeated := make(map[string]bool), 0
 	for round := 0; len(seen) < 120; round++ {
-		cmd := exec.CommandContext(t.Context(), must(os.Executable()))
+		cmd := exec.CommandContext(t.Context(), check.Must(os.Executable())(t))
 		cmd.Env = append(os.Environ(), childVariable+"="+d.file())
-		out := must(cmd.StdoutPipe())
-		check(t, cmd.Start())
+		out := check.Must(cmd.StdoutPipe())(t)
+		check.Require(t, cmd.Start())
 		lines := bufio.NewScanner(out)
 		for n := 0; (n < 1+round%7 || round > 60) && len(seen) < 120 && lines.Scan(); n++ {
 			body := lines.Text()
@@ -78,7 +87,7 @@ func TestKilledRelays(t *testing.T) {
 			name, _, _ := strings.Cut(body, "-")
 			first[name] = append(first[name], body)
 		}
-		check(t, cmd.Process.Kill())
+		check.Require(t, cmd.Process.Kill())
 		for lines.Scan() { // what it has published before its end
 			if body := lines.Text(); !seen[body] {
 				seen[body] = true

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/outbox"
@@ -33,7 +34,7 @@ func TestNoNotify(t *testing.T) {
 	if n := d.holdersOfNotifyLock(); n != 1 {
 		t.Fatalf("%d transactions have the lock of the notification queue, want one", n)
 	}
-	other := must(pgx.Connect(t.Context(), server.Database(t)))
+	other := check.Must(pgx.Connect(t.Context(), server.Database(t)))(t)
 	defer other.Close(context.WithoutCancel(t.Context()))
 	_, err := other.Exec(t.Context(), `SET lock_timeout = '100ms'; NOTIFY events`)
 	if e, ok := errtype.Find[*pgconn.PgError](err); !ok || e.Code != "55P03" {
@@ -44,14 +45,14 @@ func TestNoNotify(t *testing.T) {
 	large := about("a", strings.Repeat("x", outbox.MaxPayload))
 	x := d.begin()
 	sent.take()
-	check(t, outbox.AppendTx(t.Context(), e, x.tx, large, about("b", "second"), about("c", "third")))
+	check.Require(t, outbox.AppendTx(t.Context(), e, x.tx, large, about("b", "second"), about("c", "third")))
 	if all := sent.take(); len(all) != 1 || !strings.HasPrefix(all[0], "INSERT INTO ") {
 		t.Errorf("AppendTx has sent %q, want one INSERT", all)
 	}
 	x.commit()
 	start(t, e, b, quick)
 	_, _, err = semel.DoTx(t.Context(), e, place.Call(semel.ScopeOf("ann"), "1", struct{}{}), placed(e, "fourth", nil))
-	check(t, err)
+	check.Require(t, err)
 	b.gets(string(large.Payload), "second", "third", "fourth")
 	emptied(t, e)
 	if n := d.holdersOfNotifyLock(); n != 1 {
@@ -62,7 +63,7 @@ func TestNoNotify(t *testing.T) {
 // notifyForever takes the lock of the notification queue until the end of the test.
 func notifyForever(t *testing.T, url string) {
 	t.Helper()
-	conn := must(pgx.Connect(t.Context(), url))
+	conn := check.Must(pgx.Connect(t.Context(), url))(t)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var ended sync.WaitGroup
 	ended.Go(func() { _, _ = conn.Exec(ctx, `SET synchronous_commit = on; CREATE TABLE written (); NOTIFY events`) })
@@ -71,11 +72,11 @@ func notifyForever(t *testing.T, url string) {
 		ended.Wait()
 		_ = conn.Close(context.WithoutCancel(ctx))
 	})
-	watch := must(pgx.Connect(t.Context(), url))
+	watch := check.Must(pgx.Connect(t.Context(), url))(t)
 	defer watch.Close(ctx)
 	realtest.Poll(t, "a commit to keep the lock of the notification queue", func() bool {
 		var n int
-		check(t, watch.QueryRow(ctx, notifyLock).Scan(&n))
+		check.Require(t, watch.QueryRow(ctx, notifyLock).Scan(&n))
 		return n == 1
 	})
 }
@@ -126,7 +127,7 @@ func lostWakeUps[Tx any](t *testing.T, d *database[Tx]) {
 	e, other, b := newEngine(t, d.store, semel.Options{}), newEngine(t, d.store, semel.Options{}), newBroker(t)
 	add := func(e *semel.Engine[Tx], body string, then func()) {
 		x := d.begin()
-		check(t, outbox.AppendTx(t.Context(), e, x.tx, about("a", body)))
+		check.Require(t, outbox.AppendTx(t.Context(), e, x.tx, about("a", body)))
 		then()
 		x.commit()
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/outbox"
 )
@@ -28,7 +29,7 @@ func gap[Tx any](t *testing.T, d *database[Tx]) {
 	e, b := newEngine(t, d.store, semel.Options{}), newBroker(t)
 	start(t, e, b, quick)
 	late := d.begin()
-	check(t, outbox.AppendTx(t.Context(), e, late.tx, about("a", "late")))
+	check.Require(t, outbox.AppendTx(t.Context(), e, late.tx, about("a", "late")))
 	if !d.oneWriter { // otherwise no other transaction writes meanwhile
 		d.write(e, about("b", "early"), about("a", "early of the same aggregate, without its lock"))
 		b.gets("early", "early of the same aggregate, without its lock")
@@ -115,7 +116,7 @@ func noTransactionWhilePublishing[Tx any](t *testing.T, d *database[Tx]) {
 	}
 	e, b := newEngine(t, d.store, semel.Options{}), newBroker(t)
 	x := d.begin()
-	check(t, d.insert(t.Context(), x.tx))
+	check.Require(t, d.insert(t.Context(), x.tx))
 	realtest.Poll(t, "the open transaction", func() bool { return d.open() > 0 })
 	x.commit()
 	// While this waits, nothing else happens that could end a transaction.
@@ -165,12 +166,12 @@ func poison[Tx any](t *testing.T, d *database[Tx]) {
 	if got := b.of("bad"); !slices.Equal(got, list[:1]) {
 		t.Errorf("%v of the parked aggregate were published, want the first", got)
 	}
-	parked := must(outbox.ParkedOf(t.Context(), e, 10))
+	parked := check.Must(outbox.ParkedOf(t.Context(), e, 10))(t)
 	if len(parked) != 1 || parked[0].Aggregate != "bad" || parked[0].Topic != "orders" || parked[0].Events != 3 || parked[0].Failures != 1 ||
 		parked[0].Reason != errRefused.Error() || parked[0].EventType != "Changed" || parked[0].Redriven {
 		t.Errorf("the parked aggregates are %+v", parked)
 	}
-	if s := must(outbox.StatsOf(t.Context(), e)); s.ParkedAggregates != 1 || s.ParkedEvents != 3 || s.Events != 0 {
+	if s := check.Must(outbox.StatsOf(t.Context(), e))(t); s.ParkedAggregates != 1 || s.ParkedEvents != 3 || s.Events != 0 {
 		t.Errorf("the numbers are %+v, want 3 events of 1 parked aggregate", s)
 	}
 
@@ -194,10 +195,10 @@ func poison[Tx any](t *testing.T, d *database[Tx]) {
 		t.Errorf("%v were published after the redrive, want all in order", got)
 	}
 	emptied(t, e)
-	if s := must(outbox.StatsOf(t.Context(), e)); s != (outbox.Stats{}) {
+	if s := check.Must(outbox.StatsOf(t.Context(), e))(t); s != (outbox.Stats{}) {
 		t.Errorf("%+v remain", s)
 	}
-	notes := must(outbox.NotesOf(t.Context(), e, 10))
+	notes := check.Must(outbox.NotesOf(t.Context(), e, 10))(t)
 	if len(notes) != 2 || notes[0].Age > notes[1].Age || notes[1].Topic != "orders" || notes[1].Aggregate != "bad" || notes[1].EventID != parked[0].EventID ||
 		notes[1].EventType != "Changed" || notes[1].Dropped || notes[1].Actor != "ann" || notes[1].Reason != "fixed" || notes[1].Age < 0 {
 		t.Errorf("the notes are %+v, want one for each redrive of a parked aggregate", notes)
@@ -228,7 +229,7 @@ func drop[Tx any](t *testing.T, d *database[Tx]) {
 	}
 	b.gets("bad-1", "bad-2")
 	emptied(t, e)
-	if notes := must(outbox.NotesOf(t.Context(), e, 1)); len(notes) != 1 || !notes[0].Dropped {
+	if notes := check.Must(outbox.NotesOf(t.Context(), e, 1))(t); len(notes) != 1 || !notes[0].Dropped {
 		t.Errorf("the notes are %+v, want one about an event that was dropped", notes)
 	}
 	if got := b.of("bad"); !slices.Equal(got, []string{"bad-1", "bad-2"}) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/outbox"
 )
 
@@ -31,7 +32,7 @@ func TestProbe(t *testing.T) {
 	start(t, e, b, o)
 	d.write(e, about("a", "bad"), about("b", "bad"))
 	b.until("failures while the broker is down", func(_ []outbox.Message, failures int) bool { return failures > 5 })
-	if s := must(outbox.StatsOf(t.Context(), e)); s.ParkedAggregates != 0 || probes.Load() == 0 {
+	if s := check.Must(outbox.StatsOf(t.Context(), e))(t); s.ParkedAggregates != 0 || probes.Load() == 0 {
 		t.Errorf("%d aggregates are parked after %d failed probes", s.ParkedAggregates, probes.Load())
 	}
 	up.Store(true)
@@ -40,7 +41,7 @@ func TestProbe(t *testing.T) {
 			t.Errorf("the alarm is %+v, want Parked", alarm)
 		}
 	}
-	if s := must(outbox.StatsOf(t.Context(), e)); s.ParkedAggregates != 2 {
+	if s := check.Must(outbox.StatsOf(t.Context(), e))(t); s.ParkedAggregates != 2 {
 		t.Errorf("%d aggregates are parked, want 2", s.ParkedAggregates)
 	}
 }

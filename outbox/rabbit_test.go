@@ -10,6 +10,7 @@ import (
 	amqp091 "github.com/rabbitmq/amqp091-go"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/outbox"
 )
@@ -83,9 +84,9 @@ func TestRabbitMQ(t *testing.T) {
 	receiver, sender := &rabbit{url: server.URL()}, &rabbit{url: server.URL()}
 	defer receiver.close()
 	defer sender.close()
-	ch := must(receiver.channel())
-	must(ch.QueueDeclare(queue, true, false, false, false, nil))
-	received := must(ch.Consume(queue, "", true, false, false, false, nil))
+	ch := check.Must(receiver.channel())(t)
+	check.Must(ch.QueueDeclare(queue, true, false, false, false, nil))(t)
+	received := check.Must(ch.Consume(queue, "", true, false, false, false, nil))(t)
 
 	d := onSQLite(t)
 	e := newEngine(t, d.store, semel.Options{})

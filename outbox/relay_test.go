@@ -16,6 +16,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/outbox"
@@ -50,10 +51,10 @@ func doTx[Tx any](t *testing.T, d *database[Tx]) {
 		t.Error("a refused operation succeeded")
 	}
 	for range 3 { // the second and the third are replays
-		check(t, run("2", placed(e, "first", nil)))
+		check.Require(t, run("2", placed(e, "first", nil)))
 	}
 	b.gets("first")
-	check(t, run("3", placed(e, "second", nil)))
+	check.Require(t, run("3", placed(e, "second", nil)))
 	b.gets("second")
 	if got := b.of("a"); !slices.Equal(got, []string{"first", "second"}) || b.count() != 2 {
 		t.Errorf("%v were published, want those of the two operations that were committed", got)
@@ -69,7 +70,7 @@ func TestInTx(t *testing.T) {
 	start(t, e, b, never)
 	leased := semel.Define("leased", semel.OperationOptions[struct{}]{Policy: semel.Atomic(), Lease: time.Minute})
 	_, _, err := semel.DoTx(t.Context(), e, leased.Call(semel.ScopeOf("ann"), "1", struct{}{}), placed(e, "first", nil))
-	check(t, err)
+	check.Require(t, err)
 	b.gets("first")
 }
 
@@ -181,7 +182,7 @@ func TestInvalidRelays(t *testing.T) {
 	if _, err := outbox.NewRelay(without, b, outbox.Options{}); err == nil || !strings.Contains(err.Error(), "has no outbox") {
 		t.Errorf("NewRelay over a store without an outbox = %v", err)
 	}
-	r := must(outbox.NewRelay(e, b, quick))
+	r := check.Must(outbox.NewRelay(e, b, quick))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	b.fail = func(ctx context.Context, _ outbox.Message) error {
@@ -192,10 +193,10 @@ func TestInvalidRelays(t *testing.T) {
 		return nil
 	}
 	_, _, err := semel.DoTx(t.Context(), e, place.Call(semel.ScopeOf("ann"), "1", struct{}{}), placed(e, "a", nil))
-	check(t, err)
+	check.Require(t, err)
 	go func() { ended <- r.Run(ctx) }()
-	check(t, <-ended)
-	if n := must(outbox.StatsOf(t.Context(), e)).Events; n != 0 {
+	check.Require(t, <-ended)
+	if n := check.Must(outbox.StatsOf(t.Context(), e))(t).Events; n != 0 {
 		t.Errorf("%d events remain: Run has not finished the one that was being published", n)
 	}
 }
@@ -233,7 +234,7 @@ func TestBrokerDown(t *testing.T) {
 		}
 	}
 	emptied(t, e)
-	if s := must(outbox.StatsOf(t.Context(), e)); s.ParkedAggregates != 0 || len(alarms.changed) != 0 {
+	if s := check.Must(outbox.StatsOf(t.Context(), e))(t); s.ParkedAggregates != 0 || len(alarms.changed) != 0 {
 		t.Errorf("the broker was down, and %d aggregates are parked, with %d alarms", s.ParkedAggregates, len(alarms.changed))
 	}
 }
@@ -271,7 +272,7 @@ func TestFailingEvent(t *testing.T) {
 			if alarm := alarms.next(t); alarm.Kind != event.Parked {
 				t.Errorf("the alarm is %v", alarm.Kind)
 			}
-			if p := must(outbox.ParkedOf(t.Context(), e, 10)); len(p) != 1 || p[0].Failures != 3 {
+			if p := check.Must(outbox.ParkedOf(t.Context(), e, 10))(t); len(p) != 1 || p[0].Failures != 3 {
 				t.Errorf("the parked aggregates are %+v, want one after 3 attempts", p)
 			}
 		})
