@@ -23,7 +23,7 @@ func (w *Worker) claimLoop(ctx, runCtx context.Context) error {
 	defer poll.Stop()
 	for ctx.Err() == nil {
 		if k, n := w.nextClaim(); n > 0 {
-			if err := w.claim(ctx, runCtx, k, n); errors.Is(err, semel.ErrClosed) {
+			if _, err := w.claim(ctx, runCtx, k, n); errors.Is(err, semel.ErrClosed) {
 				return err
 			}
 			continue
@@ -100,9 +100,9 @@ func (w *Worker) leastBusy(shares []int) (least int, found bool) {
 	return least, found
 }
 
-// claim claims up to n tasks of k and starts them. If ctx has ended by then,
-// the tasks are released without a run.
-func (w *Worker) claim(ctx, runCtx context.Context, k *kind, n int) error {
+// claim claims up to n tasks of k and starts them. It returns how many. If ctx has
+// ended by then, the tasks are released without a run.
+func (w *Worker) claim(ctx, runCtx context.Context, k *kind, n int) (claimed int, err error) {
 	attemptsCtx, cancel := context.WithCancelCause(runCtx)
 	attempts, err := adapter.Dequeue(attemptsCtx, w.engine, k.op, n)
 	stopped := ctx.Err() != nil
@@ -127,7 +127,7 @@ func (w *Worker) claim(ctx, runCtx context.Context, k *kind, n int) error {
 		}
 		w.goroutines.submit(func() { w.runTask(r) }) //nolint:contextcheck // an attempt has its own context
 	}
-	return err
+	return len(attempts), err
 }
 
 // release ends an attempt whose function did not run because the worker is

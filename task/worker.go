@@ -73,14 +73,29 @@ func New(e semel.Runner, o Options) (*Worker, error) {
 // if it is already running, and [semel.ErrClosed] if the engine is closed. Run
 // reports errors of the store to the engine's Observer, and retries.
 func (w *Worker) Run(ctx context.Context) error {
+	return w.run(ctx, func(claimCtx, runCtx context.Context) error {
+		sweeper, err := w.sweeper()
+		if err != nil {
+			return err
+		}
+		var background sync.WaitGroup
+		sweepCtx, stopSweeper := context.WithCancel(claimCtx)
+		defer background.Wait()
+		defer stopSweeper()
+		if !w.options.NoSweeper {
+			background.Go(func() { _ = sweeper.Run(sweepCtx) }) // it always returns nil
+		}
+		return w.claimLoop(claimCtx, runCtx)
+	})
+}
+
+// run calls claims, which claims tasks and starts them, and waits until they have ended.
+// The tasks have runCtx, which does not end with ctx.
+func (w *Worker) run(ctx context.Context, claims func(ctx, runCtx context.Context) error) error {
 	if err := w.markRunning(); err != nil {
 		return err
 	}
 	defer w.markStopped()
-	sweeper, err := w.sweeper()
-	if err != nil {
-		return err
-	}
 	// Functions may continue after ctx ends, for up to Options.Drain.
 	runCtx, cancelRuns := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancelRuns(nil)
@@ -89,15 +104,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.completer = &completer{engine: w.engine, ctx: runCtx, goroutines: w.goroutines, freeSlots: w.freeSlots}
 	heartbeatCtx, stopHeartbeats := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopHeartbeats()
-	claimCtx, stopClaims := context.WithCancel(ctx)
-	defer stopClaims()
 	var background sync.WaitGroup
 	background.Go(func() { w.heartbeatLoop(heartbeatCtx) })
-	if !w.options.NoSweeper {
-		background.Go(func() { _ = sweeper.Run(claimCtx) }) // it always returns nil
-	}
-	err = w.claimLoop(claimCtx, runCtx)
-	stopClaims()
+	err := claims(ctx, runCtx)
 	w.drain(cancelRuns)
 	stopHeartbeats()
 	background.Wait()

@@ -86,6 +86,7 @@ func layers() map[string]layer {
 		"semelotel":        edges,
 		"semeltest/pin":    edges,
 
+		"semeltest":    surfaces,
 		"migrate":      surfaces,
 		"console":      surfaces,
 		"gateway":      surfaces,

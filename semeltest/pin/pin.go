@@ -3,6 +3,7 @@
 package pin
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -73,6 +74,11 @@ func Call[T any](t testing.TB, golden string, c semel.Call, result T) {
 	r.Expire = time.Hour
 	if err := answers(c, r, result); err != nil {
 		t.Errorf("pin: a retry of a request that an earlier version has recorded: %v", err)
+	}
+	if !bytes.Equal(before.Fingerprint, now.Fingerprint) {
+		t.Errorf("pin: the fingerprint of the input has changed. If this version is deployed, a retry of a request that the " +
+			"earlier version has recorded is refused with semel.ErrMismatch, and so is the reverse. A new field changes no " +
+			"fingerprint while it has its zero value")
 	}
 	if diff := cmp.Diff(before, now); diff != "" {
 		t.Errorf("pin: the stored form differs from %s (-file +now): an earlier version of the program may not understand it. "+

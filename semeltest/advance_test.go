@@ -1,0 +1,89 @@
+package semeltest_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/check"
+	"github.com/semelgo/semel/semeltest"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/store/storetest"
+)
+
+func TestAdvance(t *testing.T) {
+	onEveryStore(t, advances, advances, advances)
+}
+
+// advances lets pass the retention of a record, the delay of a task and that of its retry. More records
+// than one page has are all moved, and one in doubt stays.
+func advances[Tx any](t *testing.T, s storetest.Subject[Tx]) {
+	t.Helper()
+	op := semel.Define("op", semel.OperationOptions[string]{Policy: semel.Hold(), Retention: time.Hour})
+	delayed := semel.Define("delayed", semel.OperationOptions[string]{
+		Policy: semel.AtLeastOnce(), Retry: &semel.Retry{Delay: func(int) time.Duration { return time.Minute }},
+	})
+	e := newEngine(t, s.Store, op, delayed)
+	run := func(c semel.Call, err error) {
+		_, _, _ = semel.Do(t.Context(), e, c, func(context.Context) (string, error) { return "v", err })
+	}
+	run(op.Call(me, "done", "in"), nil)
+	run(op.Call(me, "doubt", "in"), context.Canceled)
+	check.Must(semel.Enqueue(t.Context(), e, delayed.Call(me, "k", "in"), semel.EnqueueOptions{Delay: 2 * time.Hour}))(t)
+	runs := 0
+	w := newWorker(t, e, delayed, func(context.Context, string) (string, error) {
+		if runs++; runs == 1 {
+			return "", context.Canceled
+		}
+		return "v", nil
+	})
+	for _, step := range []struct {
+		pass   time.Duration
+		purged int
+		runs   int
+	}{{0, 0, 0}, {time.Hour - time.Second, 0, 0}, {time.Second, 1, 0}, {time.Hour, 0, 1}, {time.Minute - time.Second, 0, 0}, {time.Second, 0, 1}} {
+		semeltest.Advance(t, s.Store, step.pass)
+		check.Equal(t, check.Must(admin.Purge(t.Context(), e, 10))(t), step.purged, "purged")
+		check.Equal(t, semeltest.RunDue(t, w), step.runs, "runs")
+	}
+	left := check.Must(admin.List(t.Context(), e, store.Query{State: store.InDoubt}))(t)
+	check.Equal(t, len(left), 1, "records in doubt")
+}
+
+// TestAdvanceMovesAllPages: a store may return a part of the records at a time.
+func TestAdvanceMovesAllPages(t *testing.T) {
+	t.Parallel()
+	mem := memory.New(memory.Options{})
+	op := semel.Define("op", semel.OperationOptions[int]{Policy: semel.AtLeastOnce(), Retry: &semel.Retry{}})
+	e := newEngine(t, mem, op)
+	for i := range 2*store.MaxLimit + 1 {
+		check.Must(semel.Enqueue(t.Context(), e, op.Call(me, string(rune('a'+i)), i), semel.EnqueueOptions{Delay: time.Hour}))(t)
+	}
+	semeltest.Advance(t, mem, time.Hour)
+	counts := check.Must(mem.Counts(t.Context()))(t)
+	check.Equal(t, counts[0].Overdue, int64(2*store.MaxLimit+1), "due tasks")
+}
+
+// TestAdvanceFails: it names what keeps time from passing.
+func TestAdvanceFails(t *testing.T) {
+	t.Parallel()
+	mem := memory.New(memory.Options{})
+	op := semel.Define("op", semel.OperationOptions[string]{})
+	e := newEngine(t, mem)
+	for want, s := range map[string]store.Store{
+		"injected":         storetest.NewFaulty(mem, func(storetest.Call) storetest.Fault { return storetest.Refuse() }),
+		"open transaction": storetest.NewFaulty(mem, func(c storetest.Call) storetest.Fault { return storetest.Fault{Busy: c.Method == "Swap"} }),
+	} {
+		_, _, err := semel.DoTx(t.Context(), e, op.Call(me, want, "in"), func(context.Context, *memory.Tx) (string, error) { return "v", nil })
+		check.NoError(t, err)
+		f := &failed{TB: t}
+		f.run(func() { semeltest.Advance(f, s, time.Second) })
+		if !strings.Contains(f.text, want) {
+			t.Errorf("the failure is %q, want %q in it", f.text, want)
+		}
+	}
+}

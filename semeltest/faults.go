@@ -1,0 +1,144 @@
+package semeltest
+
+import (
+	"errors"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/storetest"
+)
+
+// Point is a moment in the life of a leader.
+type Point int
+
+const (
+	// BeforeFunction is after the claim and before the function of the operation. The
+	// record is InProgress, if the operation has a lease; an inline one leaves nothing.
+	BeforeFunction Point = iota + 1
+	// AfterFunction is after the function and before its outcome is stored. What the
+	// function did outside of its transaction has happened; its transaction is rolled back.
+	AfterFunction
+	// AfterOutcome is after the outcome has been stored, and the transaction committed, and
+	// before the leader receives the reply.
+	AfterOutcome
+)
+
+// String returns the point's name.
+func (p Point) String() string {
+	switch p {
+	case BeforeFunction:
+		return "BeforeFunction"
+	case AfterFunction:
+		return "AfterFunction"
+	case AfterOutcome:
+		return "AfterOutcome"
+	default:
+		return "Point(?)"
+	}
+}
+
+var (
+	errCrashed = errors.New("semeltest: the process has crashed")
+	errLost    = errors.New("semeltest: the reply is lost")
+)
+
+// Crash returns s as a process sees it that crashes at the given point: from there on
+// nothing of the process reaches s. Make an engine over it, and let it run one operation.
+// What that call returns does not matter, because a dead process answers no caller. Then
+// make the same call with an engine over s, as another process does after the crash, and
+// check its answer. Let the lease expire before with [Advance], if the operation has one.
+//
+//	dying := newService(semeltest.Crash(t, s, semeltest.AfterFunction))
+//	_, _ = dying.Pay(ctx, order) // this process is dead now
+//	semeltest.Advance(t, s, time.Minute)
+//	receipt, err := newService(s).Pay(ctx, order)
+//
+// The first claim, or the first outcome, decides. For the whole test, give an operation of
+// its own to each Crash. The engine over it has nothing to record: close it with a
+// context that has ended, or not at all. It has no [semel.DoBatch]. The test fails if the
+// process never reached the point.
+func Crash[Tx any](t testing.TB, s store.TxStore[Tx], at Point) store.TxStore[Tx] {
+	t.Helper()
+	var dead atomic.Bool
+	t.Cleanup(func() {
+		if !dead.Load() {
+			t.Errorf("semeltest: no leader reached the point %s of Crash", at)
+		}
+	})
+	die := func() { dead.Store(true) }
+	return faulty(s, func(c storetest.Call) storetest.Fault {
+		switch {
+		case dead.Load():
+			return gone(c)
+		case at == BeforeFunction && c.Method == "Atomic":
+			// The claim of a leased operation comes before its transaction, and has met the
+			// crash. So this one is inline, and a crash leaves nothing of it.
+			die()
+			return gone(c)
+		case at == BeforeFunction && claims(c), at == AfterOutcome && ends(c):
+			return storetest.Fault{After: errCrashed, Reply: die}
+		case at == AfterFunction && c.Method == "Atomic":
+			return storetest.Fault{Rollback: errCrashed, After: errCrashed, Reply: die}
+		case at == AfterFunction && ends(c):
+			die()
+			return gone(c)
+		}
+		return storetest.Fault{}
+	})
+}
+
+// LoseReply returns s as a process sees it whose connection breaks once: after the first
+// outcome has been stored, or its transaction been committed, and before the reply. Make
+// an engine over it and check that its caller still receives the outcome. The engine has
+// no [semel.DoBatch]. The test fails if no reply was lost.
+func LoseReply[Tx any](t testing.TB, s store.TxStore[Tx]) store.TxStore[Tx] {
+	t.Helper()
+	var lost atomic.Bool
+	t.Cleanup(func() {
+		if !lost.Load() {
+			t.Error("semeltest: no outcome was stored, so LoseReply lost no reply")
+		}
+	})
+	return faulty(s, func(c storetest.Call) storetest.Fault {
+		if ends(c) && lost.CompareAndSwap(false, true) {
+			return storetest.Fault{After: errLost}
+		}
+		return storetest.Fault{}
+	})
+}
+
+// faulty returns s with faults, and without optional interfaces that s does not have.
+func faulty[Tx any](s store.TxStore[Tx], decide func(storetest.Call) storetest.Fault) store.TxStore[Tx] {
+	f := storetest.NewFaultyTx(s, decide)
+	if _, ok := s.(store.Dequeuer); !ok {
+		return f.Plain()
+	}
+	return f
+}
+
+// gone is what a dead process's call meets. A write finds no record, rather than getting no
+// answer, because an engine repeats a write without an answer for seconds.
+func gone(c storetest.Call) storetest.Fault {
+	switch c.Method {
+	case "Swap", "SwapTx", "SwapNoted", "Get":
+		return storetest.Fault{Result: &store.SwapResult{}}
+	default:
+		return storetest.Fault{Before: errCrashed}
+	}
+}
+
+// claims reports whether the call claims a record.
+func claims(c storetest.Call) bool {
+	return c.Method == "Dequeue" || slices.ContainsFunc(c.Changes, func(change store.Change) bool {
+		return change.To.State == store.InProgress && change.If != change.To.Token
+	})
+}
+
+// ends reports whether the call ends an attempt.
+func ends(c storetest.Call) bool {
+	return c.Method == "Atomic" || slices.ContainsFunc(c.Changes, func(change store.Change) bool {
+		return change.If.State == store.InProgress && change.To.State != store.InProgress
+	})
+}
