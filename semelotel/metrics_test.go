@@ -229,7 +229,7 @@ func TestWatchOfAClosedDatabase(t *testing.T) {
 	faulty := check.Must(semel.New(r.store, semel.Options{}))(t)
 	stop := check.Must(r.telemetry.Watch(faulty, semelotel.WatchOptions{Every: time.Nanosecond, Timeout: time.Nanosecond}))(t)
 	var all metricdata.ResourceMetrics
-	check.Fails(t, r.reader.Collect(t.Context(), &all), "a collection that cannot read the store")
+	check.Require(t, r.reader.Collect(t.Context(), &all))
 	got := map[string]map[string]float64{}
 	for _, m := range all.ScopeMetrics[0].Metrics {
 		got[m.Name] = points(m)

@@ -3,6 +3,7 @@ package semelotel
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 )
 
@@ -30,8 +32,8 @@ type WatchOptions struct {
 // letters, and the outbox. The store is read when the metrics are collected, so let one program
 // for each store watch, such as its sweeper. Stop ends it.
 //
-// SQLite, PostgreSQL, MariaDB and the store in memory count their records. For other stores only
-// semel.watch.up is reported. Wrong options are a *semel.FieldError.
+// SQLite, PostgreSQL, MariaDB and the store in memory count their records. For other stores
+// only semel.watch.up is reported, and the outbox. Wrong options are a *semel.FieldError.
 func (t *Telemetry) Watch(e semel.Runner, o WatchOptions) (stop func() error, err error) {
 	switch {
 	case o.Every < 0:
@@ -122,7 +124,7 @@ func (m *monitor) collect(ctx context.Context, o metric.Observer) error {
 	}
 	o.ObserveInt64(m.gauges.up, up, metric.WithAttributes(m.t.system...))
 	if r.err != nil {
-		return r.err
+		return nil //nolint:nilerr // it was reported as an event
 	}
 	for _, c := range r.counts {
 		in := m.of(c.Operation, attrState.String(stateName(c.State)))
@@ -162,18 +164,19 @@ func (m *monitor) reading(ctx context.Context) reading {
 		m.until = now.Add(m.options.Every)
 		ctx, cancel := context.WithTimeout(ctx, m.options.Timeout)
 		defer cancel()
-		m.last = m.read(ctx)
+		if m.last = m.read(ctx); m.last.err != nil {
+			adapter.Report(ctx, m.engine, event.StoreError, store.Record{}, fmt.Errorf("read the store for metrics: %w", m.last.err))
+		}
 	}
 	return m.last
 }
 
 func (m *monitor) read(ctx context.Context) (r reading) {
 	r.counts, r.err = admin.Counts(ctx, m.engine)
-	switch {
-	case errors.Is(r.err, errors.ErrUnsupported):
-		_, r.err = admin.List(ctx, m.engine, store.Query{Limit: 1})
-		return r
-	case r.err != nil:
+	if errors.Is(r.err, errors.ErrUnsupported) {
+		_, r.err = admin.List(ctx, m.engine, store.Query{Limit: 1}) // so that up says whether the store answers
+	}
+	if r.err != nil {
 		return r
 	}
 	r.ages = make(map[string]time.Duration)
