@@ -101,8 +101,12 @@ type Options struct {
 	Operations []Declared
 	// Clock is the clock for times in keys. Nil: the process's clock.
 	Clock func() time.Time
-	// Observer receives the engine's events. Nil: none.
+	// Observer receives the engine's events. Nil: none. One that is an
+	// event.BatchObserver also receives the sizes of batches.
 	Observer event.Observer
+	// Tracer follows the runs of operations' functions, and carries traces to enqueued
+	// calls and to events of an outbox. Nil: none.
+	Tracer event.Tracer
 	// Journal keeps unrecorded outcomes across restarts of the process, in a file for
 	// instance: see package journal. Nil: they are kept in memory only.
 	Journal journal.Journal

@@ -192,6 +192,11 @@ func canaryCorners(t *testing.T, l *log) {
 		p.faults.Decide(nil)
 		return canaryResult, nil
 	})).wantErr(t, semel.ErrInProgress) // conflict
+	waits := plain("waits", semel.OperationOptions[string]{Wait: time.Second}).Call(scope, canaryKey, canaryInput)
+	l.keep(do(t.Context(), p, waits, func(context.Context) (string, error) {
+		l.keep(do(t.Context(), other, waits, returns(canaryResult))).wantErr(t, semel.ErrInProgress) // waited
+		return canaryResult, nil
+	}))
 	atomic := plain("atomic", semel.OperationOptions[string]{Policy: semel.Atomic()}).Call(scope, canaryKey, canaryInput)
 	l.keep(do(t.Context(), p, atomic, func(ctx context.Context) (string, error) {
 		_, err := semel.InTx(ctx, p.Engine, func(context.Context, *memory.Tx) (any, error) {

@@ -39,6 +39,12 @@ func Records(ctx context.Context, e semel.Runner, calls []semel.Call) ([]store.R
 // none. It is for package outbox.
 func OutboxOf[Tx any](e *semel.Engine[Tx]) store.Outbox[Tx] { return engine.OutboxOf(e) }
 
+// OutboxReaderOf is [OutboxOf] for an engine whose type is not known, and for reading only. It
+// is nil for an engine of [semel.NewRunner].
+func OutboxReaderOf(e semel.Runner) store.OutboxReader {
+	return engine.OutboxReaderOf(engine.CoreOf(e))
+}
+
 // Report sends an event about a record to the Observer of e.
 func Report(ctx context.Context, e semel.Runner, kind event.Kind, r store.Record, err error) {
 	engine.Report(ctx, engine.CoreOf(e), kind, r, err)

@@ -22,6 +22,13 @@ func List(ctx context.Context, e semel.Runner, q store.Query) ([]store.Record, e
 	return engine.List(ctx, engine.CoreOf(e), q)
 }
 
+// Counts counts the records by operation and state, in one snapshot. It reads all records, so
+// it is too slow for every request. The error is errors.ErrUnsupported if the
+// store cannot count, as those of Redis and etcd.
+func Counts(ctx context.Context, e semel.Runner) ([]store.Count, error) {
+	return engine.Counts(ctx, engine.CoreOf(e))
+}
+
 // Notes lists an operator's changes of a record, oldest first, and nothing if the
 // store keeps no notes.
 func Notes(ctx context.Context, e semel.Runner, id store.ID) ([]store.Note, error) {

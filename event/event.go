@@ -24,6 +24,7 @@ const (
 	Claimed      Kind = "claimed"        // became the leader
 	Takeover     Kind = "takeover"       // became the leader of an expired attempt
 	Replayed     Kind = "replayed"       // answered from the record
+	Waited       Kind = "waited"         // waited for the leader; Elapsed is the time
 	Mismatch     Kind = "mismatch"       // refused: the key belongs to another request
 	Released     Kind = "released"       // released: the key may be tried again
 	Succeeded    Kind = "succeeded"      // outcome recorded
@@ -63,7 +64,7 @@ type Event struct {
 	Attempt   uint32
 	State     store.State
 	Err       error
-	Elapsed   time.Duration // since the attempt began, if there is one
+	Elapsed   time.Duration // since the attempt or the wait began, if there is one
 }
 
 // Alarm reports whether an operator must act.

@@ -25,7 +25,7 @@ func (e Event) level() slog.Level {
 	case Failed, Healed, Settled, AmbiguousYes, AmbiguousNo, LateRecorded, Resolved, Cancelled,
 		Redriven:
 		return slog.LevelInfo
-	case Claimed, Replayed, Succeeded, Retried:
+	case Claimed, Replayed, Waited, Succeeded, Retried:
 		return slog.LevelDebug
 	default:
 		return slog.LevelDebug

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -38,7 +39,8 @@ type Event struct {
 	Type string
 	// Payload is the body, of at most 1 MiB.
 	Payload []byte
-	// Headers are for the receiver, with at most 64 KiB as JSON.
+	// Headers are for the receiver, with at most 64 KiB as JSON. If the engine has a Tracer,
+	// the headers of the trace are added, so that publisher and receiver can continue it.
 	Headers map[string]string
 }
 
@@ -58,10 +60,11 @@ func AppendTx[Tx any](ctx context.Context, e *semel.Engine[Tx], tx Tx, events ..
 	if table == nil {
 		return errNoOutbox
 	}
+	trace := adapter.InjectTrace(ctx, e)
 	rows := make([]store.OutboxEvent, len(events))
 	var lanes uint64
 	for i := range events {
-		row, err := events[i].row()
+		row, err := events[i].row(trace)
 		if err != nil {
 			return err
 		}
@@ -81,8 +84,9 @@ var errNoOutbox = invalid("store", "has no outbox: use that of SQLite, PostgreSQ
 
 func invalid(field, reason string) error { return &semel.FieldError{Field: field, Reason: reason} }
 
-// row checks the event and returns what is stored.
-func (e *Event) row() (r store.OutboxEvent, err error) {
+// row checks the event and returns what is stored: with the headers of a trace, if there is
+// room for them.
+func (e *Event) row(trace map[string]string) (r store.OutboxEvent, err error) {
 	for _, f := range []struct{ field, value string }{{"Topic", e.Topic}, {"Aggregate", e.Aggregate}, {"Type", e.Type}} {
 		if why := nameFault(f.value); why != "" {
 			return r, invalid("Event."+f.field, why)
@@ -102,6 +106,13 @@ func (e *Event) row() (r store.OutboxEvent, err error) {
 	}
 	if n := len(headers); n > MaxHeaders {
 		return r, invalid("Event.Headers", fmt.Sprintf("has %d bytes as JSON, of which %d are allowed", n, MaxHeaders))
+	}
+	if len(trace) > 0 {
+		all := maps.Clone(trace)
+		maps.Copy(all, e.Headers) // the caller's own are kept
+		if text, _ := json.Marshal(all); len(text) <= MaxHeaders {
+			headers = text
+		}
 	}
 	payload := e.Payload
 	if payload == nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// operationName is the operation of the records that hold leases: one for each lane, and
-// one for each running relay.
-const operationName = "semel_outbox"
+// Operation is the name of the operation whose records hold leases: one for each lane, and
+// one for each running relay. Relays report events of that operation, such as event.Parked.
+const Operation = "semel_outbox"
 
 func (r *Relay) call(key string) semel.Call {
 	return r.operation.Call(semel.ScopeOf("relay"), key, struct{}{})

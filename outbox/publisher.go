@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 )
@@ -85,7 +86,7 @@ func (r *Relay) publish(ctx context.Context, row *store.OutboxEvent) (err error)
 	if err != nil {
 		return err
 	}
-	return r.publisher.Publish(ctx, m)
+	return r.publisher.Publish(adapter.ExtractTrace(ctx, r.engine, m.Headers), m)
 }
 
 // probe finds out whether the broker takes messages, when an event has failed again and nothing was

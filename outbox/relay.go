@@ -60,7 +60,7 @@ func NewRelay[Tx any](e *semel.Engine[Tx], p Publisher, o Options) (*Relay, erro
 	}
 	return &Relay{
 		engine: e, table: table, publisher: p, options: o,
-		operation: semel.Define(operationName, semel.OperationOptions[struct{}]{Policy: semel.AtLeastOnce(), Lease: o.Lease, Wait: time.Millisecond}),
+		operation: semel.Define(Operation, semel.OperationOptions[struct{}]{Policy: semel.AtLeastOnce(), Lease: o.Lease, Wait: time.Millisecond}),
 		wakeups:   wakeups{ready: make(chan struct{}, 1)},
 		breaker:   newBreaker(),
 		lanes:     make(map[int]*lane),
@@ -106,7 +106,7 @@ func (r *Relay) Run(ctx context.Context) error {
 		case errors.Is(err, semel.ErrClosed):
 			return err
 		case err != nil && ctx.Err() == nil:
-			adapter.Report(ctx, r.engine, event.StoreError, store.Record{Operation: operationName}, err)
+			adapter.Report(ctx, r.engine, event.StoreError, store.Record{Operation: Operation}, err)
 		}
 	}
 }

@@ -47,9 +47,9 @@ func pictureGroups() []pictureGroup {
 	}
 }
 
-// onlyForTests reports whether only tests and test programs use a unit.
+// onlyForTests reports whether only tests and programs use a unit.
 func onlyForTests(unit string) bool {
-	return slices.Contains([]string{"internal/check", "internal/realtest", "internal/sim", "internal/testchange"}, unit)
+	return slices.Contains([]string{"internal/check", "internal/metricsserver", "internal/realtest", "internal/sim", "internal/testchange"}, unit)
 }
 
 // groupOf returns the id of the box of a package, or "" if the picture leaves it out.

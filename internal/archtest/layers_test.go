@@ -92,6 +92,8 @@ func layers() map[string]layer {
 		"gateway":      surfaces,
 		"internal/sim": surfaces,
 
+		"internal/metricsserver": surfaces, // for programs
+
 		"cmd/":                programs,
 		"examples/":           programs,
 		"internal/ledger":     programs,

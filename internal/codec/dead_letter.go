@@ -7,7 +7,7 @@ import (
 // outcomeDeadLetter is the first byte of the outcome of a dead letter. A stored
 // failure follows, in the state Failed as well as InDoubt. No function can store
 // this byte by itself, so a caller's failed key never looks like a dead letter.
-const outcomeDeadLetter = 'd'
+const outcomeDeadLetter = store.DeadLetterMark
 
 // IsDeadLetter reports whether r is a dead letter: a task or a message that is not
 // tried again, because its attempts are used up or because its consumer rejected

@@ -27,6 +27,8 @@ type Progress struct {
 	Retention time.Duration `json:"retention,omitempty"`
 	// Tries are the last ten known attempts, oldest first.
 	Tries []Try `json:"tries,omitempty"`
+	// Trace continues the trace of the caller that enqueued the call. Nil: none.
+	Trace map[string]string `json:"trace,omitempty"`
 	// Issued is what was stored with a one-time token. Nil: the record is not a
 	// token's.
 	Issued *Issued `json:"issued,omitempty"`

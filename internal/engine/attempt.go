@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/codec"
@@ -32,6 +33,8 @@ type Attempt struct {
 	adapter Adapter // nil: the function's value is stored
 	policy  protocol.Policy
 	waits   bool // its caller is counted as a waiter
+	// endTrace ends the attempt's part of a trace. Nil: there is none.
+	endTrace func(event.Event)
 	// lossless means that decoding the outcome gives the function's value.
 	lossless  bool
 	ended     atomic.Bool
@@ -174,8 +177,10 @@ func (a *Attempt) AdaptWith(with Adapter) { a.adapter = with }
 
 func (a *Attempt) markEnded() bool { return a.ended.CompareAndSwap(false, true) }
 
-// close frees what the attempt has used, after its end. current is the record then.
-func (a *Attempt) close(current *store.Record) {
+// close frees what the attempt has used, after its end. current is the record then, and
+// err what the caller receives.
+func (a *Attempt) close(current *store.Record, err error) {
+	traced(a, tracedEnd(a, current, err), current, err)
 	a.cancel(nil)
 	if a.inflight != nil {
 		a.c.inflight.finish(a.call.id, a.inflight, current, nil)

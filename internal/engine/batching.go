@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/internal/groupcommit"
@@ -27,6 +28,14 @@ type batching struct {
 func (l *batching) open(s store.Store, caps store.Capabilities, o *Options) {
 	l.steps = groupcommit.SchedulerOf(s)
 	l.swapAll = swapPortions(s, caps.MaxBytes)
+	sizes, observed := o.Observer.(event.BatchObserver)
+	if observed {
+		swap := l.swapAll
+		l.swapAll = func(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
+			sizes.ObserveBatch(ctx, len(changes))
+			return swap(ctx, changes)
+		}
+	}
 	if caps.ConcurrentSwaps == 0 {
 		return
 	}
@@ -37,6 +46,9 @@ func (l *batching) open(s store.Store, caps store.Capabilities, o *Options) {
 	}
 	if g, ok := s.(store.BatchJoiner); ok && g.Self() == s && caps.MaxBytes == 0 {
 		swaps.FlushJoinable = g.SwapJoinable
+		if observed {
+			swaps.FlushJoinable = observeJoinable(sizes, g)
+		}
 	}
 	l.swaps = groupcommit.New(swaps)
 	l.gets = groupcommit.New(groupcommit.Config[store.ID, store.ID, store.SwapResult]{
@@ -44,6 +56,20 @@ func (l *batching) open(s store.Store, caps store.Capabilities, o *Options) {
 		Flushers: caps.ConcurrentSwaps, ParallelAt: crowd, MaxBatch: maxReads, MaxWaiting: o.MaxQueued, Timeout: o.RecordTimeout,
 		Scheduler: l.steps,
 	})
+}
+
+// observeJoinable returns the store's SwapJoinable, after which the observer receives the
+// size of the batch with the changes that have joined it.
+func observeJoinable(sizes event.BatchObserver, g store.BatchJoiner) func(context.Context, []store.Change, func() []store.Change) ([]store.SwapResult, error) {
+	return func(ctx context.Context, changes []store.Change, more func() []store.Change) ([]store.SwapResult, error) {
+		n := len(changes)
+		defer func() { sizes.ObserveBatch(ctx, n) }()
+		return g.SwapJoinable(ctx, changes, func() []store.Change {
+			joined := more()
+			n += len(joined)
+			return joined
+		})
+	}
 }
 
 // crowd is the number of waiting callers from which a second concurrent batch is

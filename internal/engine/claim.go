@@ -18,6 +18,7 @@ type claimer struct {
 	c        *Core
 	call     *Call         // of attempt
 	deadline clock.Instant // end of the wait for a leader
+	waited   time.Duration // for a leader, so far
 	own      inflightCall  // of attempt, if it is the first caller
 	attempt  Attempt       // the attempt if the claim succeeds; times, policy and inflight are set before
 
@@ -74,7 +75,7 @@ func (c *Core) begin(ctx context.Context, call *Call, policy protocol.Policy) (*
 		return nil, out, err
 	}
 	q := c.newClaimer(call, policy)
-	defer q.releaseWaiter()
+	defer q.releaseWaiter(ctx)
 	leads := false
 	defer func() {
 		if !leads { // also on a panic in a probe
@@ -132,7 +133,7 @@ func (q *claimer) claim(ctx context.Context) (*Attempt, *Outcome, error) {
 		if a.inflight != nil {
 			q.c.inflight.markRunning(a.inflight, true)
 		}
-		a.start(ctx, a.begun, true)
+		a.start(a.trace(ctx), a.begun, true)
 		return a, nil, nil
 	}
 	if a.inflight != nil {

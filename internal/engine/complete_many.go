@@ -96,7 +96,7 @@ func (e *Completion) applied(ctx context.Context, change *store.Change) {
 	a.renewer.stop()
 	defer func() { // even if an Observer panics
 		e.Outcome = &e.own
-		a.close(now)
+		a.close(now, nil)
 	}()
 	a.emitEnd(ctx, e.step, now, nil)
 }

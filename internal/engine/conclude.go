@@ -80,6 +80,9 @@ func addRetry(a *Attempt, e *attemptEnd, before *store.Record, err error) {
 		e.progress = p.CountEnd()
 		return
 	}
+	if p.Trace == nil && !retry.Redelivered { // a worker goes on with a call that was not enqueued
+		p.Trace = InjectTrace(a.ctx, a.c)
+	}
 	var exhausted *callerr.Failure
 	e.Retry, e.Redelivered = protocol.RetryLater, retry.Redelivered
 	if e.progress, exhausted, e.delay = retry.decide(a.ctx, p, a.token.Attempt, err); exhausted != nil {

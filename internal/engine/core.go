@@ -27,10 +27,11 @@ type Core struct {
 
 	store     store.Store
 	inProcess store.InProcess // the store, if it implements InProcess
-	// atomic and swapTx use the store's transactions. They are nil in an engine of
-	// NewRunner.
+	// atomic and swapTx use the store's transactions. Like outbox they are nil in an
+	// engine of NewRunner.
 	atomic  atomicFunc
 	swapTx  swapTxFunc
+	outbox  store.OutboxReader // nil: none
 	options Options
 	// operations has the operations of the options, by name.
 	operations map[string]*operation

@@ -165,7 +165,7 @@ func (q *dequeueCall) attempt(ctx context.Context, r *store.Record) *Attempt {
 		c: q.c, call: callOf(q.op, *r), times: q.c.options.timesOf(q.op, r.ID), policy: q.policy, token: r.Token, begun: q.sent,
 		found: &found,
 	}
-	a.start(ctx, q.sent, false)
+	a.start(a.trace(traceOf(ctx, q.c, r)), q.sent, false)
 	q.c.emit(ctx, event.Claimed, *r, nil)
 	return a
 }

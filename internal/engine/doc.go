@@ -11,12 +11,13 @@
 //   - records: portions, batching, reader, swap, writer
 //   - core: core, unrecorded, tx_context, conflict, singleflight,
 //     orphaned_claims
-//   - attempt: attempt, right, lease, report, child_key
+//   - attempt: attempt, right, lease, report, trace,
+//     child_key
 //   - ends: retry_decision, conclude, answer, tx_end, complete, end, prepare
 //   - claims: claim, follow, heal, abandoned_claim
 //   - calls: in_tx, inline, inline_commit, run_batch, do, do_batch, enqueue,
 //     issue, open_tokens, cached_outcome
 //   - workers: cancel_requests, renew, dequeue, worker_check, complete_many, fenced_tx
-//   - operators: admin, redrive, cancel, settle, survive, sweep
+//   - operators: admin, redrive, cancel, settle, survive, sweep, counts
 //   - engine: engine
 package engine

@@ -38,7 +38,7 @@ func (a *Attempt) end(v any, err error, own bool) (out *Outcome, told error) {
 		if !finished {
 			a.renewer.stop() // the attempt is over: the lease decides
 		}
-		a.close(&current)
+		a.close(&current, told)
 	}()
 	out, told = a.finish(v, err, &current)
 	finished = true

@@ -119,6 +119,9 @@ func useTransactions[Tx any](c *Core, s store.TxStore[Tx]) {
 		}
 		return verdict, err
 	}
+	if o, ok := s.(store.OutboxStore[Tx]); ok {
+		c.outbox = o.Outbox()
+	}
 	c.swapTx = func(ctx context.Context, tx any, changes []store.Change) ([]store.SwapResult, error) {
 		return s.SwapTx(ctx, tx.(Tx), changes)
 	}

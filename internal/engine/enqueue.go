@@ -99,8 +99,9 @@ func (c *Core) prepareEnqueue(ctx context.Context, q *enqueueCall, call *Call, o
 	q.event = protocol.Event{Step: protocol.StepCreate, Owner: newOwner(), Request: call, Identity: call.identity(), Delay: delay}
 	identity := &q.event.Identity
 	identity.Priority = int8(o.Priority)
-	if c.options.timesOf(call.op, call.id).Retention != defaultRetention {
-		identity.Outcome = c.progress(codec.Progress{}, call.op, call.id)
+	trace := InjectTrace(ctx, c)
+	if trace != nil || c.options.timesOf(call.op, call.id).Retention != defaultRetention {
+		identity.Outcome = c.progress(codec.Progress{Trace: trace}, call.op, call.id)
 	}
 	if err := c.checkKeyAge(ctx, call); err != nil {
 		return err

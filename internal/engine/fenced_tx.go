@@ -86,6 +86,9 @@ func OutboxOf[Tx any](e *Engine[Tx]) store.Outbox[Tx] {
 	return s.Outbox()
 }
 
+// OutboxReaderOf returns the outbox in the database of c's records, or nil.
+func OutboxReaderOf(c *Core) store.OutboxReader { return c.outbox }
+
 // Report sends an event about a record to the Observer of c.
 func Report(ctx context.Context, c *Core, kind event.Kind, r store.Record, err error) {
 	c.emit(ctx, kind, r, err)

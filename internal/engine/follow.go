@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/protocol"
@@ -94,7 +95,9 @@ func (q *claimer) attach(ctx context.Context, f *inflightCall, over <-chan struc
 	if !q.acquireWaiter() {
 		return &callerr.WaitError{After: protocol.RetryAfter(store.Record{Since: q.c.clock.Since(f.begun)})}
 	}
+	begun := q.c.clock.Now()
 	err := await(ctx, over, q.c.clock.Until(q.deadline))
+	q.waited += q.c.clock.Since(begun)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return &callerr.WaitError{After: protocol.RetryAfter(store.Record{Since: q.c.clock.Since(f.begun)})}
 	}
@@ -115,7 +118,10 @@ func (q *claimer) wait(ctx context.Context, current store.Record) (store.Record,
 	poll := min(max(current.Since/4, waited/4, 20*time.Millisecond), time.Second)
 	waiting, done := waitContext(ctx)
 	defer done()
-	if err := pause(waiting, min(jitter(poll), left)); err != nil {
+	begun := q.c.clock.Now()
+	err := pause(waiting, min(jitter(poll), left))
+	q.waited += q.c.clock.Since(begun)
+	if err != nil {
 		return current, err
 	}
 	return q.read(ctx)
@@ -130,11 +136,13 @@ func (q *claimer) acquireWaiter() bool {
 	return q.attempt.waits
 }
 
-func (q *claimer) releaseWaiter() {
-	if q.attempt.waits {
-		q.c.inflight.releaseWaiter()
-		q.attempt.waits = false
+func (q *claimer) releaseWaiter(ctx context.Context) {
+	if !q.attempt.waits {
+		return
 	}
+	q.c.inflight.releaseWaiter()
+	q.attempt.waits = false
+	q.c.observe(ctx, event.Event{Kind: event.Waited, Operation: q.call.op.name, ID: q.call.id, Elapsed: q.waited})
 }
 
 // successor is the record of a key in the next generation.

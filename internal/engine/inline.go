@@ -56,7 +56,7 @@ func (c *Core) runInline(ctx context.Context, call Call, like inline) (*Outcome,
 		return out, err
 	}
 	q := c.newClaimer(&call, call.op.policy.kind)
-	defer q.releaseWaiter()
+	defer q.releaseWaiter(ctx)
 	if out, err := q.lead(ctx); out != nil || err != nil {
 		return out, err
 	}
@@ -112,6 +112,8 @@ func (i *inline) run(ctx context.Context) (now store.Record, out *Outcome, again
 		defer cancel()
 	}
 	i.attempt.ctx = ctx
+	kind := event.Released
+	defer func() { traced(&i.attempt, kind, &now, err) }() // also on a panic
 	verdict, err := i.transact(ctx)
 	if i.after != nil {
 		i.after.call()
@@ -123,10 +125,12 @@ func (i *inline) run(ctx context.Context) (now store.Record, out *Outcome, again
 		return i.refused(ctx)
 	}
 	if (result == protocol.TxConflict || result == protocol.TxSuperseded) && i.lost.retry(ctx, result) {
-		i.attempt.emit(ctx, conflictEvent(result), i.current, err)
+		kind = conflictEvent(result)
+		i.attempt.emit(ctx, kind, i.current, err)
 		return i.current, nil, true, nil
 	}
 	now, out, err = i.concluded(ctx, result, err)
+	kind = tracedEnd(&i.attempt, &now, err)
 	if errors.Is(err, errPending) {
 		if i.lost.retry(ctx, protocol.TxSuperseded) {
 			return now, nil, true, nil
@@ -197,7 +201,7 @@ func (i *inline) body(ctx context.Context, tx any, current store.SwapResult) (*s
 	if err := i.call.op.exhausted(&i.current, i.current.Attempt+1); err != nil {
 		return i.functionFailed(ctx, err)
 	}
-	within, after := withTx(ctx, *i.call, i.c, tx)
+	within, after := withTx(i.attempt.trace(ctx), *i.call, i.c, tx)
 	i.after = after
 	v, err := i.fn(within, tx)
 	if err != nil {

@@ -29,6 +29,7 @@ type Options struct {
 	Operations    []Declared
 	Clock         func() time.Time
 	Observer      event.Observer
+	Tracer        event.Tracer
 	Journal       journal.Journal
 }
 

@@ -45,6 +45,9 @@ func (r *row) countedIn(c store.Count, now time.Duration) store.Count {
 	if r.expire <= now {
 		c.Purgeable++
 	}
+	if (c.State == store.InDoubt || c.State == store.Failed) && len(r.outcome) > 0 && r.outcome[0] == store.DeadLetterMark {
+		c.DeadLetters++
+	}
 	c.Oldest = max(c.Oldest, now-r.changed)
 	return c
 }

@@ -131,7 +131,7 @@ func (s *Store) Counts(ctx context.Context) ([]store.Count, error) {
 	for rows.Next() {
 		var c store.Count
 		var oldest int64
-		if err := rows.Scan(&c.Operation, &c.State, &c.Records, &c.Overdue, &c.Purgeable, &oldest); err != nil {
+		if err := rows.Scan(&c.Operation, &c.State, &c.Records, &c.Overdue, &c.Purgeable, &c.DeadLetters, &oldest); err != nil {
 			return nil, fault("count records", err)
 		}
 		c.Oldest = micros(oldest)

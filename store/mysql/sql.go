@@ -66,7 +66,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ` + now + `) ON DUPLICATE KEY UPDATE note = s
 FROM semel_notes FORCE INDEX (semel_once) WHERE id = ? ORDER BY note`
 
 	sqlCounts = `SELECT operation, state, count(*), coalesce(sum(state IN (1, 2) AND due <= ` + now + `), 0),
-coalesce(sum(` + purgeable + `), 0), ` + now + ` - min(changed)
+coalesce(sum(` + purgeable + `), 0), coalesce(sum(state IN (3, 5) AND substr(outcome, 1, 1) = x'64'), 0), ` + now + ` - min(changed)
 FROM semel_records GROUP BY operation, state ORDER BY operation, state`
 )
 

@@ -100,7 +100,7 @@ func (s *Store) Counts(ctx context.Context) ([]store.Count, error) {
 		var operation []byte
 		var state int16
 		var oldest int64
-		if err := row.Scan(&operation, &state, &c.Records, &c.Overdue, &c.Purgeable, &oldest); err != nil {
+		if err := row.Scan(&operation, &state, &c.Records, &c.Overdue, &c.Purgeable, &c.DeadLetters, &oldest); err != nil {
 			return c, fmt.Errorf("read a row: %w", err)
 		}
 		c.Operation, c.State, c.Oldest = string(operation), store.State(state), micros(oldest)

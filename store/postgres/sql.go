@@ -57,6 +57,7 @@ ORDER BY id LIMIT $4::bigint OFFSET $5::bigint`
 count(*) FILTER (WHERE state IN (1, 2) AND due <= statement_timestamp()),
 count(*) FILTER (WHERE ` + purgeable + ` AND tableoid <> ALL (ARRAY(
 SELECT oid FROM pg_class JOIN pg_inherits ON inhrelid = oid WHERE inhparent = $1::text::regclass AND ` + dropped + `))),
+count(*) FILTER (WHERE state IN (3, 5) AND substr(outcome, 1, 1) = '\x64'),
 (extract(epoch FROM max(statement_timestamp() - changed)) * 1000000)::bigint
 FROM semel_records GROUP BY operation, state ORDER BY operation, state`
 )

@@ -85,6 +85,13 @@ func brokenReads() []brokenStore {
 				}
 			}
 		}},
+		{"a count in which no failure is a dead letter", "Counts/DeadLetters", func(h *hooked) {
+			h.count = func(_ store.Record, c *store.Count) {
+				if c.State == store.Failed {
+					c.DeadLetters = 0
+				}
+			}
+		}},
 		{"an Oldest counted from the create", "Counts/Oldest", func(h *hooked) {
 			h.count = func(r store.Record, c *store.Count) { c.Oldest = max(c.Oldest, r.Age) }
 		}},

@@ -18,6 +18,7 @@ func countChecks() []storeCheck {
 		{"Operations", ifCounter(countOperations)},
 		{"Overdue", ifCounter(countOverdue)},
 		{"Purgeable", ifCounter(countPurgeable)},
+		{"DeadLetters", ifCounter(countDeadLetters)},
 		{"Oldest", ifCounter(countOldest)},
 	}
 }
@@ -113,6 +114,24 @@ func countPurgeable(r *harness, counter store.Counter) {
 	r.mustCount(counter, before...)
 	r.mustPurge(100, 6)
 	r.mustCount(counter, after...)
+}
+
+// A dead letter is Failed or InDoubt, and the first byte of its outcome says that it is one.
+func countDeadLetters(r *harness, counter store.Counter) {
+	var want []store.Count
+	for _, state := range store.States() {
+		for _, outcome := range []string{"", "d", "d{}", "fd"} {
+			rec := r.fresh()
+			rec.Due, rec.Outcome = farAhead, []byte(outcome)
+			r.mustApply(create(rec, state))
+		}
+		count := store.Count{Operation: "storetest", State: state, Records: 4}
+		if state == store.InDoubt || state == store.Failed {
+			count.DeadLetters = 2
+		}
+		want = append(want, count)
+	}
+	r.mustCount(counter, want...)
 }
 
 // Oldest counts from the last change of the token, and belongs to the record that

@@ -113,6 +113,9 @@ func (m model) counts(operation string) []store.Count {
 			if s.expired {
 				c.Purgeable++
 			}
+			if (state == store.InDoubt || state == store.Failed) && len(s.Outcome) > 0 && s.Outcome[0] == store.DeadLetterMark {
+				c.DeadLetters++
+			}
 		}
 		if c.Records > 0 {
 			counts = append(counts, c)

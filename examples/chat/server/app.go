@@ -12,6 +12,7 @@ import (
 	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/examples/chat/live"
 	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/internal/metricsserver"
 	"github.com/semelgo/semel/outbox"
 	"github.com/semelgo/semel/task"
 )
@@ -20,8 +21,9 @@ import (
 type app struct {
 	config     config
 	log        *slog.Logger
-	domain     *database // the chat's own tables
-	records    *database // the idempotency records; the same as domain unless -records names another
+	metrics    *metricsserver.Server // nil: none
+	domain     *database             // the chat's own tables
+	records    *database             // the idempotency records; the same as domain unless -records names another
 	transact   transactFunc
 	create     createFunc
 	writer     chatdb.Writer

@@ -22,6 +22,13 @@ func (s *app) background(ctx context.Context) {
 	defer duties.Wait()
 	duties.Go(func() { _ = s.live.Run(ctx) }) // its error is that of ctx
 	duties.Go(func() { s.wakeUps(ctx) })
+	if s.metrics != nil {
+		duties.Go(func() {
+			if err := s.metrics.Run(ctx); err != nil {
+				s.log.LogAttrs(ctx, slog.LevelError, "metrics are not served any more", slog.String("error", err.Error()))
+			}
+		})
+	}
 	if s.config.serveOnly {
 		return
 	}

@@ -29,6 +29,7 @@ const (
 // config holds the values of the flags and the environment.
 type config struct {
 	addr    string
+	metrics string // the address of the metrics; empty: none
 	db      string // the chat's own database: a file's path, or a URL of PostgreSQL or MariaDB
 	records string // the records' database; equal to db unless mode is modeApart
 	mode    string
@@ -97,6 +98,7 @@ func (c *config) flags(usage io.Writer) *flag.FlagSet {
 	flags := flag.NewFlagSet("chat", flag.ContinueOnError)
 	flags.SetOutput(usage)
 	flags.StringVar(&c.addr, "addr", "127.0.0.1:8080", "`host:port` to serve on")
+	flags.StringVar(&c.metrics, "metrics", "", "`host:port` of another address, which serves metrics to Prometheus at /metrics; default: none")
 	flags.StringVar(&c.db, "db", "sqlite:chat.db", "the chat's `database`: sqlite:file, postgres://user@host/name or mysql://user@host:port/name")
 	flags.StringVar(&c.mode, "mode", modeInline, "inline: one transaction; leased: the claim is committed first")
 	flags.DurationVar(&c.lease, "lease", 2*time.Second, "how long a leader may be silent before others may take over; in mode inline, PostgreSQL and MariaDB enforce this limit, and SQLite does not")
@@ -173,6 +175,9 @@ func usage(w io.Writer) {
 func (c config) checked() (config, error) {
 	if _, _, err := net.SplitHostPort(c.addr); err != nil {
 		return config{}, fmt.Errorf("invalid value %q for -addr: want host:port", c.addr)
+	}
+	if _, _, err := net.SplitHostPort(c.metrics); c.metrics != "" && err != nil {
+		return config{}, fmt.Errorf("invalid value %q for -metrics: want host:port", c.metrics)
 	}
 	if c.mode != modeInline && c.mode != modeLeased {
 		return config{}, fmt.Errorf("invalid value %q for -mode: want inline or leased", c.mode)

@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/semelgo/semel"
-	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/inbox"
 	"github.com/semelgo/semel/store"
@@ -19,7 +18,7 @@ func openQueue(s *app, to hooks) (err error) {
 		return err
 	}
 	s.queue, err = newEngine(wrapped(to.Queue, s.domain.store), semel.Options{
-		Survive: s.config.survive(), Observer: event.Slog(s.log), Operations: []semel.Declared{s.operations.welcome, s.operations.ticket.Operation(), s.inbox.Operation()},
+		Survive: s.config.survive(), Observer: observerOf(s), Tracer: tracerOf(s), Operations: []semel.Declared{s.operations.welcome, s.operations.ticket.Operation(), s.inbox.Operation()},
 	})
 	if err != nil {
 		return err

@@ -48,6 +48,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		return refuse(stderr, err)
 	}
 	_, _ = fmt.Fprintf(stdout, "chat: serving http://%s (mode %s)\n", listener.Addr(), c.mode)
+	if s.metrics != nil {
+		_, _ = fmt.Fprintf(stdout, "chat: metrics at %s\n", s.metrics.URL())
+	}
 	if err := s.serve(ctx, listener); err != nil {
 		_, _ = fmt.Fprintln(stderr, "chat:", err)
 		return exitError

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
-	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/examples/chat/live"
 	"github.com/semelgo/semel/outbox"
@@ -21,6 +20,10 @@ import (
 func open(ctx context.Context, c config, log *slog.Logger, to hooks) (*app, error) {
 	s := &app{config: c, log: log, woken: make(chan struct{}, 1)}
 	if err := s.openDatabases(ctx); err != nil {
+		s.closeDatabases()
+		return nil, err
+	}
+	if err := openMetrics(ctx, s); err != nil {
 		s.closeDatabases()
 		return nil, err
 	}
@@ -39,7 +42,8 @@ func (s *app) assemble(to hooks) (err error) {
 	s.operations = newOperations(s.config, probes{s.domain})
 	s.engine, err = newEngine(wrapped(to.Records, s.records.store), semel.Options{
 		Survive:    s.config.survive(),
-		Observer:   wrapped(to.Observer, event.Slog(s.log)),
+		Observer:   wrapped(to.Observer, observerOf(s)),
+		Tracer:     tracerOf(s),
 		Operations: []semel.Declared{s.operations.signUp, s.operations.createGroup, s.operations.sendMessage, s.operations.boostGroup},
 	})
 	if err != nil {
@@ -47,6 +51,9 @@ func (s *app) assemble(to hooks) (err error) {
 	}
 	if err := openQueue(s, to); err != nil {
 		return fmt.Errorf("start the queue: %w", err)
+	}
+	if err := watchDatabases(s); err != nil {
+		return fmt.Errorf("watch the databases: %w", err)
 	}
 	if s.bus, err = openBus(s.config.bus, s.config.busName, s.config.db); err != nil {
 		return fmt.Errorf("open the bus: %w", err)
@@ -111,6 +118,9 @@ func (s *app) openDatabases(ctx context.Context) (err error) {
 }
 
 func (s *app) closeDatabases() {
+	if s.metrics != nil {
+		s.metrics.Close()
+	}
 	for _, db := range []*database{s.domain, s.records} {
 		if db != nil {
 			_ = db.Close() // both may be the same database

@@ -18,7 +18,9 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/metricsserver"
 	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
+	"github.com/semelgo/semel/semelotel"
 	"github.com/semelgo/semel/store/sqlite"
 )
 
@@ -45,6 +47,7 @@ type service struct {
 	engine  *semel.Engine[*sql.Tx]
 	handler http.Handler
 	log     *slog.Logger
+	metrics *metricsserver.Server // nil: none
 }
 
 // Main serves until ctx ends. It returns the program's exit code, 2 for wrong
@@ -76,6 +79,9 @@ func start(ctx context.Context, c config, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	_, _ = fmt.Fprintf(stdout, "payment: serving http://%s\n", listener.Addr())
+	if s.metrics != nil {
+		_, _ = fmt.Fprintf(stdout, "payment: metrics at %s\n", s.metrics.URL())
+	}
 	if err := s.serve(ctx, listener); err != nil {
 		_, _ = fmt.Fprintln(stderr, "payment:", err)
 		return exitError
@@ -90,6 +96,13 @@ func open(ctx context.Context, c config, log *slog.Logger) (*service, error) {
 		return nil, err
 	}
 	s := &service{config: c, db: db, log: log}
+	if c.metrics != "" {
+		o := semelotel.Options{System: "sqlite", Observer: event.Slog(log)}
+		if s.metrics, err = metricsserver.Listen(ctx, c.metrics, o, log); err != nil {
+			_ = db.Close()
+			return nil, err
+		}
+	}
 	if err = s.createTables(ctx); err == nil {
 		err = s.assemble() //nolint:contextcheck // semel.New bounds its one question itself
 	}
@@ -120,6 +133,11 @@ func (s *service) assemble() (err error) {
 	if s.engine, err = s.newEngine(); err != nil {
 		return fmt.Errorf("start the engine: %w", err)
 	}
+	if s.metrics != nil {
+		if _, err := s.metrics.Telemetry.Watch(s.engine, semelotel.WatchOptions{}); err != nil {
+			return fmt.Errorf("watch the database: %w", err)
+		}
+	}
 	s.handler, err = s.routes()
 	return err
 }
@@ -127,10 +145,12 @@ func (s *service) assemble() (err error) {
 // newEngine makes the engine. On a slow or locked database the first call takes up to
 // startBound.
 func (s *service) newEngine() (*semel.Engine[*sql.Tx], error) {
+	o := semel.Options{Observer: event.Slog(s.log), Operations: []semel.Declared{createCharge}}
+	if s.metrics != nil {
+		o.Observer, o.Tracer = s.metrics.Telemetry, s.metrics.Telemetry
+	}
 	for deadline := time.Now().Add(startBound); ; {
-		e, err := semel.New(sqlite.New(s.db, sqlite.Options{}), semel.Options{
-			Observer: event.Slog(s.log), Operations: []semel.Declared{createCharge},
-		})
+		e, err := semel.New(sqlite.New(s.db, sqlite.Options{}), o)
 		late := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, sqlite.ErrBusy)
 		if !late || time.Now().After(deadline) {
 			return e, err
@@ -146,8 +166,12 @@ func (s *service) serve(ctx context.Context, listener net.Listener) error {
 		ReadTimeout:       30 * time.Second,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
-	ended := make(chan error, 1)
+	ended := make(chan error, 2)
 	go func() { ended <- web.Serve(listener) }()
+	if s.metrics != nil {
+		defer s.metrics.Close()
+		go func() { ended <- s.metrics.Run(ctx) }()
+	}
 	var err error
 	select {
 	case err = <-ended:

@@ -202,3 +202,34 @@ func TestStartWaitsForTheWriteLock(t *testing.T) {
 		t.Errorf("a charge: %d %s", a.status, a.body)
 	}
 }
+
+// TestMetrics: the address of -metrics serves the metrics of the engine and of the database.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	t.Attr("engine", "sqlite")
+	ctx, stop := context.WithCancel(t.Context())
+	out, in := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		file := filepath.Join(t.TempDir(), "payment.db")
+		ended <- server.Main(ctx, []string{"-addr", "127.0.0.1:0", "-metrics", "127.0.0.1:0", "-db", "sqlite:" + file}, in, io.Discard)
+		_ = in.Close()
+	}()
+	lines := bufio.NewReader(out)
+	_, url, _ := strings.Cut(strings.TrimSpace(check.Must(lines.ReadString('\n'))(t)), "serving ")
+	_, metrics, _ := strings.Cut(strings.TrimSpace(check.Must(lines.ReadString('\n'))(t)), "metrics at ")
+	for range 2 {
+		check.Equal(t, ask(t, url, post, "shop", "k1", five).status, http.StatusCreated, "status")
+	}
+	text := ask(t, metrics, "GET ", "", "", "").body
+	for _, want := range []string{
+		`semel_events_total{db_system_name="sqlite",semel_event="replayed",semel_operation="create_charge"} 1`,
+		`semel_records{db_system_name="sqlite",semel_operation="create_charge",semel_state="succeeded"} 1`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the metrics lack %s:\n%s", want, text)
+		}
+	}
+	stop()
+	check.Equal(t, <-ended, 0, "the server ended with")
+}

@@ -13,6 +13,7 @@ import (
 // database is the database that --db names.
 type database struct {
 	name    string // without a password
+	system  string // as OpenTelemetry names it
 	records store.Store
 	outbox  store.OutboxReader
 	// engine returns an engine over the records.
@@ -61,6 +62,18 @@ func engineOver(s store.Store) func(semel.Options) (semel.Runner, error) {
 	return func(o semel.Options) (semel.Runner, error) {
 		o.Survive = store.NoFailure
 		return semel.NewRunner(s, o)
+	}
+}
+
+// transactional is engineOver for engines that use the transactions of s, and its outbox.
+func transactional[Tx any](s store.TxStore[Tx]) func(semel.Options) (semel.Runner, error) {
+	return func(o semel.Options) (semel.Runner, error) {
+		o.Survive = store.NoFailure
+		e, err := semel.New(s, o)
+		if err != nil {
+			return nil, err
+		}
+		return e, nil
 	}
 }
 

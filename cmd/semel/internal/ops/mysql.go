@@ -41,8 +41,8 @@ func openMySQL(ctx context.Context, at dbName) (*database, error) {
 		return nil, withCode(err)
 	}
 	return &database{
-		name:    fmt.Sprintf("mysql://%s/%s", config.Addr, config.DBName),
-		records: s, outbox: s.Outbox(), engine: engineOver(s), noting: notingEngine(s), readSalt: s.Salt, //nolint:contextcheck // semel.NewRunner bounds its one question itself
+		name:   fmt.Sprintf("mysql://%s/%s", config.Addr, config.DBName),
+		system: "mariadb", records: s, outbox: s.Outbox(), engine: transactional(s), noting: notingEngine(s), readSalt: s.Salt, //nolint:contextcheck // semel.NewRunner bounds its one question itself
 		migrate: func(ctx context.Context) error {
 			return mysqlmigrate.Up(ctx, db, mysqlmigrate.Options{Prefix: at.prefix})
 		},

@@ -17,6 +17,7 @@ func NewCommands() []*cobra.Command {
 		newCancelCommand(),
 		newRescheduleCommand(),
 		newPurgeCommand(),
+		newSweepCommand(),
 		newPartitionsCommand(),
 		newStatsCommand(),
 		newOutboxCommand(),

@@ -48,8 +48,8 @@ func openPostgres(ctx context.Context, at dbName) (*database, error) {
 		return nil, err
 	}
 	return &database{
-		name:    fmt.Sprintf("postgres://%s:%d/%s", to.Host, to.Port, to.Database),
-		records: s, outbox: s.Outbox(), engine: engineOver(s), noting: notingEngine(s), readSalt: s.Salt, //nolint:contextcheck // semel.NewRunner bounds its one question itself
+		name:   fmt.Sprintf("postgres://%s:%d/%s", to.Host, to.Port, to.Database),
+		system: "postgresql", records: s, outbox: s.Outbox(), engine: transactional(s), noting: notingEngine(s), readSalt: s.Salt, //nolint:contextcheck // semel.NewRunner bounds its one question itself
 		migrate: func(ctx context.Context) error {
 			return pgmigrate.Up(ctx, pool, pgmigrate.Options{Schema: at.schema, Prefix: at.prefix})
 		},

@@ -45,7 +45,7 @@ func openSQLite(ctx context.Context, path string, at dbName, e openMode) (*datab
 	}
 	s := sqlite.New(db, sqlite.Options{Prefix: at.prefix})
 	return &database{
-		name: "sqlite:" + path, records: s, outbox: s.Outbox(), engine: engineOver(s), noting: notingEngine(s), readSalt: s.Salt, //nolint:contextcheck // semel.NewRunner bounds its one question itself
+		name: "sqlite:" + path, system: "sqlite", records: s, outbox: s.Outbox(), engine: transactional(s), noting: notingEngine(s), readSalt: s.Salt, //nolint:contextcheck // semel.NewRunner bounds its one question itself
 		migrate: func(ctx context.Context) error {
 			return sqlitemigrate.Up(ctx, db, sqlitemigrate.Options{Prefix: at.prefix})
 		},

@@ -1,0 +1,78 @@
+package semelotel_test
+
+import (
+	"context"
+	"database/sql"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
+	"github.com/semelgo/semel/internal/realtest"
+	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
+	"github.com/semelgo/semel/semelotel"
+	"github.com/semelgo/semel/store/sqlite"
+)
+
+func TestMain(m *testing.M) { os.Exit(realtest.Main(m)) }
+
+var shop = semel.ScopeOf("shop")
+
+// rig is an engine over SQLite with an SDK that keeps everything in memory.
+type rig struct {
+	*semel.Engine[*sql.Tx]
+
+	telemetry *semelotel.Telemetry
+	spans     *tracetest.SpanRecorder
+	reader    *sdkmetric.ManualReader
+	tracers   *sdktrace.TracerProvider
+	store     *sqlite.Store
+}
+
+func newRig(t *testing.T, o semel.Options) *rig {
+	t.Helper()
+	t.Attr("engine", "sqlite")
+	db := check.Must(sqlite.Open(filepath.Join(t.TempDir(), "shop.db")))(t)
+	t.Cleanup(func() { check.NoError(t, db.Close()) })
+	check.Require(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}))
+	r := &rig{spans: tracetest.NewSpanRecorder(), reader: sdkmetric.NewManualReader(), store: sqlite.New(db, sqlite.Options{})}
+	r.tracers = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(r.spans))
+	r.telemetry = check.Must(semelotel.New(semelotel.Options{
+		MeterProvider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(r.reader)), TracerProvider: r.tracers, System: "sqlite",
+	}))(t)
+	o.Observer, o.Tracer, o.Lease = r.telemetry, r.telemetry, 10*time.Second
+	r.Engine = check.Must(semel.New(r.store, o))(t)
+	t.Cleanup(func() { check.NoError(t, r.Close(context.Background())) })
+	return r
+}
+
+// ended returns the only ended span with that name.
+func (r *rig) ended(t *testing.T, name string) sdktrace.ReadOnlySpan {
+	t.Helper()
+	var found []sdktrace.ReadOnlySpan
+	for _, s := range r.spans.Ended() {
+		if s.Name() == name {
+			found = append(found, s)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("%d spans are named %q, want 1", len(found), name)
+	}
+	return found[0]
+}
+
+// attributeOf returns the text of an attribute of a span.
+func attributeOf(s sdktrace.ReadOnlySpan, name string) string {
+	for _, kv := range s.Attributes() {
+		if string(kv.Key) == name {
+			return kv.Value.Emit()
+		}
+	}
+	return ""
+}
