@@ -16,6 +16,20 @@ func Get(ctx context.Context, e semel.Runner, operation string, scope semel.Scop
 	return engine.Get(ctx, engine.CoreOf(e), operation, scope, key)
 }
 
+// Read returns the record with that ID, and whether there is one. It changes nothing.
+// The error is [semel.ErrUnavailable] if the store does not answer.
+func Read(ctx context.Context, e semel.Runner, id store.ID) (store.Record, bool, error) {
+	r, err := engine.Read(ctx, engine.CoreOf(e), id)
+	return r, err == nil && r.State != store.Absent, err
+}
+
+// Counts counts the records of each operation and state, and returns nothing if the
+// store does not count. It may read all records, so a program keeps the result for
+// a while.
+func Counts(ctx context.Context, e semel.Runner) ([]store.Count, error) {
+	return engine.Counts(ctx, engine.CoreOf(e))
+}
+
 // List returns one page of records, for consoles and reports. If other callers
 // write meanwhile, it may miss or repeat records.
 func List(ctx context.Context, e semel.Runner, q store.Query) ([]store.Record, error) {

@@ -30,6 +30,7 @@ const (
 	stores
 	edgeParts // what the server's and the client's side of an edge share
 	edges
+	views // what programs for operators show
 	surfaces
 	programs
 	repositoryTests // may import everything; no package may import them
@@ -85,6 +86,8 @@ func layers() map[string]layer {
 		"semelwatermill":   edges,
 		"semelotel":        edges,
 		"semeltest/pin":    edges,
+
+		"internal/recordview": views,
 
 		"migrate":      surfaces,
 		"console":      surfaces,

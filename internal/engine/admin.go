@@ -31,6 +31,24 @@ func Get(ctx context.Context, c *Core, operation string, scope Scope, key string
 	return store.Record{}, false, nil
 }
 
+// Read returns the record with that ID, or an Absent one.
+func Read(ctx context.Context, c *Core, id store.ID) (store.Record, error) {
+	return publicRecord(c.reader.get(ctx, id))
+}
+
+// Counts counts the records, or returns nothing if the store does not count.
+func Counts(ctx context.Context, c *Core) ([]store.Count, error) {
+	counter, ok := c.store.(store.Counter)
+	if !ok {
+		return nil, nil
+	}
+	counts, err := counter.Counts(ctx)
+	if err != nil {
+		return nil, callerr.Seal(fmt.Errorf("%w: count records: %w", callerr.ErrUnavailable, err))
+	}
+	return counts, nil
+}
+
 // List returns one page of records, for consoles and reports.
 func List(ctx context.Context, c *Core, q store.Query) ([]store.Record, error) {
 	records, err := c.store.Scan(ctx, q)
