@@ -16,11 +16,10 @@ func Get(ctx context.Context, e semel.Runner, operation string, scope semel.Scop
 	return engine.Get(ctx, engine.CoreOf(e), operation, scope, key)
 }
 
-// Read returns the record with that ID, and whether there is one. It changes nothing.
+// Read returns the record with that ID, or an Absent one. It changes nothing.
 // The error is [semel.ErrUnavailable] if the store does not answer.
-func Read(ctx context.Context, e semel.Runner, id store.ID) (store.Record, bool, error) {
-	r, err := engine.Read(ctx, engine.CoreOf(e), id)
-	return r, err == nil && r.State != store.Absent, err
+func Read(ctx context.Context, e semel.Runner, id store.ID) (store.Record, error) {
+	return engine.Read(ctx, engine.CoreOf(e), id)
 }
 
 // Counts counts the records of each operation and state, and returns nothing if the
