@@ -16,15 +16,21 @@ func Get(ctx context.Context, e semel.Runner, operation string, scope semel.Scop
 	return engine.Get(ctx, engine.CoreOf(e), operation, scope, key)
 }
 
+// Read returns the record with that ID, or an Absent one. It changes nothing.
+// The error is [semel.ErrUnavailable] if the store does not answer.
+func Read(ctx context.Context, e semel.Runner, id store.ID) (store.Record, error) {
+	return engine.Read(ctx, engine.CoreOf(e), id)
+}
+
 // List returns one page of records, for consoles and reports. If other callers
 // write meanwhile, it may miss or repeat records.
 func List(ctx context.Context, e semel.Runner, q store.Query) ([]store.Record, error) {
 	return engine.List(ctx, engine.CoreOf(e), q)
 }
 
-// Counts counts the records by operation and state, in one snapshot. It reads all records, so
-// it is too slow for every request. The error is errors.ErrUnsupported if the
-// store cannot count, as those of Redis and etcd.
+// Counts counts the records by operation and state, in one snapshot. It may read all records,
+// so a program keeps the result for a while. The error is errors.ErrUnsupported if the store
+// cannot count, as those of Redis and etcd.
 func Counts(ctx context.Context, e semel.Runner) ([]store.Count, error) {
 	return engine.Counts(ctx, engine.CoreOf(e))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/engine"
 	"github.com/semelgo/semel/store"
 )
@@ -45,5 +46,15 @@ func Resolve(ctx context.Context, e semel.Runner, r Resolution) (store.Record, e
 // error InDoubt, and a success stays one. Attempts of direct calls do not see the
 // request. A record that is final, InDoubt or absent does not change.
 func Cancel(ctx context.Context, e semel.Runner, id store.ID, reason string) (store.Record, error) {
-	return engine.Cancel(ctx, engine.CoreOf(e), id, reason)
+	return engine.Cancel(ctx, engine.CoreOf(e), id, "", reason)
+}
+
+// CancelAs is Cancel for an operator with a name. If a Pending record ends and
+// the store keeps notes, the actor and the reason are kept. A request to a running
+// attempt has no note.
+func CancelAs(ctx context.Context, e semel.Runner, id store.ID, actor, reason string) (store.Record, error) {
+	if actor == "" {
+		return store.Record{}, callerr.Invalid("Actor", "is required")
+	}
+	return engine.Cancel(ctx, engine.CoreOf(e), id, actor, reason)
 }

@@ -41,6 +41,7 @@ func pictureGroups() []pictureGroup {
 		{id: "rules", title: "the rules", layers: []layer{rules}},
 		{id: "mechanisms", title: "mechanisms", layers: []layer{ground, mechanisms}},
 		{id: "suite", title: "tests for users and authors of stores", layers: []layer{conformance}, units: []string{"semeltest", "semeltest/pin"}},
+		{id: "operators", title: "for operators, in a browser", layers: []layer{views}, units: []string{"console"}},
 		{id: "setup", title: "creates tables", layers: []layer{surfaces}},
 		{id: "stores", title: "stores", layers: []layer{stores}},
 		{id: "contract", title: "the contract of a store", layers: []layer{contract}},

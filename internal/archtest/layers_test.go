@@ -30,6 +30,7 @@ const (
 	stores
 	edgeParts // what the server's and the client's side of an edge share
 	edges
+	views // what programs for operators show
 	surfaces
 	programs
 	repositoryTests // may import everything; no package may import them
@@ -87,6 +88,8 @@ func layers() map[string]layer {
 		"semeltest/pin":    edges,
 
 		"semeltest":    surfaces,
+		"internal/recordview": views,
+
 		"migrate":      surfaces,
 		"console":      surfaces,
 		"gateway":      surfaces,

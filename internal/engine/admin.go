@@ -31,6 +31,11 @@ func Get(ctx context.Context, c *Core, operation string, scope Scope, key string
 	return store.Record{}, false, nil
 }
 
+// Read returns the record with that ID, or an Absent one.
+func Read(ctx context.Context, c *Core, id store.ID) (store.Record, error) {
+	return publicRecord(c.reader.get(ctx, id))
+}
+
 // List returns one page of records, for consoles and reports.
 func List(ctx context.Context, c *Core, q store.Query) ([]store.Record, error) {
 	records, err := c.store.Scan(ctx, q)

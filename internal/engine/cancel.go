@@ -13,12 +13,13 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// Cancel ends a Pending record, or asks a running attempt to stop.
-func Cancel(ctx context.Context, c *Core, id store.ID, reason string) (store.Record, error) {
-	return publicRecord(cancelKey(ctx, c, id, reason))
+// Cancel ends a Pending record, or asks a running attempt to stop. With an actor, the end
+// of a Pending record gets a note.
+func Cancel(ctx context.Context, c *Core, id store.ID, actor, reason string) (store.Record, error) {
+	return publicRecord(cancelKey(ctx, c, id, actor, reason))
 }
 
-func cancelKey(ctx context.Context, c *Core, id store.ID, reason string) (store.Record, error) {
+func cancelKey(ctx context.Context, c *Core, id store.ID, actor, reason string) (store.Record, error) {
 	if reason == "" {
 		return store.Record{}, callerr.Invalid("Reason", "is required")
 	}
@@ -34,7 +35,7 @@ func cancelKey(ctx context.Context, c *Core, id store.ID, reason string) (store.
 		d := protocol.Next(current, protocol.Event{Step: protocol.StepCancel, Owner: newOwner(), Expire: c.retention(current)})
 		switch d.Answer {
 		case protocol.Apply:
-			if now, done, err := cancelWaiting(ctx, c, current, d.Change, reason); done || err != nil {
+			if now, done, err := cancelWaiting(ctx, c, current, d.Change, actor, reason); done || err != nil {
 				return now, err
 			}
 		case protocol.Wait:
@@ -48,9 +49,14 @@ func cancelKey(ctx context.Context, c *Core, id store.ID, reason string) (store.
 
 // cancelWaiting ends a Pending record. It returns false if the record has changed
 // meanwhile.
-func cancelWaiting(ctx context.Context, c *Core, current store.Record, change store.Change, reason string) (store.Record, bool, error) {
+func cancelWaiting(ctx context.Context, c *Core, current store.Record, change store.Change, actor, reason string) (store.Record, bool, error) {
 	change.To.Outcome = cancelledOutcome(c, current, change.To.State, reason)
-	answer, err := c.writer.swap(ctx, &change, swapTries)
+	write := func() (store.SwapResult, error) { return c.writer.swap(ctx, &change, swapTries) }
+	if actor != "" {
+		note := store.Note{ID: current.ID, From: change.If, To: change.To.Token, Actor: actor, Reason: reason}
+		write = func() (store.SwapResult, error) { return c.writer.swapNoted(ctx, change, note) }
+	}
+	answer, err := write()
 	switch {
 	case err != nil:
 		return current, false, fmt.Errorf("%w: cancel: %w", callerr.ErrUnavailable, err)

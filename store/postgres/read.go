@@ -41,7 +41,8 @@ func (s *Store) get(ctx context.Context, t *tables, ids []store.ID) ([]store.Swa
 }
 
 // Scan reads from one snapshot. An index finds InDoubt and Failed records, and due
-// records. Any other query reads the records in the order of their IDs until the
+// records; and Pending and InProgress ones, unless they are so many that an index would
+// not save anything. Any other query reads the records in the order of their IDs until the
 // page is full, even if few match.
 func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error) {
 	t, err := s.tables(ctx)
@@ -53,7 +54,7 @@ func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error)
 		return nil, nil
 	}
 	settings := s.texts.inOrder
-	if q.Due {
+	if q.Due || q.State == store.Pending || q.State == store.InProgress {
 		settings = s.texts.listed
 	}
 	f := frame{before: []string{settings}}
@@ -76,6 +77,10 @@ func (t *tables) scanned(q store.Query) (text string, args []any) {
 	switch {
 	case !q.Due && (q.State == store.InDoubt || q.State == store.Failed):
 		return t.scanRare, append([]any{uuid(q.After), stored(store.Token{State: q.State}).state}, args...)
+	case !q.Due && q.State == store.Pending:
+		return t.scanPending, append([]any{uuid(q.After)}, args...)
+	case !q.Due && q.State == store.InProgress:
+		return t.scanInProgress, append([]any{uuid(q.After)}, args...)
 	case !q.Due:
 		return t.scan, append([]any{uuid(q.After), stored(store.Token{State: q.State}).state}, args...)
 	case q.State == store.Pending:

@@ -53,6 +53,16 @@ ORDER BY id LIMIT $4::bigint OFFSET $5::bigint`
 WHERE state IN (3, 5) AND state = $2::smallint AND id > $1::uuid AND ($3::bytea = '' OR operation = $3::bytea)
 ORDER BY id LIMIT $4::bigint OFFSET $5::bigint`
 
+	// The few waiting or running records among many others are found by an index of
+	// their own and sorted. If they are many, the planner reads the records in the order
+	// of their IDs.
+	sqlScanPending = `SELECT ` + columns + ` FROM semel_records
+WHERE state = 1 AND id > $1::uuid AND ($2::bytea = '' OR operation = $2::bytea)
+ORDER BY id LIMIT $3::bigint OFFSET $4::bigint`
+	sqlScanInProgress = `SELECT ` + columns + ` FROM semel_records
+WHERE state = 2 AND id > $1::uuid AND ($2::bytea = '' OR operation = $2::bytea)
+ORDER BY id LIMIT $3::bigint OFFSET $4::bigint`
+
 	sqlCounts = `SELECT operation, state, count(*),
 count(*) FILTER (WHERE state IN (1, 2) AND due <= statement_timestamp()),
 count(*) FILTER (WHERE ` + purgeable + ` AND tableoid <> ALL (ARRAY(

@@ -17,7 +17,7 @@ type tables struct {
 	prefix string
 	name   *strings.Replacer
 
-	look, getMany, getConfirmed, scan, scanRare, scanDue, scanWaits, scanLeases, counts, purge, notes, dequeue, claimed string
+	look, getMany, getConfirmed, scan, scanRare, scanPending, scanInProgress, scanDue, scanWaits, scanLeases, counts, purge, notes, dequeue, claimed string
 
 	one  [kinds]string // change one record, or none
 	last [kinds]string // change one record, or raise
@@ -48,6 +48,8 @@ func newTables(schema, prefix string, asTexts bool) *tables {
 		{&t.getConfirmed, sqlGetConfirmed},
 		{&t.scan, sqlScan},
 		{&t.scanRare, sqlScanRare},
+		{&t.scanPending, sqlScanPending},
+		{&t.scanInProgress, sqlScanInProgress},
 		{&t.scanDue, sqlScanDue},
 		{&t.scanWaits, sqlScanWaits},
 		{&t.scanLeases, sqlScanLeases},

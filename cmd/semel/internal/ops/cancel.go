@@ -7,6 +7,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/recordview"
 	"github.com/semelgo/semel/store"
 )
 
@@ -37,7 +38,7 @@ it. For an InProgress record the note also names the record of the request.`,
 
 // cancel cancels the record was, or requests its worker to stop.
 func (g *changeFlags) cancel(ctx context.Context, db *database, was *store.Record) (v changedView, err error) {
-	if !hasDue(was.State) {
+	if !recordview.HasDue(was.State) {
 		return v, errRefused(was, "neither Pending nor InProgress")
 	}
 	n := &pendingNote{Note: g.note(was), to: []store.State{store.Failed, store.InDoubt}}

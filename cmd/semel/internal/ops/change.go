@@ -15,6 +15,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 	"github.com/semelgo/semel/internal/errtype"
+	"github.com/semelgo/semel/internal/recordview"
 	"github.com/semelgo/semel/store"
 )
 
@@ -130,7 +131,7 @@ func (v *changedView) line() string {
 	switch {
 	case v.State != store.Pending.String() || v.Due == nil:
 	case *v.Due > 0:
-		text += ", due in " + ago(time.Duration(*v.Due))
+		text += ", due in " + recordview.Ago(time.Duration(*v.Due))
 	default:
 		text += ", due at once"
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/internal/recordview"
 	"github.com/semelgo/semel/store"
 )
 
@@ -76,7 +77,7 @@ func recordIDs(c *cobra.Command, state store.State, typed string) (ids []cobra.C
 		}
 		for i := range page {
 			if id := page[i].ID.String(); strings.HasPrefix(id, typed) {
-				ids = append(ids, cobra.CompletionWithDesc(id, safe(page[i].Operation)))
+				ids = append(ids, cobra.CompletionWithDesc(id, recordview.Safe(page[i].Operation)))
 			}
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/recordview"
 	"github.com/semelgo/semel/store"
 )
 
@@ -40,11 +41,11 @@ func Views() []any {
 		detailView{},
 		bodyView{},
 		noteView{},
-		outcomeView{},
+		recordview.Outcome{},
 		resolvedView{},
 		changedView{},
-		progressView{},
-		tryView{},
+		recordview.Progress{},
+		recordview.Try{},
 		purgedView{},
 		partitionsView{},
 		partitionView{},

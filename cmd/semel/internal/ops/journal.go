@@ -10,6 +10,7 @@ import (
 
 	"github.com/semelgo/semel/cmd/semel/internal/terminal"
 	"github.com/semelgo/semel/internal/protocol"
+	"github.com/semelgo/semel/internal/recordview"
 	"github.com/semelgo/semel/journal"
 	"github.com/semelgo/semel/store"
 )
@@ -46,11 +47,11 @@ object for each entry and for each unreadable line, on a line of its own.`,
 
 // entryView is the JSON view of a journal entry.
 type entryView struct {
-	ID        string      `json:"id"`
-	Operation string      `json:"operation"`
-	Attempt   uint32      `json:"attempt"`
-	Ended     string      `json:"ended"`
-	Outcome   outcomeView `json:"outcome"`
+	ID        string             `json:"id"`
+	Operation string             `json:"operation"`
+	Attempt   uint32             `json:"attempt"`
+	Ended     string             `json:"ended"`
+	Outcome   recordview.Outcome `json:"outcome"`
 
 	Scope []string `json:"scope,omitempty"`
 	Key   string   `json:"key,omitempty"`
@@ -65,11 +66,11 @@ type invalidLineView struct {
 func entryOf(e *journal.Entry, reveal bool) entryView {
 	r := endRecord(e)
 	v := entryView{
-		ID: r.ID.String(), Operation: r.Operation, Attempt: r.Attempt, Ended: e.Step, Outcome: outcomeOf(r, reveal),
+		ID: r.ID.String(), Operation: r.Operation, Attempt: r.Attempt, Ended: e.Step, Outcome: recordview.OutcomeOf(r, reveal),
 	}
 	if reveal {
 		v.Key = r.Key
-		v.Scope, _ = scopeParts(r.Scope)
+		v.Scope, _ = recordview.ScopeParts(r.Scope)
 	}
 	return v
 }
@@ -123,12 +124,12 @@ func listJournalText(out io.Writer, entries []journal.Entry, reveal bool) {
 		if i == 0 {
 			journalRow(out, "ID", "ATTEMPT", "ENDED", "OPERATION", "OUTCOME")
 		}
-		outcome := outcomeOf(endRecord(e), reveal)
-		text := outcome.line()
+		outcome := recordview.OutcomeOf(endRecord(e), reveal)
+		text := outcomeLine(&outcome)
 		if reveal {
-			text += ", of " + scopeOf(&e.Record) + ", key " + keyOf(&e.Record)
+			text += ", of " + recordview.Scope(&e.Record) + ", key " + keyOf(&e.Record)
 		}
-		journalRow(out, e.Record.ID.String(), fmt.Sprint(e.Record.Attempt), e.Step, safe(e.Record.Operation), text)
+		journalRow(out, e.Record.ID.String(), fmt.Sprint(e.Record.Attempt), e.Step, recordview.Safe(e.Record.Operation), text)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 	"github.com/semelgo/semel/cmd/semel/internal/terminal"
+	"github.com/semelgo/semel/internal/recordview"
 	"github.com/semelgo/semel/store"
 )
 
@@ -49,7 +50,7 @@ events.`,
 				}
 				w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
 				fmt.Fprintln(w, "EVENTS\tOLDEST\tPARKED AGGREGATES\tPARKED EVENTS")
-				fmt.Fprintf(w, "%d\t%s\t%d\t%d\n", n.Events, ago(n.Oldest), n.Aggregates, n.Parked)
+				fmt.Fprintf(w, "%d\t%s\t%d\t%d\n", n.Events, recordview.Ago(n.Oldest), n.Aggregates, n.Parked)
 				_ = w.Flush() // the output is closed: there is no reader
 				return nil
 			})
@@ -125,7 +126,7 @@ func writeParked(c *cobra.Command, all []store.ParkedAggregate, reveal bool) err
 	for i := range v.Aggregates {
 		p := &v.Aggregates[i]
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%d\t%s\n",
-			safe(p.Topic), safe(p.Aggregate), p.EventID, safe(p.EventType), p.Failures, ago(all[i].Age), p.Events, safe(p.Reason))
+			recordview.Safe(p.Topic), recordview.Safe(p.Aggregate), p.EventID, recordview.Safe(p.EventType), p.Failures, recordview.Ago(all[i].Age), p.Events, recordview.Safe(p.Reason))
 	}
 	_ = w.Flush() // the output is closed: there is no reader
 	return nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 	"github.com/semelgo/semel/cmd/semel/internal/terminal"
+	"github.com/semelgo/semel/internal/recordview"
 	"github.com/semelgo/semel/store"
 )
 
@@ -125,7 +126,7 @@ func writeOutboxNotes(c *cobra.Command, all []store.OutboxNote) error {
 			decision = "dropped"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			ago(n.Age), safe(n.Topic), safe(n.Aggregate), n.ID, safe(n.Type), decision, safe(n.Actor), safe(n.Reason))
+			recordview.Ago(n.Age), recordview.Safe(n.Topic), recordview.Safe(n.Aggregate), n.ID, recordview.Safe(n.Type), decision, recordview.Safe(n.Actor), recordview.Safe(n.Reason))
 	}
 	_ = w.Flush() // the output is closed: there is no reader
 	return nil

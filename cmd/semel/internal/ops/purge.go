@@ -9,6 +9,7 @@ import (
 
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 	"github.com/semelgo/semel/cmd/semel/internal/terminal"
+	"github.com/semelgo/semel/internal/recordview"
 	"github.com/semelgo/semel/store"
 )
 
@@ -88,7 +89,7 @@ func dryPurge(ctx context.Context, c *cobra.Command, db *database, limit int64) 
 		return terminal.WriteJSON(c, v)
 	}
 	for _, n := range v.Counts {
-		fmt.Fprintf(c.OutOrStdout(), "%8d  %-9s  %s\n", n.Records, n.State, safe(n.Operation))
+		fmt.Fprintf(c.OutOrStdout(), "%8d  %-9s  %s\n", n.Records, n.State, recordview.Safe(n.Operation))
 	}
 	fmt.Fprintf(c.OutOrStdout(), "records that would be removed: %d\n", v.Records)
 	return nil

@@ -15,6 +15,7 @@ import (
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 	"github.com/semelgo/semel/cmd/semel/internal/terminal"
 	"github.com/semelgo/semel/internal/protocol"
+	"github.com/semelgo/semel/internal/recordview"
 	"github.com/semelgo/semel/journal"
 )
 
@@ -215,13 +216,13 @@ func (s *settler) report(v *settleView) error {
 	}
 	text := v.Settled
 	if v.Error != "" {
-		text += ": " + safe(v.Error)
+		text += ": " + recordview.Safe(v.Error)
 	} else {
 		text += ", the record is " + v.State
 	}
 	if !v.Dropped {
 		text += ", kept"
 	}
-	fmt.Fprintf(out, "%s  %s attempt %d, %s: %s\n", v.ID, safe(v.Operation), v.Attempt, v.Ended, text)
+	fmt.Fprintf(out, "%s  %s attempt %d, %s: %s\n", v.ID, recordview.Safe(v.Operation), v.Attempt, v.Ended, text)
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 	"github.com/semelgo/semel/cmd/semel/internal/terminal"
+	"github.com/semelgo/semel/internal/recordview"
 	"github.com/semelgo/semel/store"
 )
 
@@ -54,11 +55,11 @@ available, are printed as they are.`,
 type detailView struct {
 	recordView
 
-	Owner       string      `json:"owner"` // with attempt it is the fencing token
-	Fingerprint bodyView    `json:"fingerprint"`
-	Input       bodyView    `json:"input"`
-	Outcome     outcomeView `json:"outcome"`
-	Notes       []noteView  `json:"notes"`
+	Owner       string             `json:"owner"` // with attempt it is the fencing token
+	Fingerprint bodyView           `json:"fingerprint"`
+	Input       bodyView           `json:"input"`
+	Outcome     recordview.Outcome `json:"outcome"`
+	Notes       []noteView         `json:"notes"`
 }
 
 // bodyView is a stored value: its size, or with --reveal its content.
@@ -150,10 +151,10 @@ func detailOf(r *store.Record, notes []store.Note, s salt, reveal bool) detailVi
 	v := detailView{
 		recordView: viewOf(r, s, reveal), Owner: strconv.FormatUint(r.Owner, 16),
 		Fingerprint: bodyView{Bytes: len(r.Fingerprint)}, Input: bodyView{Bytes: len(r.Input)},
-		Outcome: outcomeOf(r, reveal), Notes: []noteView{},
+		Outcome: recordview.OutcomeOf(r, reveal), Notes: []noteView{},
 	}
 	if v.Progress != nil {
-		v.Progress.Tries = triesOf(r, reveal)
+		v.Progress.Tries = recordview.TriesOf(r, reveal)
 	}
 	if reveal {
 		v.Fingerprint.Hex = hex.EncodeToString(r.Fingerprint)
@@ -176,45 +177,45 @@ func detailOf(r *store.Record, notes []store.Note, s salt, reveal bool) detailVi
 func writeDetail(out io.Writer, r *store.Record, notes []store.Note, s salt, reveal bool) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	field := func(name, value string) { fmt.Fprintf(w, "%s\t%s\n", name, value) }
-	outcome := outcomeOf(r, reveal)
+	outcome := recordview.OutcomeOf(r, reveal)
 	tainted := "no"
 	if r.Tainted {
 		tainted = "an earlier attempt may have had an effect"
 	}
 	field("id", r.ID.String())
-	field("operation", safe(r.Operation))
+	field("operation", recordview.Safe(r.Operation))
 	scope, key := s.hash(r.Scope), s.hash(r.Key)
 	if reveal {
-		scope, key = scopeOf(r), keyOf(r)
+		scope, key = recordview.Scope(r), keyOf(r)
 	}
 	field("scope", scope)
 	field("key", key)
-	field("state", r.State.String()+" for "+ago(r.Since))
+	field("state", r.State.String()+" for "+recordview.Ago(r.Since))
 	field("priority", strconv.Itoa(int(r.Priority)))
 	field("attempt", fmt.Sprintf("%d, owner %x", r.Attempt, r.Owner))
-	field("age", ago(r.Age))
+	field("age", recordview.Ago(r.Age))
 	field("due", dueOf(r))
 	field("expires", expiresOf(r))
 	field("tainted", tainted)
 	field("fingerprint", bodyLine(r.Fingerprint, reveal))
 	field("input", bodyLine(r.Input, reveal))
-	field("outcome", outcome.line())
+	field("outcome", outcomeLine(&outcome))
 	writeProgress(field, r, reveal)
 	for _, n := range notes {
-		field("note", fmt.Sprintf("%s ago, %s made it %s: %s", ago(n.Age), safe(n.Actor), n.To.State, safe(n.Reason)))
+		field("note", fmt.Sprintf("%s ago, %s made it %s: %s", recordview.Ago(n.Age), recordview.Safe(n.Actor), n.To.State, recordview.Safe(n.Reason)))
 	}
 	_ = w.Flush() // the output is closed: there is no reader
 }
 
 // writeProgress prints the history of r's attempts for people.
 func writeProgress(field func(name, value string), r *store.Record, reveal bool) {
-	p := progressOf(r)
+	p := recordview.ProgressOf(r)
 	if p == nil {
 		return
 	}
-	field("progress", p.line())
-	for _, t := range triesOf(r, reveal) {
-		field(fmt.Sprintf("try %d", t.Attempt), t.line())
+	field("progress", progressLine(p))
+	for _, t := range recordview.TriesOf(r, reveal) {
+		field(fmt.Sprintf("try %d", t.Attempt), tryLine(&t))
 	}
 }
 
@@ -226,7 +227,7 @@ func bodyLine(body []byte, reveal bool) string {
 	case !reveal:
 		return fmt.Sprintf("%d bytes", len(body))
 	case json.Valid(body):
-		return safe(string(body))
+		return recordview.Safe(string(body))
 	default:
 		return hex.EncodeToString(body)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/semelgo/semel/cmd/semel/internal/terminal"
+	"github.com/semelgo/semel/internal/recordview"
 	"github.com/semelgo/semel/store"
 )
 
@@ -73,12 +74,12 @@ func writeStats(c *cobra.Command, counts []store.Count) {
 	var sum store.Count
 	for _, n := range counts {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\n",
-			safe(n.Operation), n.State, n.Records, n.Overdue, n.Purgeable, ago(n.Oldest))
+			recordview.Safe(n.Operation), n.State, n.Records, n.Overdue, n.Purgeable, recordview.Ago(n.Oldest))
 		sum.Records += n.Records
 		sum.Overdue += n.Overdue
 		sum.Purgeable += n.Purgeable
 	}
-	fmt.Fprintf(w, "all\t\t%d\t%d\t%d\t%s\n", sum.Records, sum.Overdue, sum.Purgeable, ago(oldest(counts)))
+	fmt.Fprintf(w, "all\t\t%d\t%d\t%d\t%s\n", sum.Records, sum.Overdue, sum.Purgeable, recordview.Ago(oldest(counts)))
 	_ = w.Flush() // the output is closed: there is no reader
 }
 

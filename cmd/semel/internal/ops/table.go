@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/internal/recordview"
 	"github.com/semelgo/semel/store"
 )
 
@@ -35,9 +36,9 @@ func linesOf(out io.Writer, s salt, reveal bool) func(*store.Record) error {
 func tableOf(out io.Writer, reveal bool) func(*store.Record) error {
 	row(out, reveal, "ID", "STATE", "ATTEMPT", "ERRORS", "CRASHES", "PRIORITY", "AGE", "SINCE", "DUE", "OPERATION", "SCOPE", "KEY")
 	return func(r *store.Record) error {
-		errors, crashes := progressOf(r).cells()
+		errors, crashes := progressCells(recordview.ProgressOf(r))
 		row(out, reveal, r.ID.String(), r.State.String(), strconv.FormatUint(uint64(r.Attempt), 10), errors, crashes,
-			strconv.Itoa(int(r.Priority)), ago(r.Age), ago(r.Since), dueOf(r), safe(r.Operation), scopeOf(r), keyOf(r))
+			strconv.Itoa(int(r.Priority)), recordview.Ago(r.Age), recordview.Ago(r.Since), dueOf(r), recordview.Safe(r.Operation), recordview.Scope(r), keyOf(r))
 		return nil
 	}
 }
