@@ -37,7 +37,7 @@ type actor struct {
 	responses     []response // by a worker, of each of its attempts
 	ask           request
 	callCount     int  // number of calls so far
-	since         int  // the ages that had passed when it asked
+	since         int  // the ages that had passed when it sent the request
 	unknownCommit bool // one of its commits had no answer
 	taken         bool // another actor took over its attempt
 }

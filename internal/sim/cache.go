@@ -20,7 +20,7 @@ func (w *world) age() {
 	}
 	for _, a := range w.actors {
 		if a.status == statusReady {
-			a.note(uint64(eventAge)) // what it has asked for gets older too
+			a.note(uint64(eventAge)) // what it has requested gets older too
 		}
 	}
 }
@@ -64,7 +64,7 @@ func (a *actor) checkCached(memory bool) {
 		a.w.mark(MarkCacheExpired)
 	}
 	if a.w.isStale(t, a.since) {
-		a.w.fail("I17", "%s was told %v, which had stood no longer for more than the memory's age", a.name, t)
+		a.w.fail("I17", "%s received %v, which the record had not had for longer than the maximum age of the cache", a.name, t)
 	}
 }
 

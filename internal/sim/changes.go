@@ -31,7 +31,7 @@ func (w *world) fail(invariant, format string, args ...any) {
 	}
 }
 
-// changeEnd is a final record that stood at some time.
+// changeEnd is a final record that a key has had.
 type changeEnd struct {
 	row, epoch int
 	token      store.Token

@@ -17,7 +17,7 @@ func atLeastOncePlan() Plan {
 }
 
 // TestCheckerSeesABrokenPromise: AtLeastOnce held to one effect breaks I1; the
-// run is told, short, and its line repeats it.
+// run is printed, shortened, and its line repeats the run.
 func TestCheckerSeesABrokenPromise(t *testing.T) {
 	t.Parallel()
 	s := check.Must(newStage(atLeastOncePlan(), nil))(t)
@@ -45,7 +45,7 @@ func TestReplayPrintsAValidRun(t *testing.T) {
 	t.Parallel()
 	plans := []Plan{atLeastOncePlan()}
 	lines, v, err := Replay("broken/promise:", plans)
-	if err != nil || v != nil || !strings.Contains(strings.Join(lines, "\n"), `C2 is told ok, replayed: "x/s1/C1"`) {
+	if err != nil || v != nil || !strings.Contains(strings.Join(lines, "\n"), `C2 receives ok, replayed: "x/s1/C1"`) {
 		t.Errorf("Replay = %v, %v:\n%s", v, err, strings.Join(lines, "\n"))
 	}
 	for _, bad := range []string{"no/plan:0", "broken/promise:!"} {
@@ -54,7 +54,7 @@ func TestReplayPrintsAValidRun(t *testing.T) {
 		}
 	}
 	if _, v, _ = Replay("broken/promise:z", plans); v == nil || v.Invariant != "script" {
-		t.Errorf("Replay of a script that does not fit = %v, want to be told so", v)
+		t.Errorf("Replay of a script that does not fit = %v, want an error", v)
 	}
 }
 
@@ -70,7 +70,7 @@ func TestOnlyWatchedInvariantsCount(t *testing.T) {
 }
 
 // TestGhostGetsNowhere: a process that is dead goes on to its end, and nothing
-// it asks for is done.
+// it requests is done.
 func TestGhostGetsNowhere(t *testing.T) {
 	t.Parallel()
 	s := check.Must(newStage(atLeastOncePlan(), nil))(t)
@@ -97,10 +97,10 @@ func TestGhostGetsNowhere(t *testing.T) {
 	a.start(s.coroutine(0))
 	a.proc.crash()
 	if !ended || len(asked) != 2 || asked[0].Token.State != store.Succeeded {
-		t.Errorf("ended %v, was told %v", ended, asked)
+		t.Errorf("ended %v, received %v", ended, asked)
 	}
 	if w.rows[0].rec.State != store.Absent || w.found != nil {
-		t.Errorf("%v stands, %v", w.rows[0].rec.Token, w.found)
+		t.Errorf("the record has %v, %v", w.rows[0].rec.Token, w.found)
 	}
 }
 

@@ -77,19 +77,19 @@ func (w *world) checkResponse(a *actor, t response) {
 		w.checkCaller(a, t)
 	case responseQueued:
 		if r := &w.rows[t.of.row]; r.rec.State == store.Absent && r.epoch == t.epoch {
-			w.fail("I13", "%s was told that its call waits, and there is no record", a.name)
+			w.fail("I13", "%s received that its call is queued, and there is no record", a.name)
 		}
 	case responseReleased:
 		for _, e := range w.effects {
 			if e.actor == a.index && e.row == t.of.row && e.ask <= t.ask {
-				w.fail("I2t", "%s was told that nothing happened, and its effect is there", a.name)
+				w.fail("I2t", "%s received that it had no effect, and its effect exists", a.name)
 			}
 			if e.attempt < t.attempt && e.row == t.of.row && e.epoch == t.epoch {
-				w.fail("I2k", "%s was told that nothing happened, and an earlier attempt's effect is there", a.name)
+				w.fail("I2k", "%s received that there was no effect, and an effect of an earlier attempt exists", a.name)
 			}
 		}
 	case responseOther:
-		w.fail("I12", "%s was told %v, which tells it nothing", a.name, t)
+		w.fail("I12", "%s received %v, which is no defined response", a.name, t)
 	case responseNone, responseUnknown, responseInDoubt, responseInProgress, responseMismatch, responseUnavailable, responseKinds:
 	}
 }
@@ -101,7 +101,7 @@ func (w *world) checkOwnClaim(a *actor) {
 	for i := range w.rows {
 		r := &w.rows[i]
 		if r.rec.State == store.InProgress && w.ownerActor(r.rec.Owner) == a.index {
-			w.fail("R3", "%s was told to wait for %s, which is its own", a.name, w.token(r.rec.Token))
+			w.fail("R3", "%s received that %s is in progress, which is its own claim", a.name, w.token(r.rec.Token))
 		}
 	}
 }
@@ -130,7 +130,7 @@ func (w *world) checkOK(a *actor, t response) {
 		there = there || e.row == t.of.row && e.value == t.value
 	}
 	if !there {
-		w.fail("I3t", "%s was told %v, and no such effect is there", a.name, t)
+		w.fail("I3t", "%s received %v, and there is no such effect", a.name, t)
 	}
 	outcome, _ := json.Marshal(t.value)
 	outcome = append([]byte{'j'}, outcome...)
@@ -139,7 +139,7 @@ func (w *world) checkOK(a *actor, t response) {
 			return
 		}
 	}
-	w.fail("I4", "%s was told %v, and that never stood in the record", a.name, t)
+	w.fail("I4", "%s received %v, which the record never had", a.name, t)
 }
 
 // checkFailed checks that a reported failure was stored, and that its key never
@@ -151,11 +151,11 @@ func (w *world) checkFailed(a *actor, t response) {
 			continue
 		}
 		if w.happened(e) {
-			w.fail("I2t", "%s was told %v, and there is an effect", a.name, t)
+			w.fail("I2t", "%s received %v, and there is an effect", a.name, t)
 		}
 		return
 	}
-	w.fail("I2t", "%s was told %v, and no such failure ever stood", a.name, t)
+	w.fail("I2t", "%s received %v, a failure that the record never had", a.name, t)
 }
 
 // happened reports whether an attempt that a failure covers has had an effect:
@@ -179,9 +179,9 @@ func (w *world) checkCaller(a *actor, t response) {
 	request, pause, _ := strings.Cut(value, "/")
 	scope, _, _ := strings.Cut(pause, "/")
 	if request != t.of.fp {
-		w.fail("I8", "%s asked for %q and was told %v", a.name, t.of.fp, t)
+		w.fail("I8", "%s sent %q and received %v", a.name, t.of.fp, t)
 	}
 	if scope != w.stage.scopes[t.of.row] {
-		w.fail("I10", "%s asked in scope %q and was told %v", a.name, w.stage.scopes[t.of.row], t)
+		w.fail("I10", "%s sent a request in scope %q and received %v", a.name, w.stage.scopes[t.of.row], t)
 	}
 }

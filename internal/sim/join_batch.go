@@ -52,7 +52,7 @@ func (g *joinableBatch) write(came []store.Change) callResult {
 	w := g.a.w
 	g.changes = append(g.changes, came...)
 	if err := store.CheckBatch(g.changes, maxBatch); err != nil {
-		w.fail("batch", "%s asks for what no store takes: %v", g.a.name, err)
+		w.fail("batch", "%s sends changes that every store refuses: %v", g.a.name, err)
 	}
 	h := g.a.call(op{kind: opWriteBatch, row: w.indexOf(came[0].To.ID), batch: slices.Clone(g.changes)})
 	if h != resultOK {

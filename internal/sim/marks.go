@@ -32,7 +32,7 @@ const (
 	MarkArrived                       // a late request arrived after all
 	MarkLateCommit                    // a commit without an answer happened
 	MarkLateAbort                     // a commit without an answer did not
-	MarkUnknownOK                     // a caller with such a commit was told ok
+	MarkUnknownOK                     // a caller with such a commit received ok
 	MarkUnknownReleased               // or that nothing happened
 	MarkFenceHeld                     // a receiver refused an attempt below its fence
 	MarkSecondAnswer                  // a receiver gave its first answer again
@@ -71,7 +71,7 @@ func (m Mark) String() string {
 	return [marks]string{
 		"takeover", "requeue", "doubt", "heal", "settle", "resolve", "release", "fail", "void", "give up",
 		"aborted", "conflict", "rolled back", "zombie rolled back", "lost reply echoed", "busy", "crash", "beat", "late request arrived",
-		"late commit", "late abort", "ambiguous told ok", "ambiguous told no", "fence held", "second answer",
+		"late commit", "late abort", "unknown commit, then ok", "unknown commit, then no", "fence held", "second answer",
 		"replay", "mismatch", "purged", "delay", "queued", "queued already", "errors exhausted", "crashes exhausted", "redrive", "redrive of a doubt",
 		"cancelled waiting", "cancelled running", "ended together", "lost claim given back", "lease lost", "flushed together", "joined others", "too late to join", "joined and lost", "joined and gave up", "gave up", "claim undone", "remembered", "forgotten", "settled by worker", "settled by retry", "settled by person",
 	}[m]

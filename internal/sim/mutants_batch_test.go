@@ -5,7 +5,7 @@ package sim_test
 func batchMutants() []mutant {
 	return []mutant{
 		{
-			name: "batch without an answer told as rolled back", plan: "batch/faults", watch: "I2t",
+			name: "batch without a reply reported as rolled back", plan: "batch/faults", watch: "I2t",
 			edits: []edit{{"internal/engine/run_batch.go", "		case err != nil, verdict == store.Committed:\n", "		case err != nil:\n			return store.NotCommitted, err\n		case verdict == store.Committed:\n"}},
 		},
 		{
@@ -69,7 +69,7 @@ func laneMutants() []mutant {
 			edits: []edit{{"internal/engine/unrecorded.go", "err != nil || now.Token != item.record.Token {", "err != nil || now.Token != item.from {"}},
 		},
 		{
-			name: "batch without an answer told as in force", plan: "hold/together", watch: "I11",
+			name: "batch without a reply reported as applied", plan: "hold/together", watch: "I11",
 			edits: []edit{{"internal/engine/swap.go", "	if tries == 1 || ctx.Err() != nil {\n		return answer, err\n", "	if tries != 1 {\n		return store.SwapResult{Token: change.To.Token}, nil\n"}},
 		},
 		{

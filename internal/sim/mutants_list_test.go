@@ -59,7 +59,7 @@ func knownMutants() []mutant {
 			},
 		},
 		{
-			name: "told failed with the swap lost", plan: "leased-keep/replies", watch: "I2t",
+			name: "reported as failed although the swap was lost", plan: "leased-keep/replies", watch: "I2t",
 			edits: []edit{{
 				"internal/engine/complete.go", "	if d.Answer != protocol.Apply {\n		return answerFenced(", `	if d.Answer != protocol.Apply && e.Step == protocol.StepFail {
 		failed := a.Record()
@@ -76,7 +76,7 @@ func knownMutants() []mutant {
 func furtherMutants() []mutant {
 	return []mutant{
 		{
-			name: "ambiguous inline commit told as rolled back", plan: "inline/faults", watch: "I2t",
+			name: "unknown inline commit reported as rolled back", plan: "inline/faults", watch: "I2t",
 			edits: []edit{{"internal/protocol/classify.go", "	case t.Verdict == store.NotCommitted:\n", "	case t.Verdict != store.Committed:\n"}},
 		},
 		{
@@ -112,7 +112,7 @@ func furtherMutants() []mutant {
 			},
 		},
 		{
-			name: "told ok with the swap lost", plan: "atleastonce/faults", watch: "I4",
+			name: "reported as ok although the swap was lost", plan: "atleastonce/faults", watch: "I4",
 			edits: []edit{{
 				"internal/engine/complete.go", "	if d.Answer != protocol.Apply {\n		return answerFenced(", `	if d.Answer != protocol.Apply && err == nil {
 		own := a.Record()
@@ -152,7 +152,7 @@ func lastMutants() []mutant {
 			edits: []edit{{"internal/engine/conclude.go", "if err != nil || !found {", "if err != nil || !found && current.ID == (store.ID{}) {"}},
 		},
 		{
-			name: "ambiguous commit told as ok", plan: "leased/faults", watch: "I3t",
+			name: "unknown commit reported as ok", plan: "leased/faults", watch: "I3t",
 			edits: []edit{{"internal/engine/in_tx.go", "a.unknownCommit(ctx, change, err), err)", "txEnd{current: recordAfter(*change, a.Record())}, nil)"}},
 		},
 		{

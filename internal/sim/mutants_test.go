@@ -118,7 +118,7 @@ func exploreMutant(t *testing.T, root string, m mutant) string {
 	return string(out)
 }
 
-// plant writes a copy of a file with a text replaced that stands in it once.
+// plant writes a copy of a file with a text replaced that it contains once.
 func plant(t *testing.T, from, to string, e edit) {
 	t.Helper()
 	text := check.Must(os.ReadFile(from))(t)

@@ -20,7 +20,7 @@ const (
 	opSwapTx      // of another record, in a transaction
 	opWait        // for a result that another actor of the process requests
 	opStart       // helping the others of its process
-	opPause       // before it asks
+	opPause       // before it sends a request
 	opWriteBatch  // what came, or joined, in one transaction
 	opCommitBatch // its commit
 	opKinds
@@ -36,10 +36,10 @@ type op struct {
 	row     int // which record it is about
 	change  store.Change
 	hold    bool
-	again   bool // a dequeue that only asks what an earlier one claimed
+	again   bool // a dequeue that only reads what an earlier one claimed
 	session *session
 	attempt grant          // the attempt of the effect or of the fence
-	batch   []store.Change // all of a swap that is asked for others
+	batch   []store.Change // all changes of a swap that is sent for other actors too
 	settled func() bool    // what is waited for is there
 }
 

@@ -17,7 +17,7 @@ type Plan struct {
 	// Callers has one letter for each: those with the same letter send the same
 	// request.
 	Callers string
-	// Asks is how often each of them asks, until it has a final answer. Zero:
+	// Asks is how often each of them sends its request, until it has a final response. Zero:
 	// once.
 	Calls int
 	// Again has them ask as often even when they have one.

@@ -97,7 +97,7 @@ func (m mode) taskRoles() []Plan {
 }
 
 // Deep lists the explorations that take long: three callers, two of each, and
-// one that asks three times.
+// one that sends its request three times.
 func Deep() []Plan {
 	var plans []Plan
 	for _, m := range modes() {

@@ -20,7 +20,7 @@ type process struct {
 	running *actor                  // the actor that executes right now
 	members []*actor
 
-	joined   int    // how many questions were asked together with others'
+	joined   int    // how many calls were joined with those of other actors
 	canceled []int  // canceled actors, in that order
 	busy     uint64 // the records that were found so last
 }

@@ -191,7 +191,7 @@ func look(ctx context.Context, scope semel.Scope, _ string) (any, bool, error) {
 	return found.value, true, nil
 }
 
-// effectOf is the first effect of the record that stands, or nil.
+// effectOf is the first effect of the current record, or nil.
 func (w *world) effectOf(row int) *effect {
 	for i := range w.effects {
 		if e := &w.effects[i]; e.row == row && e.epoch == w.rows[row].epoch {

@@ -17,7 +17,7 @@ type role struct {
 	shares bool
 }
 
-// request is what an actor asks for.
+// request is what an actor sends.
 type request struct {
 	row    int
 	fp     string // of the request: one letter
@@ -81,7 +81,7 @@ func (a *actor) receiveResponse(t response) {
 	if t.kind == responseInProgress {
 		w.checkOwnClaim(a)
 	}
-	w.logf("%s is told %v", a.name, t)
+	w.logf("%s receives %v", a.name, t)
 	switch {
 	case t.ok() && a.unknownCommit:
 		w.mark(MarkUnknownOK)

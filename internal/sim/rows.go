@@ -11,13 +11,13 @@ import (
 type row struct {
 	id              store.ID
 	scope           string
-	rec             store.Record // the zero Token: nothing stands
+	rec             store.Record // with the zero Token: there is none
 	due             bool         // Due has come
 	hasExpiry       bool         // has a time at which it may be purged
 	purgeable       bool         // retention is over
 	retentionOver   bool         // because the scheduler said so
 	takenOver       bool         // is a takeover
-	isCancelRequest bool         // asks for another one's attempt to be cancelled
+	isCancelRequest bool         // requests the cancellation of another actor's attempt
 	epoch           int          // how often the record was purged
 	request         string       // the letter it was created for
 }

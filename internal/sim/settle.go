@@ -68,7 +68,7 @@ func (w *world) settleRow(i int) {
 			by = MarkSettledByOperator
 			w.alone(role{name: "person", body: finalResolver, ask: request{row: i, person: true}})
 		default:
-			w.fail("I12", "a retry after everything is over is told %v", t)
+			w.fail("I12", "a retry after the end of the run receives %v", t)
 			return
 		}
 	}

@@ -44,13 +44,13 @@ func freeStore(t *testing.T) (*Store, store.ID) {
 	return a.proc.store, w.rows[0].id
 }
 
-// pair is two stores that are asked the same.
+// pair is two stores that receive the same calls.
 type pair struct {
 	sim    *Store
 	ref    *memory.Store
 	id     store.ID
 	rng    *rand.Rand
-	tokens []store.Token // that ever stood, or were asked for
+	tokens []store.Token // that a record ever had, or that a call named
 }
 
 func (p *pair) step(t *testing.T) {
@@ -97,7 +97,7 @@ func (p *pair) dequeue(t *testing.T) {
 func standingOf(r store.Record) store.SwapResult { return store.SwapResult{Token: r.Token, Record: &r} }
 
 // change is a random one: from a token that may stand, to a new one or to one
-// that was asked for before.
+// of an earlier call.
 func (p *pair) change() store.Change {
 	to := store.Token{
 		State:   store.States()[p.rng.IntN(5)],

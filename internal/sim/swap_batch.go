@@ -7,7 +7,7 @@ import "github.com/semelgo/semel/store"
 func (a *actor) flush(changes []store.Change) ([]store.SwapResult, error) {
 	w := a.w
 	if err := store.CheckBatch(changes, maxBatch); err != nil {
-		w.fail("batch", "%s asks for what no store takes: %v", a.name, err)
+		w.fail("batch", "%s sends changes that every store refuses: %v", a.name, err)
 	}
 	h := a.call(op{kind: opSwap, row: w.indexOf(changes[0].To.ID), batch: changes})
 	if len(changes) > 1 && h == resultOK {

@@ -11,7 +11,7 @@ var errNoEnd = errors.New("the transaction was given no end")
 
 // Atomic implements [store.TxStore].
 func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
-	run func(ctx context.Context, tx *Tx, stands store.SwapResult) (*store.Change, error),
+	run func(ctx context.Context, tx *Tx, current store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
 	a, err := s.actor()
 	if err != nil {
@@ -21,13 +21,13 @@ func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
 	if a.call(op{kind: opBegin, row: row, hold: hold}) != resultOK {
 		return store.NotCommitted, errLost
 	}
-	stands := w.rows[row].current()
+	current := w.rows[row].current()
 	if hold && w.holder(row, nil) != nil {
 		w.mark(MarkBusy)
-		stands, hold = store.SwapResult{Busy: true}, false
+		current, hold = store.SwapResult{Busy: true}, false
 	}
-	a.noteResult(stands)
-	w.logResult(stands, false)
+	a.noteResult(current)
+	w.logResult(current, false)
 	tx := w.open(a, row, hold)
 	returned := false
 	defer func() {
@@ -35,7 +35,7 @@ func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
 			w.close(tx) // a panic rolls back
 		}
 	}()
-	change, err := run(ctx, &Tx{a: a, s: tx}, stands)
+	change, err := run(ctx, &Tx{a: a, s: tx}, current)
 	if change == nil {
 		returned = true
 		if w.close(tx); a.status == statusDead && tx.holds() {

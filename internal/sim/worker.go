@@ -185,5 +185,5 @@ func (a *actor) learn(j *job) {
 	t := toResponse(value, j.Outcome != nil && j.Outcome.Replayed, err)
 	t.ask, t.of, t.attempt, t.epoch = j.nth, j.ask, j.Attempt.Number(), j.epoch
 	a.responses = append(a.responses, t)
-	a.w.logf("%s is told %v of attempt %d", a.name, t, t.attempt)
+	a.w.logf("%s receives %v of attempt %d", a.name, t, t.attempt)
 }

@@ -30,7 +30,7 @@ type world struct {
 	ages     int // that have passed
 
 	processes []*process
-	trace     *trace // nil unless the run is to be told
+	trace     *trace // nil unless the run is printed
 }
 
 // name replaces a random owner by the actor that drew it and the number of its
@@ -74,7 +74,7 @@ func (w *world) indexOf(id store.ID) int {
 			return i
 		}
 	}
-	w.fail("record", "a call is about %v, a record that no caller asked for", id)
+	w.fail("record", "a call names %v, a record that no caller uses", id)
 	return 0
 }
 

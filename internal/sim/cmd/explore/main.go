@@ -29,7 +29,7 @@ func main() {
 func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("explore", flag.ContinueOnError)
 	only := flags.String("plan", "", "explore only plans with this in their name, of the gate too")
-	replay := flags.String("replay", "", "tell the run that this line stands for")
+	replay := flags.String("replay", "", "print the run that this line describes")
 	workers := flags.Int("j", runtime.GOMAXPROCS(0), "plans explored at a time")
 	if err := flags.Parse(args); err != nil {
 		return err

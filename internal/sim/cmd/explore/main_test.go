@@ -11,7 +11,7 @@ func TestExploreSaysWhatItFound(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	check.Require(t, run([]string{"-plan", "inline/faults", "-j", "1"}, &out), "run")
-	if got := out.String(); !strings.HasPrefix(got, "inline/faults") || !strings.Contains(got, "ambiguous told ok") {
+	if got := out.String(); !strings.HasPrefix(got, "inline/faults") || !strings.Contains(got, "unknown commit, then ok") {
 		t.Errorf("run printed %q", got)
 	}
 }
@@ -20,8 +20,8 @@ func TestExplorePrintsARun(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	check.Require(t, run([]string{"-replay", "inline/faults:"}, &out), "run")
-	if got := out.String(); !strings.Contains(got, `C1 is told ok: "x/s1/C1"`) {
-		t.Errorf("run told %q", got)
+	if got := out.String(); !strings.Contains(got, `C1 receives ok: "x/s1/C1"`) {
+		t.Errorf("run printed %q", got)
 	}
 }
 
