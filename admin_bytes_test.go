@@ -51,15 +51,15 @@ func TestOperatorsReceiveTheirOwnCopies(t *testing.T) {
 			call := op.Call(me, "k", "input")
 			check.Must(semel.Enqueue(t.Context(), e, call, semel.EnqueueOptions{}))(t)
 			got := check.Must(ask(t, e, call.ID()))(t)
-			stood := record(t, mem, call)
-			if len(got.Input) == 0 || string(got.Input) != string(stood.Input) || string(got.Outcome) != string(stood.Outcome) {
-				t.Fatalf("got %q and %q, want %q and %q", got.Input, got.Outcome, stood.Input, stood.Outcome)
+			before := record(t, mem, call)
+			if len(got.Input) == 0 || string(got.Input) != string(before.Input) || string(got.Outcome) != string(before.Outcome) {
+				t.Fatalf("got %q and %q, want %q and %q", got.Input, got.Outcome, before.Input, before.Outcome)
 			}
 			clear(got.Input)
 			clear(got.Outcome)
 			current := record(t, mem, call)
-			if string(current.Input) != string(stood.Input) || string(current.Outcome) != string(stood.Outcome) {
-				t.Errorf("%q and %q are current, want the unchanged %q and %q", current.Input, current.Outcome, stood.Input, stood.Outcome)
+			if string(current.Input) != string(before.Input) || string(current.Outcome) != string(before.Outcome) {
+				t.Errorf("%q and %q are current, want the unchanged %q and %q", current.Input, current.Outcome, before.Input, before.Outcome)
 			}
 		})
 	}

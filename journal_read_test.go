@@ -164,7 +164,7 @@ func TestSettleTooLate(t *testing.T) {
 		err       error
 		want      store.State
 	}{
-		"nothing stands":            {nothing, nil, store.Absent},
+		"no record":                 {nothing, nil, store.Absent},
 		"failed by others":          {failed, nil, store.Failed},
 		"a doubt, nothing happened": {inDoubt, semel.NotCommitted(errBoom), store.InDoubt},
 	}

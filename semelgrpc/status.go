@@ -98,7 +98,7 @@ func semelStatus(r reason, after time.Duration) *status.Status {
 // minRetryDelay is the least delay that a client is asked to wait.
 const minRetryDelay = 100 * time.Millisecond
 
-// CallError is a status of the server that stands for an error of package semel.
+// CallError is a status of the server that reports an error of package semel.
 type CallError struct {
 	// Reason is that of the table in the package's documentation.
 	Reason string

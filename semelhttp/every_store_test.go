@@ -135,8 +135,8 @@ type gatedStore[Tx any] struct {
 func (g *gatedStore[Tx]) Atomic(ctx context.Context, id store.ID, hold bool,
 	run func(context.Context, Tx, store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
-	return g.TxStore.Atomic(ctx, id, hold, func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error) {
-		last, err := run(ctx, tx, stands)
+	return g.TxStore.Atomic(ctx, id, hold, func(ctx context.Context, tx Tx, current store.SwapResult) (*store.Change, error) {
+		last, err := run(ctx, tx, current)
 		if b := g.gate.Load(); b != nil && last != nil {
 			b.wait()
 		}

@@ -132,7 +132,7 @@ func (e *events) of(kind event.Kind) []event.Event {
 	return found
 }
 
-// byUser takes the scope from the header that stands for authentication in these
+// byUser takes the scope from the header that replaces authentication in these
 // tests.
 func byUser(r *http.Request) (semel.Scope, error) {
 	user := r.Header.Get("X-User")

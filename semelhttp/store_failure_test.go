@@ -91,10 +91,10 @@ func TestUnknown(t *testing.T) {
 	}
 	check.Equal(t, n.Load(), 1, "ran")
 
-	stands := b.record(t, "op", "k1")
+	current := b.record(t, "op", "k1")
 	response := semelhttp.Response{Status: 201, Header: http.Header{"Location": {"/ops/7"}}, Body: []byte("found")}
 	check.Must(admin.Resolve(t.Context(), b, admin.Resolution{
-		ID: stands.ID, To: store.Succeeded, Result: response.Raw(), Actor: "eve", Reason: "it is there",
+		ID: current.ID, To: store.Succeeded, Result: response.Raw(), Actor: "eve", Reason: "it is there",
 	}))(t)
 	got = testRequest{}.do(t, srv)
 	if got.status != 201 || got.body != "found" || got.header.Get("Location") != "/ops/7" || !got.replayed() {

@@ -34,7 +34,7 @@ func TestCheckNamesTheField(t *testing.T) {
 	}
 	c := good() // what names a record is not written again
 	c.If.State, c.To.Key = store.InProgress, strings.Repeat("k", store.MaxKey+1)
-	check.NoError(t, c.Check(10), "Check of a change of what stands")
+	check.NoError(t, c.Check(10), "Check of a change of the current record")
 }
 
 func TestCheckBatch(t *testing.T) {

@@ -74,8 +74,8 @@ func TestBusyRecordDoesNotDelayTheBatch(t *testing.T) {
 		defer r.start()()
 		sleep(30 * time.Second)
 		_, err := r.mem.Atomic(t.Context(), store.ID{}, false, func(ctx context.Context, tx *memory.Tx, _ store.SwapResult) (*store.Change, error) {
-			stands := r.record(calls[0])
-			if _, err := r.mem.SwapTx(ctx, tx, []store.Change{{If: stands.Token, To: stands}}); err != nil {
+			current := r.record(calls[0])
+			if _, err := r.mem.SwapTx(ctx, tx, []store.Change{{If: current.Token, To: current}}); err != nil {
 				return nil, err
 			}
 			sleep(32 * time.Second)

@@ -51,6 +51,6 @@ func (c *Count) add(n store.Count) {
 		c.Failed = n.Records
 	case store.InDoubt:
 		c.InDoubt = n.Records
-	case store.Absent: // nothing stands so
+	case store.Absent: // no record has it
 	}
 }

@@ -93,11 +93,11 @@ func TestHeartbeatWithoutAnswer(t *testing.T) {
 // does when the store's clock says that the lease has expired.
 func (r *rig) requeue(c semel.Call) {
 	r.t.Helper()
-	stands := r.record(c)
-	to := stands
-	to.Token = store.Token{State: store.Pending, Attempt: stands.Attempt, Owner: stands.Owner + 1}
+	current := r.record(c)
+	to := current
+	to.Token = store.Token{State: store.Pending, Attempt: current.Attempt, Owner: current.Owner + 1}
 	to.Due, to.Expire = 0, 0
-	change := store.Change{If: stands.Token, To: to}
+	change := store.Change{If: current.Token, To: to}
 	answers, err := r.mem.Swap(r.t.Context(), []store.Change{change})
 	if err != nil || !answers[0].Applied(change) {
 		r.t.Fatalf("Swap = %v, %v, want it applied", answers, err)

@@ -87,7 +87,7 @@ func layers() map[string]layer {
 		"semelotel":        edges,
 		"semeltest/pin":    edges,
 
-		"semeltest":    surfaces,
+		"semeltest":           surfaces,
 		"internal/recordview": views,
 
 		"migrate":      surfaces,

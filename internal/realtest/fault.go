@@ -63,7 +63,7 @@ func (p *Proxy) EatReady(match Match) *Fault { return p.arm(eatReady, match) }
 
 // CutAfter lets the request that matches reach the server and resets the
 // client's connection at once: the client goes on while the server may still be
-// at work. The server's side of the connection stands until it has answered, and
+// at work. The server side of the connection stays open until it has answered, and
 // a driver that now asks it to cancel the request is not heard.
 func (p *Proxy) CutAfter(match Match) *Fault { return p.arm(cutAfter, match) }
 

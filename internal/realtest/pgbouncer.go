@@ -15,7 +15,7 @@ import (
 	"github.com/semelgo/semel/internal/check"
 )
 
-// pgbouncer stands in front of a server of the test's, so it is always a program
+// pgbouncer runs in front of a server of the test, so it is always a program
 // on this machine.
 func pgbouncer() engine {
 	return engine{

@@ -14,7 +14,7 @@ import (
 	"github.com/semelgo/semel/internal/check"
 )
 
-// Proxy stands between the clients of a database and a server, and breaks what they
+// Proxy is between the clients of a database and a server, and breaks what they
 // say to each other when told to. Until then it changes nothing. It speaks no TLS: a
 // client of PostgreSQL that asks for it is told to go without, and a client of MariaDB
 // must not ask for it, nor for compression.
@@ -76,7 +76,7 @@ func newProxy(tb testing.TB, target string, follow follow) *Proxy {
 	return p
 }
 
-// Addr is the host and port at which the proxy stands for its target.
+// Addr is the host and port at which the proxy accepts connections to its target.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
 // URL is the server's address with the proxy in place of its host and port.

@@ -28,14 +28,14 @@ import (
 // of a resource), fails with store.ErrInterrupted; only if run rolled back to a
 // savepoint before that statement, and succeeded, it succeeds.
 func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
-	run func(ctx context.Context, tx pgx.Tx, stands store.SwapResult) (*store.Change, error),
+	run func(ctx context.Context, tx pgx.Tx, current store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
 	return atomically(ctx, s, id, hold, func(t *transaction) (pgx.Tx, error) { return &handlerTx{guardedTx{t.tx, t}}, nil }, run)
 }
 
 // atomically is Atomic with the transaction that handle makes for run.
 func atomically[Tx any](ctx context.Context, s *Store, id store.ID, hold bool, handle func(t *transaction) (Tx, error),
-	run func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error),
+	run func(ctx context.Context, tx Tx, current store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
 	if !hold && s.level != pgx.ReadCommitted {
 		return store.NotCommitted, fmt.Errorf("begin: %w", ErrIsolation)
@@ -73,7 +73,7 @@ func atomically[Tx any](ctx context.Context, s *Store, id store.ID, hold bool, h
 }
 
 func tellBusy[Tx any](ctx context.Context,
-	run func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error),
+	run func(ctx context.Context, tx Tx, current store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
 	var none Tx
 	last, err := run(ctx, none, store.SwapResult{Busy: true})

@@ -143,12 +143,12 @@ VALUES ($1::uuid, `
 	sqlMove = `UPDATE semel_records SET state = $6::smallint, attempt = $7::integer, owner = $8::bigint, ` +
 		`due = clock_timestamp() + $9::bigint * interval '1 microsecond', ` +
 		`expires = clock_timestamp() + $10::bigint * interval '1 microsecond', changed = clock_timestamp(), ` +
-		`tainted = $11::boolean, input = coalesce($12::bytea, input), outcome = coalesce($13::bytea, outcome)` + stands
+		`tainted = $11::boolean, input = coalesce($12::bytea, input), outcome = coalesce($13::bytea, outcome)` + current
 
 	sqlBeat = `UPDATE semel_records SET due = clock_timestamp() + $6::bigint * interval '1 microsecond', ` +
-		`expires = clock_timestamp() + $7::bigint * interval '1 microsecond'` + stands
+		`expires = clock_timestamp() + $7::bigint * interval '1 microsecond'` + current
 
-	stands = `
+	current = `
 WHERE id = $1::uuid AND state IS NOT DISTINCT FROM $2::smallint AND attempt = $3::integer AND owner = $4::bigint
 AND (NOT $5::boolean OR due <= clock_timestamp())`
 )

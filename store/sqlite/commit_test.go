@@ -137,8 +137,8 @@ func TestCommitThatHangs(t *testing.T) {
 func TestNoCommitAfterASupersededLastChange(t *testing.T) {
 	b := openFaulty(t, true)
 	s := sqlite.New(b.DB, sqlite.Options{})
-	stood := create("late", store.InProgress, 1)
-	mustApply(t, s, stood)
+	before := create("late", store.InProgress, 1)
+	mustApply(t, s, before)
 	sent := 0
 	b.setFault(func(text string, run func() error, raw func(string) error) error {
 		err := run()
@@ -161,8 +161,8 @@ func TestNoCommitAfterASupersededLastChange(t *testing.T) {
 	}
 	b.setFault(func(_ string, run func() error, _ func(string) error) error { return run() })
 	check.Equal(t, sent, 0, "COMMIT was sent")
-	if n := effects(t, b.DB, "late"); n != 0 || current(t, s, stood) != stood.To.Token {
-		t.Errorf("%d effects and %+v, want none and what stood", n, current(t, s, stood))
+	if n := effects(t, b.DB, "late"); n != 0 || current(t, s, before) != before.To.Token {
+		t.Errorf("%d effects and %+v, want none and the first record", n, current(t, s, before))
 	}
 }
 
@@ -213,9 +213,9 @@ func TestSwapCanceledBeforeTheCommit(t *testing.T) {
 func TestLastChangeNeedsItsTransaction(t *testing.T) {
 	b := openFaulty(t, true)
 	s := sqlite.New(b.DB, sqlite.Options{})
-	stood := create("stood", store.InProgress, 1)
-	mustApply(t, s, stood)
-	beat := move(stood, store.InProgress)
+	before := create("before", store.InProgress, 1)
+	mustApply(t, s, before)
+	beat := move(before, store.InProgress)
 	beat.To.Due = time.Hour
 	lost := 0
 	b.setFault(func(text string, run func() error, raw func(string) error) error {
@@ -226,16 +226,16 @@ func TestLastChangeNeedsItsTransaction(t *testing.T) {
 		}
 		return err
 	})
-	for _, last := range []store.Change{create("new", store.Succeeded, 1), move(stood, store.Succeeded), beat} {
+	for _, last := range []store.Change{create("new", store.Succeeded, 1), move(before, store.Succeeded), beat} {
 		verdict, err := finish(t, s, "key", &last)
 		if verdict != store.NotCommitted || err == nil {
 			t.Errorf("Atomic = %v, %v, want NotCommitted", verdict, err)
 		}
 	}
 	check.Equal(t, lost, 3, "transactions were lost")
-	answers, err := s.Get(t.Context(), []store.ID{stood.To.ID, store.NewID("test", "scope", "new")})
-	if err != nil || answers[0].Token != stood.To.Token || answers[0].Record.Due > 0 || answers[1].Token != (store.Token{}) {
-		t.Errorf("afterwards %+v, %v, want what stood", answers, err)
+	answers, err := s.Get(t.Context(), []store.ID{before.To.ID, store.NewID("test", "scope", "new")})
+	if err != nil || answers[0].Token != before.To.Token || answers[0].Record.Due > 0 || answers[1].Token != (store.Token{}) {
+		t.Errorf("afterwards %+v, %v, want the first record", answers, err)
 	}
 	check.Equal(t, effects(t, b.DB, "key"), 0, "effects")
 }

@@ -113,8 +113,8 @@ func TestSwapAloneWhenTheOtherWriteIsUndone(t *testing.T) {
 	t.Parallel()
 	b := openFaulty(t, true)
 	s := sqlite.New(b.DB, sqlite.Options{})
-	stood := create("key", store.InProgress, 1)
-	mustApply(t, s, stood)
+	before := create("key", store.InProgress, 1)
+	mustApply(t, s, before)
 	done := false
 	b.setFault(func(text string, run func() error, raw func(string) error) error {
 		err := run()

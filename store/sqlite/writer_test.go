@@ -68,8 +68,8 @@ func lockDatabase(t *testing.T, db *sql.DB) (release func()) {
 func TestLockedByAnotherProcess(t *testing.T) {
 	db := plain(t)
 	s := sqlite.New(db, sqlite.Options{})
-	stood := create("stood", store.InProgress, 1)
-	mustApply(t, s, stood)
+	before := create("before", store.InProgress, 1)
+	mustApply(t, s, before)
 	over := create("over", store.Succeeded, 1)
 	over.To.Expire = -1
 	mustApply(t, s, over)
@@ -78,21 +78,21 @@ func TestLockedByAnotherProcess(t *testing.T) {
 
 	large := create("large", store.Succeeded, 1)
 	large.To.Outcome = make([]byte, 1<<20+1)
-	answers, err := s.Swap(t.Context(), []store.Change{stood, large, create("new", store.InProgress, 1)})
+	answers, err := s.Swap(t.Context(), []store.Change{before, large, create("new", store.InProgress, 1)})
 	if err != nil || !answers[0].Busy || !answers[2].Busy || answers[1].Busy || answers[1].Err == nil {
 		t.Errorf("Swap = %+v, %v, want Busy, too large, Busy", answers, err)
 	}
-	if answer, err := s.SwapNoted(t.Context(), stood, store.Note{}); err != nil || !answer.Busy {
+	if answer, err := s.SwapNoted(t.Context(), before, store.Note{}); err != nil || !answer.Busy {
 		t.Errorf("SwapNoted = %+v, %v, want Busy", answer, err)
 	}
 	check.ResultIs(s.Purge(t.Context(), 1))(t, 0, sqlite.ErrBusy, "Purge (want ErrBusy)")
-	atomicOfALockedDatabase(t, s, stood)
-	if got := current(t, s, stood); got != stood.To.Token {
+	atomicOfALockedDatabase(t, s, before)
+	if got := current(t, s, before); got != before.To.Token {
 		t.Errorf("Get = %+v, want the current record", got)
 	}
 	release()
 	s.SetPatience(time.Minute)
-	mustApply(t, s, move(stood, store.Succeeded))
+	mustApply(t, s, move(before, store.Succeeded))
 }
 
 // With the settings of Open SQLite waits for the lock.

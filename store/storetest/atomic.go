@@ -49,19 +49,19 @@ func atomicPassesCurrent[Tx any](r *txHarness[Tx]) {
 	there, gone := r.mustCreateIn(store.InProgress), r.fresh()
 	for _, hold := range []bool{false, true} {
 		calls := 0
-		r.mustRollBack(there.ID, hold, func(_ context.Context, _ Tx, stands store.SwapResult) (*store.Change, error) {
+		r.mustRollBack(there.ID, hold, func(_ context.Context, _ Tx, current store.SwapResult) (*store.Change, error) {
 			calls++
-			if stands.Token != there.Token || stands.Record == nil {
-				r.Errorf("run gets %s, want %s with its Record", showAnswer(stands), showToken(there.Token))
-			} else if diff := diffRecords(*stands.Record, there); diff != "" {
+			if current.Token != there.Token || current.Record == nil {
+				r.Errorf("run gets %s, want %s with its Record", showAnswer(current), showToken(there.Token))
+			} else if diff := diffRecords(*current.Record, there); diff != "" {
 				r.Errorf("run gets another record (-want +got):\n%s", diff)
 			}
 			return nil, errRun
 		})
-		r.mustRollBack(gone.ID, hold, func(_ context.Context, _ Tx, stands store.SwapResult) (*store.Change, error) {
+		r.mustRollBack(gone.ID, hold, func(_ context.Context, _ Tx, current store.SwapResult) (*store.Change, error) {
 			calls++
-			if stands.Token != (store.Token{}) || stands.Record != nil || stands.Busy || stands.Err != nil {
-				r.Errorf("run gets %s of an absent record, want nothing", showAnswer(stands))
+			if current.Token != (store.Token{}) || current.Record != nil || current.Busy || current.Err != nil {
+				r.Errorf("run gets %s of an absent record, want nothing", showAnswer(current))
 			}
 			return nil, errRun
 		})
@@ -219,14 +219,14 @@ func atomicHeartbeatInside[Tx any](r *txHarness[Tx]) {
 		r.addEffect(ctx, tx, "effect")
 		return &finish, nil
 	}
-	verdict, err := r.tx.Atomic(r.ctx, rec.ID, false, func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error) {
+	verdict, err := r.tx.Atomic(r.ctx, rec.ID, false, func(ctx context.Context, tx Tx, current store.SwapResult) (*store.Change, error) {
 		beat := move(rec, rec.Token)
 		beat.To.Due = 2 * farAhead
 		answers, err := r.store.Swap(r.ctx, []store.Change{beat})
 		if err != nil || !answers[0].Applied(beat) && r.caps.Exclusion != store.ExcludesAll {
 			r.Errorf("heartbeat while a transaction is open = %v, %v, want applied", answers, err)
 		}
-		return end(ctx, tx, stands)
+		return end(ctx, tx, current)
 	})
 	switch {
 	case r.caps.Exclusion == store.ExcludesNothing && verdict == store.NotCommitted && errors.Is(err, store.ErrConflict):

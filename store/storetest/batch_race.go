@@ -15,8 +15,8 @@ func batchRace[Tx any](r *txHarness[Tx]) {
 		var committed atomic.Int32
 		r.concurrently(manyCallers, func(i int) {
 			if i%4 == 0 {
-				if r.attempt(rec.ID, true, func(stands store.SwapResult) *store.Change {
-					if stands.Token != (store.Token{}) {
+				if r.attempt(rec.ID, true, func(current store.SwapResult) *store.Change {
+					if current.Token != (store.Token{}) {
 						return nil
 					}
 					c := create(rec, store.Succeeded)

@@ -148,11 +148,11 @@ func rightOutlivesBatch(h *hooked) {
 		return answer, verdict, err
 	}
 	h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
-		return h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
+		return h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, current store.SwapResult) (*store.Change, error) {
 			if h.isRunning(stuck, id) && hold {
-				stands = store.SwapResult{Busy: true}
+				current = store.SwapResult{Busy: true}
 			}
-			return run(ctx, tx, stands)
+			return run(ctx, tx, current)
 		})
 	}
 }

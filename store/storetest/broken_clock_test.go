@@ -46,8 +46,8 @@ func brokenClock() []brokenStore {
 			inner := h.Store.Atomic
 			h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
 				began = h.clock()
-				return inner(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
-					c, err := run(ctx, tx, stands)
+				return inner(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, current store.SwapResult) (*store.Change, error) {
+					c, err := run(ctx, tx, current)
 					if c == nil {
 						return c, err
 					}
@@ -58,8 +58,8 @@ func brokenClock() []brokenStore {
 			}
 		}},
 		{"a last change that compares the lease of the beginning", "ClockTx/LastIfDue", func(h *hooked) {
-			h.lastChange(func(c *store.Change, stands, _ store.Record) {
-				if c.IfDue && stands.Due > 0 {
+			h.lastChange(func(c *store.Change, current, _ store.Record) {
+				if c.IfDue && current.Due > 0 {
 					c.If.Owner++
 				}
 			})
@@ -111,11 +111,11 @@ func comparesOldReading(h *hooked) {
 func (h *hooked) ages() func(tx *memory.Tx) time.Duration {
 	began := make(map[*memory.Tx]time.Time)
 	h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
-		return h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
+		return h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, current store.SwapResult) (*store.Change, error) {
 			h.mu.Lock()
 			began[tx] = h.clock()
 			h.mu.Unlock()
-			return run(ctx, tx, stands)
+			return run(ctx, tx, current)
 		})
 	}
 	return func(tx *memory.Tx) time.Duration {

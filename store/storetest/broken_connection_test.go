@@ -79,8 +79,8 @@ func brokenAfterEnd() []brokenStore {
 		{"writes after the commit that are applied", "LeakedGoroutine/DuringEnd", writesAfterEnd(func(c store.Change, _ store.Record, err error) bool {
 			return isCreate(c) && err == nil
 		})},
-		{"writes after a rollback that are applied", "LeakedGoroutine/Superseded", writesAfterEnd(func(c store.Change, stands store.Record, _ error) bool {
-			return isBySupersededOwner(c, stands)
+		{"writes after a rollback that are applied", "LeakedGoroutine/Superseded", writesAfterEnd(func(c store.Change, current store.Record, _ error) bool {
+			return isBySupersededOwner(c, current)
 		})},
 		{"writes beside a failure that is kept", "LeakedGoroutine/KeptFailure", writesAfterEnd(func(_ store.Change, _ store.Record, err error) bool {
 			return err != nil
@@ -90,15 +90,15 @@ func brokenAfterEnd() []brokenStore {
 
 // writesAfterEnd commits separately the first two effects that are rejected because
 // their transaction has ended, for transactions that end as ends selects.
-func writesAfterEnd(ends func(c store.Change, stands store.Record, err error) bool) func(h *hooked) {
+func writesAfterEnd(ends func(c store.Change, current store.Record, err error) bool) func(h *hooked) {
 	return func(h *hooked) {
 		var left sync.Map // how many, by transaction
 		h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
-			return h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
-				c, err := run(ctx, tx, stands)
+			return h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, current store.SwapResult) (*store.Change, error) {
+				c, err := run(ctx, tx, current)
 				before := store.Record{}
-				if stands.Record != nil {
-					before = *stands.Record
+				if current.Record != nil {
+					before = *current.Record
 				}
 				if c != nil && ends(*c, before, err) {
 					left.Store(tx, 2)

@@ -164,8 +164,8 @@ func smallPool(h *hooked) {
 func rollbackCommits(h *hooked) {
 	h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
 		var failed error
-		verdict, err := h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
-			c, err := run(ctx, tx, stands)
+		verdict, err := h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, current store.SwapResult) (*store.Change, error) {
+			c, err := run(ctx, tx, current)
 			now := h.now(id)
 			if c == nil && err != nil && now.Operation == "storetest.LeasedTxErrs" && !strings.HasPrefix(now.Key, "wire") {
 				failed, err = err, nil
@@ -207,10 +207,10 @@ func (h *hooked) confirmsUnwritten(operation, prefix string, state store.State) 
 func evictsTx(h *hooked) {
 	h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
 		evict := false
-		verdict, err := h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
-			r := stands.Record
+		verdict, err := h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, current store.SwapResult) (*store.Change, error) {
+			r := current.Record
 			evict = r != nil && r.State == store.Succeeded && r.Operation == "storetest.Inline" && r.Key == "storm"
-			return run(ctx, tx, stands)
+			return run(ctx, tx, current)
 		})
 		if evict {
 			h.remove(id)
@@ -223,9 +223,9 @@ func evictsTx(h *hooked) {
 func commitsAfterLook(h *hooked) {
 	l := h.newReadCounts()
 	h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
-		return h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
-			c, err := run(ctx, tx, stands)
-			if c == nil || err != nil || hold || !isCreate(*c) || stands.Token != (store.Token{}) {
+		return h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, current store.SwapResult) (*store.Change, error) {
+			c, err := run(ctx, tx, current)
+			if c == nil || err != nil || hold || !isCreate(*c) || current.Token != (store.Token{}) {
 				return c, err
 			}
 			blind := *c

@@ -81,8 +81,8 @@ func brokenTx() []brokenStore {
 // ending alters what run returns.
 func (h *hooked) ending(end func(ctx context.Context, c *store.Change, err error) (*store.Change, error)) {
 	h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
-		return h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
-			c, err := run(ctx, tx, stands)
+		return h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, current store.SwapResult) (*store.Change, error) {
+			c, err := run(ctx, tx, current)
 			return end(ctx, c, err)
 		})
 	}
@@ -92,9 +92,9 @@ func (h *hooked) ending(end func(ctx context.Context, c *store.Change, err error
 // returns true.
 func (h *hooked) committing(anyway func(c store.Change, a store.SwapResult) bool) {
 	h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
-		return h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
-			c, err := run(ctx, tx, stands)
-			if c == nil || err != nil || !isLate(*c, stands) {
+		return h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, current store.SwapResult) (*store.Change, error) {
+			c, err := run(ctx, tx, current)
+			if c == nil || err != nil || !isLate(*c, current) {
 				return c, err
 			}
 			as, serr := h.Store.SwapTx(context.WithoutCancel(ctx), tx, []store.Change{*c})
@@ -107,20 +107,20 @@ func (h *hooked) committing(anyway func(c store.Change, a store.SwapResult) bool
 }
 
 // isLate reports whether c was superseded when the transaction began.
-func isLate(c store.Change, stands store.SwapResult) bool {
-	return stands.Token != c.If || c.IfDue && stands.Record.Due > 0
+func isLate(c store.Change, current store.SwapResult) bool {
+	return current.Token != c.If || c.IfDue && current.Record.Due > 0
 }
 
 func panicCommits(h *hooked) {
 	h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
 		var value any
-		verdict, err := h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (c *store.Change, err error) {
+		verdict, err := h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, current store.SwapResult) (c *store.Change, err error) {
 			defer func() {
 				if value = recover(); value != nil {
 					c, err = nil, nil
 				}
 			}()
-			return run(ctx, tx, stands)
+			return run(ctx, tx, current)
 		})
 		if value != nil {
 			panic(value)
@@ -132,7 +132,7 @@ func panicCommits(h *hooked) {
 func goexitCommits(h *hooked) {
 	h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
 		var returned, panicked bool
-		verdict, err := h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (c *store.Change, err error) {
+		verdict, err := h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, current store.SwapResult) (c *store.Change, err error) {
 			var value any
 			var aside sync.WaitGroup
 			aside.Go(func() {
@@ -140,7 +140,7 @@ func goexitCommits(h *hooked) {
 					value = recover()
 					panicked = value != nil
 				}()
-				c, err = run(ctx, tx, stands)
+				c, err = run(ctx, tx, current)
 				returned = true
 			})
 			aside.Wait()
@@ -163,12 +163,12 @@ func rightStays(h *hooked) {
 		busy := hold && stuck[id]
 		h.mu.Unlock()
 		mine := false
-		verdict, err := h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
+		verdict, err := h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, current store.SwapResult) (*store.Change, error) {
 			if busy {
-				stands = store.SwapResult{Busy: true}
+				current = store.SwapResult{Busy: true}
 			}
-			mine = !stands.Busy
-			return run(ctx, tx, stands)
+			mine = !current.Busy
+			return run(ctx, tx, current)
 		})
 		if hold && mine && verdict == store.NotCommitted {
 			h.mu.Lock()
@@ -191,9 +191,9 @@ func recordsStay(h *hooked) {
 	h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
 		var own *memory.Tx
 		failed := false
-		verdict, err := h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
+		verdict, err := h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, current store.SwapResult) (*store.Change, error) {
 			own = tx
-			c, err := run(ctx, tx, stands)
+			c, err := run(ctx, tx, current)
 			failed = c == nil && err != nil
 			return c, err
 		})

@@ -39,15 +39,15 @@ func brokenZombie() []brokenStore {
 			})
 		}},
 		{"a zombie's last change that is made", "ZombieTx/Complete", func(h *hooked) {
-			h.lastChange(func(c *store.Change, stands, now store.Record) {
-				if isBySupersededOwner(*c, stands) {
+			h.lastChange(func(c *store.Change, current, now store.Record) {
+				if isBySupersededOwner(*c, current) {
 					c.If = now.Token
 				}
 			})
 		}},
 		{"a last change that goes by the first record", "ZombieTx/TakenOverInside", func(h *hooked) {
-			h.lastChange(func(c *store.Change, stands, now store.Record) {
-				if stands.Token == c.If && isBySupersededOwner(*c, now) {
+			h.lastChange(func(c *store.Change, current, now store.Record) {
+				if current.Token == c.If && isBySupersededOwner(*c, now) {
 					c.If = now.Token
 				}
 			})
@@ -84,15 +84,15 @@ func letsZombiesEnd(in store.State) func(h *hooked) {
 
 // lastChange alters the last change of a transaction, given the records at its
 // beginning and at its end.
-func (h *hooked) lastChange(change func(c *store.Change, stands, now store.Record)) {
+func (h *hooked) lastChange(change func(c *store.Change, current, now store.Record)) {
 	h.atomic = func(ctx context.Context, id store.ID, hold bool, run runFunc) (store.Verdict, error) {
-		return h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
-			c, err := run(ctx, tx, stands)
-			if c == nil || stands.Record == nil {
+		return h.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, current store.SwapResult) (*store.Change, error) {
+			c, err := run(ctx, tx, current)
+			if c == nil || current.Record == nil {
 				return c, err
 			}
 			changed := *c
-			change(&changed, *stands.Record, h.now(id))
+			change(&changed, *current.Record, h.now(id))
 			return &changed, err
 		})
 	}

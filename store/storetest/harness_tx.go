@@ -21,7 +21,7 @@ type txHarness[Tx any] struct {
 }
 
 // runFunc is the function that Atomic calls.
-type runFunc[Tx any] = func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error)
+type runFunc[Tx any] = func(ctx context.Context, tx Tx, current store.SwapResult) (*store.Change, error)
 
 func newTxHarness[Tx any](t *testing.T, s Subject[Tx]) *txHarness[Tx] {
 	t.Helper()
@@ -94,8 +94,8 @@ func (r *txHarness[Tx]) needExclusion() {
 func (r *txHarness[Tx]) isLocked(id store.ID) bool {
 	r.Helper()
 	var busy bool
-	r.mustRollBack(id, true, func(_ context.Context, _ Tx, stands store.SwapResult) (*store.Change, error) {
-		busy = stands.Busy
+	r.mustRollBack(id, true, func(_ context.Context, _ Tx, current store.SwapResult) (*store.Change, error) {
+		busy = current.Busy
 		return nil, errRun
 	})
 	return busy

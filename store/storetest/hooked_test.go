@@ -12,7 +12,7 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-type runFunc = func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error)
+type runFunc = func(ctx context.Context, tx *memory.Tx, current store.SwapResult) (*store.Change, error)
 
 type batchFunc = func(ctx context.Context, c store.Change, hold bool, b memory.Batch) (store.SwapResult, store.Verdict, error)
 
@@ -242,8 +242,8 @@ func (h *hooked) Atomic(ctx context.Context, id store.ID, hold bool, run runFunc
 		atomically = h.atomic
 	}
 	dropped := false
-	verdict, err := atomically(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, stands store.SwapResult) (*store.Change, error) {
-		c, err := run(ctx, tx, stands)
+	verdict, err := atomically(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, current store.SwapResult) (*store.Change, error) {
+		c, err := run(ctx, tx, current)
 		if c != nil && h.drops != nil && h.drops(*c) && h.loses() {
 			dropped = true
 			return nil, errBroken

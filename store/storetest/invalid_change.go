@@ -49,9 +49,9 @@ func (r *harness) mustRejectOnly(place int, field string, spoil func(c *store.Ch
 	}
 	r.mustRejectKey(field, changes[place])
 	check.Fails(r, answers[place].Err, "a bad %s in a batch = %s, want an Err", field, showAnswer(answers[place]))
-	stands := r.get(changes[place].To.ID)[0].Token
-	if stands != changes[place].If || stands == good {
-		r.Errorf("after a rejected change %s is current, want no change", showToken(stands))
+	current := r.get(changes[place].To.ID)[0].Token
+	if current != changes[place].If || current == good {
+		r.Errorf("after a rejected change %s is current, want no change", showToken(current))
 	}
 }
 

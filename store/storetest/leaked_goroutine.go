@@ -78,12 +78,12 @@ func leakedWritesDuringEnd[Tx any](r *txHarness[Tx]) {
 		if r.ctx.Err() != nil {
 			r.Fatal("a goroutine that was left behind is never refused")
 		}
-		stands := r.read(c.To.ID)
+		current := r.read(c.To.ID)
 		switch {
-		case verdict == store.Committed && err == nil && stands != nil && effects > 0 && effects <= told+1:
-		case verdict == store.NotCommitted && err != nil && stands == nil && effects == 0:
+		case verdict == store.Committed && err == nil && current != nil && effects > 0 && effects <= told+1:
+		case verdict == store.NotCommitted && err != nil && current == nil && effects == 0:
 		default:
-			r.Errorf("Atomic = %v, %v; %d effects, %d confirmed; %v is current", verdict, err, effects, told, stands)
+			r.Errorf("Atomic = %v, %v; %d effects, %d confirmed; %v is current", verdict, err, effects, told, current)
 		}
 	}
 }

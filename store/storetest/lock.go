@@ -27,8 +27,8 @@ func lockedIsBusy[Tx any](r *txHarness[Tx]) {
 		move(rec, token(store.Succeeded, 2)),
 	} {
 		id := last.To.ID
-		r.mustCommit(id, true, func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error) {
-			if stands.Busy {
+		r.mustCommit(id, true, func(ctx context.Context, tx Tx, current store.SwapResult) (*store.Change, error) {
+			if current.Busy {
 				r.Error("the first holder gets Busy")
 			}
 			r.addEffect(ctx, tx, id.String())

@@ -25,20 +25,20 @@ func (s modelRecord) isDue() bool {
 // swap answers one change as a store must, and reports whether it wrote. The answer
 // to an applied change has no Record.
 func (m model) swap(c store.Change) (answer store.SwapResult, wrote bool) {
-	stands, there := m[c.To.ID]
+	current, there := m[c.To.ID]
 	switch {
-	case stands.Token != c.If && stands.Token == c.To.Token:
+	case current.Token != c.If && current.Token == c.To.Token:
 		return store.SwapResult{Token: c.To.Token}, false
-	case stands.Token != c.If || c.IfDue && !stands.due:
+	case current.Token != c.If || c.IfDue && !current.due:
 		if !there {
 			return store.SwapResult{}, false
 		}
-		if stands.Token == c.To.Token {
+		if current.Token == c.To.Token {
 			return store.SwapResult{Token: c.To.Token}, false
 		}
-		return store.SwapResult{Token: stands.Token, Record: &stands.Record}, false
+		return store.SwapResult{Token: current.Token, Record: &current.Record}, false
 	}
-	m[c.To.ID] = stands.after(c, there)
+	m[c.To.ID] = current.after(c, there)
 	return store.SwapResult{Token: c.To.Token}, true
 }
 

@@ -148,7 +148,7 @@ func (k *modeRun) sendEffect(ctx context.Context, result string) (string, error)
 }
 
 // accepts reports whether the mode allows this last answer.
-func (w mode) accepts(last answer, stands store.State) bool {
+func (w mode) accepts(last answer, current store.State) bool {
 	if w.mayEndInDoubt && errors.Is(last.err, semel.ErrInDoubt) {
 		return true // the late leader may have settled the record
 	}
@@ -156,7 +156,7 @@ func (w mode) accepts(last answer, stands store.State) bool {
 	case fails:
 		return isStoredFailure(last)
 	case refuses:
-		return errors.Is(last.err, errHandler) && stands == store.Pending
+		return errors.Is(last.err, errHandler) && current == store.Pending
 	case succeeds, errsOnce:
 	}
 	return isOK(last)

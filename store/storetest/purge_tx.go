@@ -88,13 +88,13 @@ func purgeAgainstLastChange[Tx any](r *txHarness[Tx]) {
 		return &last, nil
 	})
 	over()
-	stands := r.read(released.ID)
+	current := r.read(released.ID)
 	switch {
-	case verdict == store.Committed && err == nil && stands != nil && stands.Token == last.To.Token:
+	case verdict == store.Committed && err == nil && current != nil && current.Token == last.To.Token:
 		r.mustHaveEffects("effect", 1)
-	case verdict == store.NotCommitted && err != nil && stands == nil:
+	case verdict == store.NotCommitted && err != nil && current == nil:
 		r.mustHaveEffects("effect", 0)
 	default:
-		r.Errorf("Atomic while its record is purged = %v, %v, and %v is current: want it committed and current, or neither", verdict, err, stands)
+		r.Errorf("Atomic while its record is purged = %v, %v, and %v is current: want it committed and current, or neither", verdict, err, current)
 	}
 }

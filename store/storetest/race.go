@@ -59,14 +59,14 @@ func (r *harness) mustWinOne(changes []store.Change) {
 	if r.Failed() {
 		return
 	}
-	stands := r.mustRead(changes[0].To.ID).Token
+	current := r.mustRead(changes[0].To.ID).Token
 	winners := 0
 	for i, answer := range answers {
 		if answer.Applied(changes[i]) {
 			winners++
 		}
-		if answer.Token != stands {
-			r.Errorf("caller %d gets %s, and %s is current", i, showAnswer(answer), showToken(stands))
+		if answer.Token != current {
+			r.Errorf("caller %d gets %s, and %s is current", i, showAnswer(answer), showToken(current))
 		}
 	}
 	check.Equal(r, winners, 1, "of %d changes were applied", len(changes))

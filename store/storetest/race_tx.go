@@ -19,11 +19,11 @@ func raceTxChecks[Tx any]() []txCheck[Tx] {
 
 // attempt runs transactions until one commits or the change is superseded. It
 // reports whether its own change is applied.
-func (r *txHarness[Tx]) attempt(id store.ID, hold bool, last func(stands store.SwapResult) *store.Change) bool {
+func (r *txHarness[Tx]) attempt(id store.ID, hold bool, last func(current store.SwapResult) *store.Change) bool {
 	for {
-		verdict, err := r.tx.Atomic(r.ctx, id, hold, func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error) {
-			c := last(stands)
-			if stands.Busy || c == nil {
+		verdict, err := r.tx.Atomic(r.ctx, id, hold, func(ctx context.Context, tx Tx, current store.SwapResult) (*store.Change, error) {
+			c := last(current)
+			if current.Busy || c == nil {
 				return nil, errRun
 			}
 			return c, r.subject.Effect(ctx, tx, id.String())
@@ -35,7 +35,7 @@ func (r *txHarness[Tx]) attempt(id store.ID, hold bool, last func(stands store.S
 			r.Errorf("Atomic = %v, %v, want Committed or NotCommitted", verdict, err)
 			return false
 		}
-		if stands := r.read(id); stands != nil && stands.State == store.Succeeded {
+		if current := r.read(id); current != nil && current.State == store.Succeeded {
 			return false
 		}
 		if pause(r.ctx) != nil {
@@ -51,8 +51,8 @@ func raceLocked[Tx any](r *txHarness[Tx]) {
 		rec := r.fresh()
 		var committed atomic.Int32
 		r.concurrently(manyCallers, func(int) {
-			if r.attempt(rec.ID, true, func(stands store.SwapResult) *store.Change {
-				if stands.Token != (store.Token{}) {
+			if r.attempt(rec.ID, true, func(current store.SwapResult) *store.Change {
+				if current.Token != (store.Token{}) {
 					return nil
 				}
 				c := create(rec, store.Succeeded)

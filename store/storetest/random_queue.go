@@ -42,14 +42,14 @@ func (h *randomHistory) claim(d store.Dequeue) {
 		return
 	}
 	for i, rec := range got {
-		stood := h.model[rec.ID]
-		if !stood.due || stood.State != store.Pending || stood.Priority != want[i].Priority || stood.Due != want[i].Due {
+		current := h.model[rec.ID]
+		if !current.due || current.State != store.Pending || current.Priority != want[i].Priority || current.Due != want[i].Due {
 			h.Errorf("Dequeue(%+v) gives %s of priority %d, due %v, in place %d, want one of priority %d, due %v", d,
-				showToken(stood.Token), stood.Priority, stood.Due, i+1, want[i].Priority, want[i].Due)
+				showToken(current.Token), current.Priority, current.Due, i+1, want[i].Priority, want[i].Due)
 			return
 		}
 		h.seen["handed out"]++
-		claim := d.Claim(stood.Record)
+		claim := d.Claim(current.Record)
 		h.sent = append(h.sent, claim)
 		h.model.swap(claim)
 		h.compareRecords("Dequeue gives", rec, h.model[rec.ID].Record)

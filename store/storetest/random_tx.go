@@ -44,8 +44,8 @@ func (h *randomTx[Tx]) transaction() {
 	h.effects++
 	effect := fmt.Sprintf("%s-%d", h.operation, h.effects)
 	var end randomEnd
-	verdict, err := h.atomicUntilRun(id, hold, func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error) {
-		h.compareCurrent(id, stands)
+	verdict, err := h.atomicUntilRun(id, hold, func(ctx context.Context, tx Tx, current store.SwapResult) (*store.Change, error) {
+		h.compareCurrent(id, current)
 		h.tx.addEffect(ctx, tx, effect)
 		h.writeInside(ctx, tx, inside)
 		end = h.randomEnd(inside, key)
@@ -70,12 +70,12 @@ func (h *randomTx[Tx]) atomicUntilRun(id store.ID, hold bool, run runFunc[Tx]) (
 	const tries = 100
 	for range tries {
 		ran := false
-		verdict, err = h.tx.tx.Atomic(h.ctx, id, hold, func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error) {
-			if stands.Busy {
+		verdict, err = h.tx.tx.Atomic(h.ctx, id, hold, func(ctx context.Context, tx Tx, current store.SwapResult) (*store.Change, error) {
+			if current.Busy {
 				return nil, errRun
 			}
 			ran = true
-			return run(ctx, tx, stands)
+			return run(ctx, tx, current)
 		})
 		if ran {
 			break
@@ -91,13 +91,13 @@ func showLast(c *store.Change) string {
 	return show(*c)
 }
 
-func (h *randomHistory) compareCurrent(id store.ID, stands store.SwapResult) {
+func (h *randomHistory) compareCurrent(id store.ID, current store.SwapResult) {
 	h.Helper()
 	want, there := h.model[id]
-	if stands.Token != want.Token || (stands.Record != nil) != there || stands.Busy || stands.Err != nil {
-		h.Errorf("run gets %s, want %s", showAnswer(stands), showToken(want.Token))
+	if current.Token != want.Token || (current.Record != nil) != there || current.Busy || current.Err != nil {
+		h.Errorf("run gets %s, want %s", showAnswer(current), showToken(want.Token))
 	} else if there {
-		h.compareRecords("run gets the current record", *stands.Record, want.Record)
+		h.compareRecords("run gets the current record", *current.Record, want.Record)
 	}
 }
 

@@ -83,21 +83,21 @@ func (r *harness) recordBefore(from store.State, d time.Duration) store.Record {
 }
 
 // apply returns the step's change of the current record, and the record after it.
-func (e transitionWrite) apply(stands store.Record, to store.State) (store.Change, store.Record) {
-	next := token(to, stands.Attempt)
+func (e transitionWrite) apply(current store.Record, to store.State) (store.Change, store.Record) {
+	next := token(to, current.Attempt)
 	if e.newAttempt {
 		next.Attempt++
 	}
 	if e.sameOwner {
-		next.Owner = stands.Owner
+		next.Owner = current.Owner
 	}
 	if e.heartbeat {
-		next = stands.Token
+		next = current.Token
 	}
-	c := move(stands, next)
+	c := move(current, next)
 	c.IfDue = e.ifDue
 	c.To.Due = farAhead
-	want := stands
+	want := current
 	want.Token = next
 	if !e.heartbeat {
 		c.To.Outcome, want.Outcome = []byte("outcome"), []byte("outcome")
@@ -118,13 +118,13 @@ func (r *harness) checkTransition(tr protocol.Transition) {
 		r.mustReject(c, early.Token)
 		r.mustHoldRecord(early)
 	}
-	stands := r.recordBefore(tr.From, -time.Second)
-	rival, _ := e.apply(stands, tr.To)
+	current := r.recordBefore(tr.From, -time.Second)
+	rival, _ := e.apply(current, tr.To)
 	rival.To.Owner++
-	c, want := e.apply(stands, tr.To)
+	c, want := e.apply(current, tr.To)
 	if e.heartbeat {
 		rival.If.Owner++
-		r.mustReject(rival, stands.Token)
+		r.mustReject(rival, current.Token)
 	}
 	r.mustApply(c)
 	r.mustApply(c)
@@ -147,10 +147,10 @@ func (r *harness) checkPurge(tr protocol.Transition) {
 // effect of a superseded rival is rolled back.
 func (r *txHarness[Tx]) checkTransitionTx(tr protocol.Transition) {
 	e := r.writeOf(tr)
-	stands := r.recordBefore(tr.From, -time.Second)
-	rival, _ := e.apply(stands, tr.To)
+	current := r.recordBefore(tr.From, -time.Second)
+	rival, _ := e.apply(current, tr.To)
 	rival.To.Owner++
-	c, want := e.apply(stands, tr.To)
+	c, want := e.apply(current, tr.To)
 	r.mustCommit(c.To.ID, false, r.effectThen("winner", &c, nil))
 	r.mustSupersede(c.To.ID, false, r.effectThen("rival", &rival, nil))
 	r.mustHoldRecord(want)

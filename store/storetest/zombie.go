@@ -161,9 +161,9 @@ func zombieTakenOverInside[Tx any](r *txHarness[Tx]) {
 	r.mustApply(claim)
 	take := takeover(claim.To)
 	finish := move(claim.To, store.Token{State: store.Succeeded, Attempt: 1, Owner: claim.To.Owner})
-	r.mustSupersede(claim.To.ID, false, func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error) {
-		if stands.Token != claim.To.Token {
-			r.Errorf("run gets %s, want %s", showAnswer(stands), showToken(claim.To.Token))
+	r.mustSupersede(claim.To.ID, false, func(ctx context.Context, tx Tx, current store.SwapResult) (*store.Change, error) {
+		if current.Token != claim.To.Token {
+			r.Errorf("run gets %s, want %s", showAnswer(current), showToken(claim.To.Token))
 		}
 		r.addEffect(ctx, tx, "effect")
 		r.mustApply(take)

@@ -67,10 +67,10 @@ func (h *swapHook) Swap(ctx context.Context, changes []store.Change) ([]store.Sw
 }
 
 func (h *hooks[Tx]) Atomic(ctx context.Context, id store.ID, hold bool,
-	run func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error),
+	run func(ctx context.Context, tx Tx, current store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
-	return h.TxStore.Atomic(ctx, id, hold, func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error) {
-		c, err := run(ctx, tx, stands)
+	return h.TxStore.Atomic(ctx, id, hold, func(ctx context.Context, tx Tx, current store.SwapResult) (*store.Change, error) {
+		c, err := run(ctx, tx, current)
 		if c != nil {
 			h.takeEnd()
 		}

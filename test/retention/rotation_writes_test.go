@@ -33,10 +33,10 @@ type observedStore[Tx any] struct {
 }
 
 func (w observedStore[Tx]) Atomic(ctx context.Context, id store.ID, hold bool,
-	run func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error),
+	run func(ctx context.Context, tx Tx, current store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
-	return w.TxStore.Atomic(ctx, id, hold, func(ctx context.Context, tx Tx, stands store.SwapResult) (*store.Change, error) {
-		change, err := run(ctx, tx, stands)
+	return w.TxStore.Atomic(ctx, id, hold, func(ctx context.Context, tx Tx, current store.SwapResult) (*store.Change, error) {
+		change, err := run(ctx, tx, current)
 		w.began()
 		return change, err
 	})

@@ -139,11 +139,11 @@ func (s pointStore) Atomic(ctx context.Context, id store.ID, hold bool,
 	// This leader ignores the end of its lease, so only the fence protects.
 	ctx = context.WithoutCancel(ctx)
 	verdict, err := s.TxStore.Atomic(ctx, id, hold,
-		func(ctx context.Context, tx chatdb.Tx, stands store.SwapResult) (*store.Change, error) {
-			if hold && !stands.Busy {
+		func(ctx context.Context, tx chatdb.Tx, current store.SwapResult) (*store.Change, error) {
+			if hold && !current.Busy {
 				s.p.pass(afterClaim)
 			}
-			change, err := run(ctx, tx, stands)
+			change, err := run(ctx, tx, current)
 			if err == nil {
 				s.p.pass(beforeCommit)
 			}

@@ -57,8 +57,8 @@ func (s recordStore[T]) Atomic(ctx context.Context, id store.ID, hold bool,
 	run func(context.Context, chatdb.Tx, store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
 	return s.driverStore.Atomic(ctx, id, hold,
-		func(ctx context.Context, tx T, stands store.SwapResult) (*store.Change, error) {
-			return run(ctx, s.on(tx), stands)
+		func(ctx context.Context, tx T, current store.SwapResult) (*store.Change, error) {
+			return run(ctx, s.on(tx), current)
 		})
 }
 

@@ -42,9 +42,9 @@ func (s queuePoints) Atomic(ctx context.Context, id store.ID, hold bool,
 ) (store.Verdict, error) {
 	byRelay := false // a transaction of the outbox, which has no points
 	verdict, err := s.TxStore.Atomic(ctx, id, hold,
-		func(ctx context.Context, tx chatdb.Tx, stands store.SwapResult) (*store.Change, error) {
-			byRelay = stands.Record != nil && stands.Record.Operation == "semel_outbox"
-			change, err := run(ctx, tx, stands)
+		func(ctx context.Context, tx chatdb.Tx, current store.SwapResult) (*store.Change, error) {
+			byRelay = current.Record != nil && current.Record.Operation == "semel_outbox"
+			change, err := run(ctx, tx, current)
 			if err == nil && !byRelay {
 				s.p.pass(welcomeToCommit)
 			}
