@@ -44,8 +44,9 @@ lint: ## golangci-lint, go fix, dead code, go.mod
 	cd bench && $(BENCHTOOL) golangci-lint run ./...
 	cd examples/brokers && $(GO) tool -modfile=../../tools/go.mod golangci-lint run ./...
 	cd examples/edge && $(GO) tool -modfile=../../tools/go.mod golangci-lint run ./...
+	cd examples/frameworks && $(GO) tool -modfile=../../tools/go.mod golangci-lint run ./...
 	cd examples/orm && $(GO) tool -modfile=../../tools/go.mod golangci-lint run ./...
-	for dir in . bench examples/brokers examples/edge examples/orm; do (cd $$dir && $(GO) fix -diff ./... && $(GO) mod tidy -diff) || exit 1; done
+	for dir in . bench examples/brokers examples/edge examples/frameworks examples/orm; do (cd $$dir && $(GO) fix -diff ./... && $(GO) mod tidy -diff) || exit 1; done
 	@$(MAKE) --no-print-directory dead
 
 dead: ## list functions that no program and no test reaches; there must be none
@@ -75,5 +76,5 @@ soak: ## kill chat servers, workers and consumers at every point of their path, 
 	SEMEL_SOAK=1 STORETEST_HISTORIES=2000 $(GO) test -count=1 -timeout 3h -v ./cmd/semel/internal/conform ./examples/... ./store/... ./test/tasks ./test/messages
 
 tidy: ## go.mod of the library, of the benchmarks, of the examples and of the tools
-	for dir in . bench examples/brokers examples/edge examples/orm tools; do (cd $$dir && $(GO) mod tidy) || exit 1; done
+	for dir in . bench examples/brokers examples/edge examples/frameworks examples/orm tools; do (cd $$dir && $(GO) mod tidy) || exit 1; done
 	$(GO) mod tidy -modfile=.ci/newest.mod

@@ -9,25 +9,53 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/internal/check"
+	"github.com/semelgo/semel/internal/ledger"
+	"github.com/semelgo/semel/internal/plainstore/servers"
+	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/semeltest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/store/postgres"
 	"github.com/semelgo/semel/store/storetest"
 )
 
+// TestAdvance lets the retention of a record pass, the delay of a task and that of its
+// retry, over every store; with -short over three of them. A record in doubt stays.
 func TestAdvance(t *testing.T) {
-	onEveryStore(t, advances, advances, advances)
+	t.Parallel()
+	stores := map[string]func(t *testing.T) store.Store{
+		"memory": func(*testing.T) store.Store { return memory.New(memory.Options{}) },
+		"sqlite": func(t *testing.T) store.Store { return ledger.SQLite(t).Store },
+		"postgres": func(t *testing.T) store.Store {
+			url := realtest.Postgres(t).Database(t)
+			return ledger.Postgres(t, url, url, postgres.Options{}).Store
+		},
+	}
+	if !testing.Short() {
+		stores["mysql"] = func(t *testing.T) store.Store {
+			name := realtest.MariaDB(t).Database(t)
+			return ledger.MariaDB(t, name, name).Store
+		}
+		stores["redis"] = func(t *testing.T) store.Store { return servers.Redis(t).Store(t) }
+		stores["etcd"] = func(t *testing.T) store.Store { return servers.Etcd(t).Store(t) }
+	}
+	for name, open := range stores {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			t.Attr("engine", name)
+			advances(t, open(t))
+		})
+	}
 }
 
-// advances lets pass the retention of a record, the delay of a task and that of its retry. More records
-// than one page has are all moved, and one in doubt stays.
-func advances[Tx any](t *testing.T, s storetest.Subject[Tx]) {
+func advances(t *testing.T, s store.Store) {
 	t.Helper()
 	op := semel.Define("op", semel.OperationOptions[string]{Policy: semel.Hold(), Retention: time.Hour})
 	delayed := semel.Define("delayed", semel.OperationOptions[string]{
 		Policy: semel.AtLeastOnce(), Retry: &semel.Retry{Delay: func(int) time.Duration { return time.Minute }},
 	})
-	e := newEngine(t, s.Store, op, delayed)
+	e := check.Must(semel.NewRunner(s, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{op, delayed}}))(t)
+	t.Cleanup(func() { _ = e.Close(t.Context()) })
 	run := func(c semel.Call, err error) {
 		_, _, _ = semel.Do(t.Context(), e, c, func(context.Context) (string, error) { return "v", err })
 	}
@@ -46,7 +74,7 @@ func advances[Tx any](t *testing.T, s storetest.Subject[Tx]) {
 		purged int
 		runs   int
 	}{{0, 0, 0}, {time.Hour - time.Second, 0, 0}, {time.Second, 1, 0}, {time.Hour, 0, 1}, {time.Minute - time.Second, 0, 0}, {time.Second, 0, 1}} {
-		semeltest.Advance(t, s.Store, step.pass)
+		semeltest.Advance(t, s, step.pass)
 		check.Equal(t, check.Must(admin.Purge(t.Context(), e, 10))(t), step.purged, "purged")
 		check.Equal(t, semeltest.RunDue(t, w), step.runs, "runs")
 	}

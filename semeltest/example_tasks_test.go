@@ -70,4 +70,5 @@ func testOrder(t *testing.T) {
 // ExampleRunDue has a test that would be TestOrder in a file of your own.
 func ExampleRunDue() {
 	_ = testOrder
+	// Output:
 }

@@ -65,4 +65,5 @@ func testPay(t *testing.T) {
 // In a test file of your own, testPay is TestPay.
 func Example() {
 	_ = testPay
+	// Output:
 }

@@ -17,8 +17,9 @@ const (
 	// BeforeFunction is after the claim and before the function of the operation. The
 	// record is InProgress, if the operation has a lease; an inline one leaves nothing.
 	BeforeFunction Point = iota + 1
-	// AfterFunction is after the function and before its outcome is stored. What the
+	// AfterFunction is after the function and before its outcome is written. What the
 	// function did outside of its transaction has happened; its transaction is rolled back.
+	// The record is the same whether the engine was about to write the outcome or not.
 	AfterFunction
 	// AfterOutcome is after the outcome has been stored, and the transaction committed, and
 	// before the leader receives the reply.
@@ -55,11 +56,38 @@ var (
 //	semeltest.Advance(t, s, time.Minute)
 //	receipt, err := newService(s).Pay(ctx, order)
 //
-// The first claim, or the first outcome, decides. For the whole test, give an operation of
-// its own to each Crash. The engine over it has nothing to record: close it with a
-// context that has ended, or not at all. It has no [semel.DoBatch]. The test fails if the
-// process never reached the point.
+// The first operation that reaches the point ends the process, so each crash needs a Crash
+// of its own. An engine over it need not be closed. It has no [semel.DoBatch]. The test
+// fails if the process never reached the point.
 func Crash[Tx any](t testing.TB, s store.TxStore[Tx], at Point) store.TxStore[Tx] {
+	t.Helper()
+	return faulty(s, crashes(t, at))
+}
+
+// CrashRunner is [Crash] for a store without transactions, as for [semel.NewRunner].
+func CrashRunner(t testing.TB, s store.Store, at Point) store.Store {
+	t.Helper()
+	return faultyRunner(s, crashes(t, at))
+}
+
+// LoseReply returns s as a process sees it whose connection breaks once: after the first
+// outcome has been stored, or its transaction been committed, and before the reply. Make
+// an engine over it and check that its caller still receives the outcome. The engine has
+// no [semel.DoBatch]. The test fails if no reply was lost.
+func LoseReply[Tx any](t testing.TB, s store.TxStore[Tx]) store.TxStore[Tx] {
+	t.Helper()
+	return faulty(s, losesReply(t))
+}
+
+// LoseReplyRunner is [LoseReply] for a store without transactions, as for
+// [semel.NewRunner].
+func LoseReplyRunner(t testing.TB, s store.Store) store.Store {
+	t.Helper()
+	return faultyRunner(s, losesReply(t))
+}
+
+// crashes returns the faults of a process that dies at a point.
+func crashes(t testing.TB, at Point) func(storetest.Call) storetest.Fault {
 	t.Helper()
 	var dead atomic.Bool
 	t.Cleanup(func() {
@@ -68,7 +96,7 @@ func Crash[Tx any](t testing.TB, s store.TxStore[Tx], at Point) store.TxStore[Tx
 		}
 	})
 	die := func() { dead.Store(true) }
-	return faulty(s, func(c storetest.Call) storetest.Fault {
+	return func(c storetest.Call) storetest.Fault {
 		switch {
 		case dead.Load():
 			return gone(c)
@@ -86,14 +114,11 @@ func Crash[Tx any](t testing.TB, s store.TxStore[Tx], at Point) store.TxStore[Tx
 			return gone(c)
 		}
 		return storetest.Fault{}
-	})
+	}
 }
 
-// LoseReply returns s as a process sees it whose connection breaks once: after the first
-// outcome has been stored, or its transaction been committed, and before the reply. Make
-// an engine over it and check that its caller still receives the outcome. The engine has
-// no [semel.DoBatch]. The test fails if no reply was lost.
-func LoseReply[Tx any](t testing.TB, s store.TxStore[Tx]) store.TxStore[Tx] {
+// losesReply returns the faults of a connection that loses one reply.
+func losesReply(t testing.TB) func(storetest.Call) storetest.Fault {
 	t.Helper()
 	var lost atomic.Bool
 	t.Cleanup(func() {
@@ -101,17 +126,26 @@ func LoseReply[Tx any](t testing.TB, s store.TxStore[Tx]) store.TxStore[Tx] {
 			t.Error("semeltest: no outcome was stored, so LoseReply lost no reply")
 		}
 	})
-	return faulty(s, func(c storetest.Call) storetest.Fault {
+	return func(c storetest.Call) storetest.Fault {
 		if ends(c) && lost.CompareAndSwap(false, true) {
 			return storetest.Fault{After: errLost}
 		}
 		return storetest.Fault{}
-	})
+	}
 }
 
 // faulty returns s with faults, and without optional interfaces that s does not have.
 func faulty[Tx any](s store.TxStore[Tx], decide func(storetest.Call) storetest.Fault) store.TxStore[Tx] {
 	f := storetest.NewFaultyTx(s, decide)
+	if _, ok := s.(store.Dequeuer); !ok {
+		return f.Plain()
+	}
+	return f
+}
+
+// faultyRunner is faulty for a store without transactions.
+func faultyRunner(s store.Store, decide func(storetest.Call) storetest.Fault) store.Store {
+	f := storetest.NewFaulty(s, decide)
 	if _, ok := s.(store.Dequeuer); !ok {
 		return f.Plain()
 	}

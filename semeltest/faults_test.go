@@ -8,6 +8,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/internal/check"
+	"github.com/semelgo/semel/internal/plainstore"
 	"github.com/semelgo/semel/semeltest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -79,6 +80,34 @@ func losesReply[Tx any](t *testing.T, s storetest.Subject[Tx]) {
 		})
 	}
 }
+
+// TestWithoutTransactions: the same over a store without transactions.
+func TestWithoutTransactions(t *testing.T) {
+	t.Parallel()
+	call := semel.Define("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Lease: lease}).Call(me, "k", "in")
+	for at, want := range map[semeltest.Point]int{
+		semeltest.BeforeFunction: 1, semeltest.AfterFunction: 2, semeltest.AfterOutcome: 1, lostReply: 1,
+	} {
+		s, runs := plainstore.New(plainstore.Options{}), 0
+		run := func(s store.Store) error {
+			e := check.Must(semel.NewRunner(s, semel.Options{Survive: store.NoFailure}))(t)
+			t.Cleanup(func() { _ = e.Close(t.Context()) })
+			_, _, err := semel.Do(t.Context(), e, call, func(context.Context) (string, error) { runs++; return "v", nil })
+			return err
+		}
+		if at == lostReply {
+			check.NoError(t, run(semeltest.LoseReplyRunner(t, s)), "after a lost reply")
+		} else {
+			_ = run(semeltest.CrashRunner(t, s, at))
+		}
+		semeltest.Advance(t, s, lease)
+		check.NoError(t, run(s), "%s: a retry", at)
+		check.Equal(t, runs, want, "%s: runs", at)
+	}
+}
+
+// lostReply is no point of a crash.
+const lostReply semeltest.Point = 0
 
 // TestCrashOfADequeue: the task of a worker that dies runs when its lease has expired.
 func TestCrashOfADequeue(t *testing.T) {

@@ -45,6 +45,7 @@ func compiledRows(t *testing.T) string {
 		"store/memory", "store/sqlite", "store/postgres", "store/mysql", "store/redis", "store/etcd",
 		"migrate", "migrate/sqlite", "migrate/postgres", "migrate/mysql",
 		". semelhttp store/postgres migrate/postgres", ". semelhttp store/sqlite migrate/sqlite",
+		"semeltest", "semeltest/pin",
 		"cmd/semel",
 	} {
 		args := []string{"list", "-deps", "-f", `{{with .Module}}{{.Path}}{{end}}`}
