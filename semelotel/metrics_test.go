@@ -207,7 +207,7 @@ func TestTableOfMetrics(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s | %s | %s | %s", name, kind, m.Unit, attributesOf(m)))
 	}
 	slices.Sort(got)
-	for _, page := range []string{"observability.md"} {
+	for _, page := range []string{"observability.md", "observability.zh-CN.md"} {
 		text := check.Must(os.ReadFile(filepath.Join("..", "docs", page)))(t)
 		var want []string
 		for _, m := range regexp.MustCompile("(?m)^\\| `(semel\\.[a-z_.]+)` \\| (\\w+) \\| `([^`]+)` \\| ([^|]*) \\|").FindAllStringSubmatch(string(text), -1) {

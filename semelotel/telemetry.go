@@ -2,6 +2,7 @@ package semelotel
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"go.opentelemetry.io/otel"
@@ -162,10 +163,10 @@ func (t *Telemetry) set(name attribute.Key, e event.Event) metric.MeasurementOpt
 	}
 	attrs := t.system
 	if e.Operation != "" {
-		attrs = append(attrs[:len(attrs):len(attrs)], attrOperation.String(e.Operation))
+		attrs = append(slices.Clip(attrs), attrOperation.String(e.Operation))
 	}
 	if name != "" {
-		attrs = append(attrs[:len(attrs):len(attrs)], name.String(string(e.Kind)))
+		attrs = append(slices.Clip(attrs), name.String(string(e.Kind)))
 	}
 	made := metric.WithAttributeSet(attribute.NewSet(attrs...))
 	t.sets.Store(key, made)

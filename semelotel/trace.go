@@ -2,6 +2,7 @@ package semelotel
 
 import (
 	"context"
+	"slices"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -18,7 +19,7 @@ func (t *Telemetry) Start(ctx context.Context, e event.Event) (context.Context, 
 	if e.Operation == outbox.Operation { // a lane is held for hours
 		return ctx, func(event.Event) {}
 	}
-	attrs := append(t.system[:len(t.system):len(t.system)],
+	attrs := append(slices.Clip(t.system),
 		attrOperation.String(e.Operation), attrRecord.String(e.ID.String()), attrAttempt.Int64(int64(e.Attempt)))
 	ctx, span := t.tracer.Start(ctx, "run "+e.Operation, trace.WithAttributes(attrs...))
 	return ctx, func(e event.Event) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -152,7 +153,7 @@ func (m *monitor) collect(ctx context.Context, o metric.Observer) error {
 
 // of returns the attributes of a measurement about an operation.
 func (m *monitor) of(operation string, more ...attribute.KeyValue) metric.MeasurementOption {
-	attrs := append(m.t.system[:len(m.t.system):len(m.t.system)], attrOperation.String(operation))
+	attrs := append(slices.Clip(m.t.system), attrOperation.String(operation))
 	return metric.WithAttributes(append(attrs, more...)...)
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-var _ = observed
+var _ = []any{observed}
 
 // observed contains the fragment of docs/observability.md.
 func observed(s store.TxStore[pgx.Tx]) (*semel.Engine[pgx.Tx], func() error, error) {

@@ -85,13 +85,7 @@ func brokenReads() []brokenStore {
 				}
 			}
 		}},
-		{"a count in which no failure is a dead letter", "Counts/DeadLetters", func(h *hooked) {
-			h.count = func(_ store.Record, c *store.Count) {
-				if c.State == store.Failed {
-					c.DeadLetters = 0
-				}
-			}
-		}},
+		{"a count in which no failure is a dead letter", "Counts/DeadLetters", forgetsDeadLetters},
 		{"an Oldest counted from the create", "Counts/Oldest", func(h *hooked) {
 			h.count = func(r store.Record, c *store.Count) { c.Oldest = max(c.Oldest, r.Age) }
 		}},
@@ -186,5 +180,13 @@ func notesTwice(h *hooked) {
 			all = append(all, slices.Repeat([]store.Note{n}, asked[n.To])...)
 		}
 		return all
+	}
+}
+
+func forgetsDeadLetters(h *hooked) {
+	h.count = func(_ store.Record, c *store.Count) {
+		if c.State == store.Failed {
+			c.DeadLetters = 0
+		}
 	}
 }

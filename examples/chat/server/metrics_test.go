@@ -56,7 +56,7 @@ func TestMetrics(t *testing.T) {
 func scrape(t *testing.T, url string) string {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	resp := check.Must(client.Get(url))(t)
+	resp := check.Must(client.Do(check.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody))(t)))(t)
 	defer resp.Body.Close()
 	return string(check.Must(io.ReadAll(resp.Body))(t))
 }

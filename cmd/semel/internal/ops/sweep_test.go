@@ -67,7 +67,7 @@ func TestSweep(t *testing.T) {
 		}
 		go func() { _, _ = io.Copy(io.Discard, errs) }()
 		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-		resp := check.Must(client.Get(url))(t)
+		resp := check.Must(client.Do(check.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody))(t)))(t)
 		text := string(check.Must(io.ReadAll(resp.Body))(t))
 		check.NoError(t, resp.Body.Close())
 		for _, want := range []string{
