@@ -21,5 +21,6 @@ func NewCommands() []*cobra.Command {
 		newStatsCommand(),
 		newOutboxCommand(),
 		newJournalCommand(),
+		newConsoleCommand(),
 	}
 }
