@@ -47,8 +47,9 @@ type countResult struct {
 	Age             time.Duration
 }
 
-// get returns the counts, and begins to read new ones if these are old.
-func (c *countCache) get(ctx context.Context) countResult {
+// get returns the counts. If these are old, it begins to read new ones and waits for them
+// for a moment.
+func (c *countCache) get(ctx context.Context, wait time.Duration) countResult {
 	c.mu.Lock()
 	now := clock.Now()
 	if old := !c.known || clock.Since(c.at) > max(freshFor, restFactor*c.took); old && c.running == nil {
@@ -61,7 +62,7 @@ func (c *countCache) get(ctx context.Context) countResult {
 		select {
 		case <-running:
 		case <-ctx.Done():
-		case <-time.After(countWait):
+		case <-time.After(wait):
 		}
 	}
 	c.mu.Lock()

@@ -49,7 +49,7 @@ func streamCounts(s *site, w http.ResponseWriter, r *http.Request) error {
 	defer ticker.Stop()
 	defer end.Stop()
 	for {
-		text, err := json.Marshal(liveOf(overviewOf(e.counts.get(r.Context()))))
+		text, err := json.Marshal(liveOf(overviewOf(e.counts.get(r.Context(), countWait))))
 		if err != nil {
 			return err
 		}
@@ -75,5 +75,5 @@ func liveOf(v *overview) counterEvent {
 	if !v.Known {
 		return counterEvent{}
 	}
-	return counterEvent{number(v.Doubt.Records), number(v.Failed.Records), number(v.Waiting.Records), number(v.Expired.Records), recordview.Ago(v.Age) + " ago"}
+	return counterEvent{number(v.Doubt.Records), number(v.Failures.Records), number(v.Waiting.Records), number(v.Expired.Records), recordview.Ago(v.Age) + " ago"}
 }

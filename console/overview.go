@@ -18,7 +18,7 @@ type overview struct {
 	Waiting    total // Pending records that are due
 	Expired    total // InProgress records whose lease has expired
 	Doubt      total
-	Failed     total
+	Failures   total
 }
 
 // total is a number of records and the age of the oldest.
@@ -57,7 +57,7 @@ func showOverview(s *site, w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	v := overviewOf(e.counts.get(r.Context()))
+	v := overviewOf(e.counts.get(r.Context(), countWait))
 	p := s.page(r, e, "./", "Overview", v)
 	if v.Reading && !v.Known {
 		p.Refresh = 2
@@ -87,7 +87,7 @@ func overviewOf(counts countResult) *overview {
 		case store.InDoubt:
 			v.Doubt.add(n.Records, n.Oldest)
 		case store.Failed:
-			v.Failed.add(n.Records, n.Oldest)
+			v.Failures.add(n.Records, n.Oldest)
 		case store.Absent, store.Succeeded:
 		}
 	}

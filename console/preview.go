@@ -44,7 +44,7 @@ func showPreview(s *site, w http.ResponseWriter, r *http.Request) error {
 	}
 	switch {
 	case v.Action == Purge:
-		counts := e.counts.get(r.Context())
+		counts := e.counts.get(r.Context(), countWait)
 		v.CountKnow, v.CountAge = counts.Known, counts.Age
 		for _, n := range counts.Counts {
 			v.Purgeable += n.Purgeable

@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/semelgo/semel/store"
@@ -45,7 +46,7 @@ func showRecords(s *site, w http.ResponseWriter, r *http.Request) error {
 
 // listRecords returns one page of a list at a path.
 func listRecords(e *cachedEngine, r *http.Request, f filter, path string) (*recordList, error) {
-	counts := e.counts.get(r.Context())
+	counts := e.counts.get(r.Context(), 0)
 	v := &recordList{Filter: f, Operations: counts.operations(), BulkURL: make(map[Action]string)}
 	var after store.ID
 	if text := r.FormValue("after"); text != "" {
@@ -56,6 +57,9 @@ func listRecords(e *cachedEngine, r *http.Request, f filter, path string) (*reco
 	}
 	values := f.values(e.Name)
 	for _, a := range []Action{Resolve, Redrive, Cancel} {
+		if f == (filter{}) || f.State != store.Absent && !slices.Contains(statesOf(a), f.State) {
+			continue // all records, or none that the action is for
+		}
 		with := f.values(e.Name)
 		with.Set("action", string(a))
 		v.BulkURL[a] = "preview?" + with.Encode()

@@ -23,7 +23,7 @@ func showStorage(s *site, w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	v := &storage{countResult: e.counts.get(r.Context()), Partitioned: e.Partitions != nil}
+	v := &storage{countResult: e.counts.get(r.Context(), countWait), Partitioned: e.Partitions != nil}
 	for _, n := range v.Counts {
 		v.Purgeable += n.Purgeable
 	}
