@@ -41,7 +41,7 @@ func compiledRows(t *testing.T) string {
 	t.Helper()
 	var rows []string
 	for _, imports := range []string{
-		".", "task", "inbox", "outbox", "guard", "onetime", "semelhttp", "semelhttp/client", "semelwatermill", "semelgrpc", "semelotel", "admin adapter event journal",
+		".", "task", "inbox", "outbox", "guard", "onetime", "semelhttp", "semelhttp/client", "semelwatermill", "semelgrpc", "semelotel", "admin adapter event journal", "console",
 		"store/memory", "store/sqlite", "store/postgres", "store/mysql", "store/redis", "store/etcd",
 		"migrate", "migrate/sqlite", "migrate/postgres", "migrate/mysql",
 		". semelhttp store/postgres migrate/postgres", ". semelhttp store/sqlite migrate/sqlite",

@@ -22,5 +22,6 @@ func NewCommands() []*cobra.Command {
 		newStatsCommand(),
 		newOutboxCommand(),
 		newJournalCommand(),
+		newConsoleCommand(),
 	}
 }
