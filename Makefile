@@ -10,7 +10,7 @@ TOOL = $(GO) tool -modfile=tools/go.mod
 BENCHTOOL = $(GO) tool -modfile=../tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-full servers bench fanout lint fmt fix dead arch trace explore soak tidy
+.PHONY: help run docs test test-full servers bench fanout lint fmt fix dead arch trace explore soak tidy
 
 help: ## show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,6 +19,9 @@ run: ## build the chat server and serve it on http://127.0.0.1:8080 (ADDR=, DB=)
 	@mkdir -p var
 	$(GO) build -o var/chat ./examples/chat
 	@exec ./var/chat -addr "$(ADDR)" -db "$(DB)"
+
+docs: ## build the documentation site in var/site; a dead link is an error
+	cd site && $(GO) run . -source .. -out ../var/site
 
 test: servers ## every package, each engine once, in a few minutes; installs servers where it may (PKG=, RUN=)
 	@.ci/gotest quick $(if $(RUN),-run='$(RUN)') $(PKG)
@@ -46,7 +49,8 @@ lint: ## golangci-lint, go fix, dead code, go.mod
 	cd examples/edge && $(GO) tool -modfile=../../tools/go.mod golangci-lint run ./...
 	cd examples/frameworks && $(GO) tool -modfile=../../tools/go.mod golangci-lint run ./...
 	cd examples/orm && $(GO) tool -modfile=../../tools/go.mod golangci-lint run ./...
-	for dir in . bench examples/brokers examples/edge examples/frameworks examples/orm; do (cd $$dir && $(GO) fix -diff ./... && $(GO) mod tidy -diff) || exit 1; done
+	cd site && $(BENCHTOOL) golangci-lint run ./...
+	for dir in . bench examples/brokers examples/edge examples/frameworks examples/orm site; do (cd $$dir && $(GO) fix -diff ./... && $(GO) mod tidy -diff) || exit 1; done
 	@$(MAKE) --no-print-directory dead
 
 dead: ## list functions that no program and no test reaches; there must be none
@@ -75,6 +79,6 @@ explore: ## every interleaving of three callers, or of two callers with sweeper 
 soak: ## kill chat servers, workers and consumers at every point of their path, and try thousands of random histories
 	SEMEL_SOAK=1 STORETEST_HISTORIES=2000 $(GO) test -count=1 -timeout 3h -v ./cmd/semel/internal/conform ./examples/... ./store/... ./test/tasks ./test/messages
 
-tidy: ## go.mod of the library, of the benchmarks, of the examples and of the tools
-	for dir in . bench examples/brokers examples/edge examples/frameworks examples/orm tools; do (cd $$dir && $(GO) mod tidy) || exit 1; done
+tidy: ## go.mod of the library, of the benchmarks, of the examples, of the site and of the tools
+	for dir in . bench examples/brokers examples/edge examples/frameworks examples/orm site tools; do (cd $$dir && $(GO) mod tidy) || exit 1; done
 	$(GO) mod tidy -modfile=.ci/newest.mod
