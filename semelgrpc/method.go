@@ -16,7 +16,8 @@ import (
 
 // Method says how the calls of one method run. [Do] and [DoTx] make it.
 type Method struct {
-	run func(ctx context.Context, c *call) (response any, replayed bool, err error)
+	run   func(ctx context.Context, c *call) (response any, replayed bool, err error)
+	check func() error // of the operation
 }
 
 // call is one call of a protected method.
@@ -35,7 +36,8 @@ type call struct {
 // semel.Atomic calls semel.InTx with a function that returns the response; the response commits with
 // the transaction.
 func Do[M proto.Message](e semel.Runner, op *semel.Operation[Request[M]]) Method {
-	return Method{run: func(ctx context.Context, c *call) (any, bool, error) {
+	check := func() error { return adapter.CheckOperation(e, op) }
+	return Method{check: check, run: func(ctx context.Context, c *call) (any, bool, error) {
 		in, err := requestOf[M](c)
 		if err != nil {
 			return nil, false, err
@@ -60,7 +62,8 @@ func Do[M proto.Message](e semel.Runner, op *semel.Operation[Request[M]]) Method
 // transaction, which it gets by semel.TxOf. The response commits with the transaction, and is sent
 // after the COMMIT. If the database aborts the transaction because of a conflict, the handler runs again.
 func DoTx[M proto.Message, Tx any](e *semel.Engine[Tx], op *semel.Operation[Request[M]]) Method {
-	return Method{run: func(ctx context.Context, c *call) (any, bool, error) {
+	check := func() error { return adapter.CheckOperation(e, op) }
+	return Method{check: check, run: func(ctx context.Context, c *call) (any, bool, error) {
 		in, err := requestOf[M](c)
 		if err != nil {
 			return nil, false, err

@@ -58,6 +58,9 @@ func UnaryServerInterceptor(o ServerOptions) (grpc.UnaryServerInterceptor, error
 		if m.run == nil {
 			return nil, &semel.FieldError{Field: "Methods[" + name + "]", Reason: "is not made by Do or DoTx"}
 		}
+		if err := m.check(); err != nil {
+			return nil, err
+		}
 		output, err := outputOf(name, protoreflect.Name(o.KeyField))
 		if err != nil {
 			return nil, err

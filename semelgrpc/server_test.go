@@ -237,8 +237,10 @@ func TestServerOptionsAreChecked(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setUp{})
 	ok := semelgrpc.Do(r.engine, semel.Define("x", semel.OperationOptions[semelgrpc.Request[message]]{}))
+	wrong := semelgrpc.DoTx(r.engine, semel.Define("a name", semel.OperationOptions[semelgrpc.Request[message]]{}))
 	for field, o := range map[string]semelgrpc.ServerOptions{
 		"Methods":                           {ScopeFunc: scopeOf},
+		"Name":                              {ScopeFunc: scopeOf, Methods: map[string]semelgrpc.Method{method: wrong}},
 		"ScopeFunc":                         {Methods: map[string]semelgrpc.Method{method: ok}},
 		"Methods[" + method + "]":           {ScopeFunc: scopeOf, Methods: map[string]semelgrpc.Method{method: {}}},
 		"Methods[semel.test.Shop]":          {ScopeFunc: scopeOf, Methods: map[string]semelgrpc.Method{"semel.test.Shop": ok}},

@@ -46,6 +46,9 @@ func newMiddleware(e semel.Runner, op *semel.Operation[Request], o Options) (*mi
 	case op == nil:
 		return nil, &semel.FieldError{Field: "operation", Reason: "is nil"}
 	}
+	if err := adapter.CheckOperation(e, op); err != nil {
+		return nil, err
+	}
 	s, err := o.settle()
 	return &middleware{settings: s, engine: e, op: op}, err
 }

@@ -188,6 +188,9 @@ func TestOptionsNameTheField(t *testing.T) {
 	if _, err := semelhttp.Atomic(b.Engine, nil, options()); !errors.Is(err, semel.ErrInvalid) {
 		t.Errorf("no operation: %v", err)
 	}
+	if _, err := semelhttp.Atomic(b.Engine, define("POST /orders", plain{}), options()); !errors.Is(err, semel.ErrInvalid) {
+		t.Errorf("an operation with a wrong name: %v", err)
+	}
 	if _, err := semelhttp.Atomic[semelTx](nil, op, options()); !errors.Is(err, semel.ErrInvalid) {
 		t.Errorf("no engine: %v", err)
 	}

@@ -24,7 +24,7 @@ func (s *Shop) Once(operation string) func(http.Handler) http.Handler {
 	op := semel.Define(operation, semel.OperationOptions[semelhttp.Request]{})
 	once, err := semelhttp.Atomic(s.Engine, op, semelhttp.Options{ScopeFunc: scopeOf})
 	if err != nil {
-		panic(err) //nolint:forbidigo // a wrong option is found when the program starts
+		panic(err) //nolint:forbidigo // a wrong name or option is found when the program starts
 	}
 	return once
 }

@@ -2,18 +2,29 @@ package engine
 
 import "github.com/semelgo/semel/internal/callerr"
 
+// CheckOperation returns why every call of op over this engine would be refused, as a
+// *FieldError, or nil.
+func CheckOperation(c *Core, op Declared) error {
+	d := op.declared()
+	if d.err != nil {
+		return d.err
+	}
+	if given := c.operationNamed(d.name); given != nil && given != d {
+		return callerr.Invalid("Operations", "of the engine have another definition of "+d.name)
+	}
+	return c.options.outlived(d)
+}
+
 // CheckWorker returns why workers of this engine cannot run op, as a *FieldError,
 // or nil.
 func CheckWorker(c *Core, op Declared, inTx bool) error {
 	d := op.declared()
-	given := c.operationNamed(d.name)
+	if err := CheckOperation(c, op); err != nil {
+		return err
+	}
 	switch {
-	case d.err != nil:
-		return d.err
-	case given == nil:
+	case c.operationNamed(d.name) == nil:
 		return callerr.Invalid("Operations", "of the engine are without "+d.name)
-	case given != d:
-		return callerr.Invalid("Operations", "of the engine have another definition of "+d.name)
 	case d.retry == nil:
 		return callerr.Invalid("Retry", "is not set for "+d.name+": callers own its keys and retry themselves")
 	case d.retry.Redelivered:
@@ -21,5 +32,5 @@ func CheckWorker(c *Core, op Declared, inTx bool) error {
 	case inTx && !d.policy.kind.Transactional():
 		return callerr.Invalid("Policy", "of "+d.name+" must be Atomic: its functions share the record's transaction")
 	}
-	return c.options.outlived(d)
+	return nil
 }
