@@ -2,6 +2,7 @@ package realtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"strconv"
@@ -94,9 +95,12 @@ func speaksRedis(addr, config string) readinessProbe {
 	return readinessProbe{want: config, ask: func(ctx context.Context) (string, error) {
 		c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
 		defer c.Close()
-		info, err := c.Info(ctx, "server").Result()
+		info, err := c.Info(ctx, "server", "persistence").Result()
 		if err != nil {
 			return "", fmt.Errorf("ask which server it is: %w", err)
+		}
+		if strings.Contains(info, "\nloading:1\r") {
+			return "", errors.New("the server loads its data")
 		}
 		_, file, _ := strings.Cut(info, "config_file:")
 		file, _, _ = strings.Cut(file, "\r\n")

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strconv"
@@ -26,6 +27,9 @@ func readSettings(ctx context.Context, node *redis.Client) (settings, error) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
 			v[name] = value
 		}
+	}
+	if v["loading"] == "1" { // until then aof_enabled is 0
+		return nil, errors.New("LOADING the server loads its data")
 	}
 	config := redis.NewMapStringStringCmd(ctx, "CONFIG", "GET", "appendfsync", "no-appendfsync-on-rewrite")
 	_ = node.Process(ctx, config)

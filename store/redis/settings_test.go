@@ -1,7 +1,10 @@
 package redis_test
 
 import (
+	"context"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	driver "github.com/redis/go-redis/v9"
@@ -42,6 +45,43 @@ func TestSurvivesFollowsTheSettings(t *testing.T) {
 			t.Errorf("%s %s: NewRunner = %v, want it rejected: %v", set.name, set.value, err, rejected)
 		}
 		mustConfig(t, c, set.name, set.back)
+	}
+}
+
+// TestLoadingServerIsUnavailable: while a server loads its file after a start, it says that it
+// does not append to the file. The store reports that it loads, and no loss of records.
+func TestLoadingServerIsUnavailable(t *testing.T) {
+	t.Parallel()
+	server := realtest.OwnRedis(t, "key-load-delay 100") // in microseconds
+	c := server.Client(t)
+	check.Must(c.Pipelined(t.Context(), func(p driver.Pipeliner) error {
+		for i := range 5 * 1024 { // while it loads, a server replies after each 1,024 commands
+			p.Set(t.Context(), fmt.Sprint("key-", i), "v", 0)
+		}
+		return nil
+	}))(t)
+	s := newStore(t, c, redis.Options{})
+	server.Kill()
+	ctx, started := context.WithCancel(t.Context())
+	loading, lossy := 0, 0
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		_ = realtest.Retry(ctx, func() bool {
+			caps, err := s.Capabilities(ctx)
+			if err != nil && strings.Contains(err.Error(), "the server loads its data") {
+				loading++
+			}
+			if err == nil && caps.Survives < store.PowerLoss {
+				lossy++
+			}
+			return false
+		})
+	})
+	server.Start(t)
+	started()
+	reading.Wait()
+	if loading == 0 || lossy > 0 {
+		t.Errorf("%d times the server was loading, %d times records were said to be lost; want some and none", loading, lossy)
 	}
 }
 
