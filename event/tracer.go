@@ -7,7 +7,7 @@ import "context"
 // be fast and safe for concurrent use.
 type Tracer interface {
 	// Start is called before the function of an attempt runs, or of one transaction of
-	// DoTx; a replay runs none. e describes the attempt, and its Kind is [Claimed].
+	// DoTx; a replay runs none, but for DoBatch, whose function runs before that is known. e describes the attempt, and its Kind is [Claimed].
 	// The function runs with the returned context. end is called once, after the attempt,
 	// with the kind of its end.
 	Start(ctx context.Context, e Event) (_ context.Context, end func(Event))

@@ -25,7 +25,7 @@ func (t *Telemetry) Start(ctx context.Context, e event.Event) (context.Context, 
 	return ctx, func(e event.Event) {
 		span.SetAttributes(attrOutcome.String(string(e.Kind)))
 		switch e.Kind {
-		case event.Succeeded, event.Settled, event.Healed, event.Retried:
+		case event.Succeeded, event.Settled, event.Healed, event.Retried, event.Replayed:
 		default:
 			if e.Err != nil {
 				span.SetStatus(codes.Error, e.Err.Error())

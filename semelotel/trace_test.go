@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +19,8 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/outbox"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/task"
 )
 
@@ -190,6 +193,62 @@ func TestOutcomesOfSpans(t *testing.T) {
 		}()
 		check.Equal(t, attributeOf(r.ended(t, "run order"), "semel.outcome"), "released", "outcome")
 	})
+}
+
+// TestSpanOfAFencedAttempt: an attempt whose record another one has ended is fenced.
+func TestSpanOfAFencedAttempt(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, semel.Options{})
+	c := charge.Call(shop, "1", "a")
+	_, replayed, err := semel.Do(t.Context(), r, c, func(ctx context.Context) (string, error) {
+		a, _ := semel.AttemptOf(ctx)
+		other := a.Record()
+		other.Token = store.Token{State: store.Succeeded, Attempt: 2, Owner: 4}
+		other.Due, other.Outcome = 0, []byte(`j"b"`)
+		_, err := r.store.Swap(ctx, []store.Change{{If: a.Token(), To: other}})
+		return "a", err
+	})
+	check.NoError(t, err)
+	check.Equal(t, replayed, true, "replayed")
+	check.Equal(t, attributeOf(r.ended(t, "run charge"), "semel.outcome"), "fenced", "outcome")
+}
+
+// TestSpansOfConflicts: each transaction of a call is a run of its function, and has a span.
+func TestSpansOfConflicts(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, semel.Options{})
+	runs := 0
+	_, _, err := semel.DoTx(t.Context(), r.Engine, order.Call(shop, "1", "a"), func(context.Context, *sql.Tx) (string, error) {
+		if runs++; runs == 1 {
+			return "", store.ErrConflict
+		}
+		return "a", nil
+	})
+	check.Require(t, err)
+	var got []string
+	for _, s := range r.spans.Ended() {
+		got = append(got, attributeOf(s, "semel.outcome"))
+	}
+	check.Equal(t, strings.Join(got, " "), "retried succeeded", "outcomes")
+}
+
+// TestSpanOfABatch: a function that builds statements has a span until they are committed. It
+// also runs for a key that turns out to be in use, and its span then says so.
+func TestSpanOfABatch(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, semel.Options{})
+	mem := check.Must(semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure, Tracer: r.telemetry}))(t)
+	for _, outcome := range []string{"succeeded", "replayed"} {
+		r.spans.Reset()
+		_, _, err := semel.DoBatch(t.Context(), mem, order.Call(shop, "1", "a"), func(ctx context.Context) (string, memory.Batch, error) {
+			check.Equal(t, trace.SpanContextFromContext(ctx).IsValid(), true, "a span in the function's context")
+			return "a", nil, nil
+		})
+		check.Require(t, err)
+		span := r.ended(t, "run order")
+		check.Equal(t, attributeOf(span, "semel.outcome"), outcome, "outcome")
+		check.Equal(t, span.Status().Code, codes.Unset, "status")
+	}
 }
 
 // TestTraceIsNotPartOfARequest: the trace of the first caller has no influence on whether a

@@ -122,6 +122,9 @@ func (i *inline) run(ctx context.Context) (now store.Record, out *Outcome, again
 		Verdict: verdict, Err: err, Called: i.ran, Failed: i.fnErr != nil, Stores: i.keepsFailure(),
 	})
 	if result == protocol.TxNotCalled && errors.Is(err, callerr.ErrNotRun) {
+		if i.answer == protocol.Replay {
+			kind = event.Replayed // a batch was built, and not sent
+		}
 		return i.refused(ctx)
 	}
 	if (result == protocol.TxConflict || result == protocol.TxSuperseded) && i.lost.retry(ctx, result) {
