@@ -183,7 +183,7 @@ func apply(s *site, w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("X-Accel-Buffering", "no") // proxies must not hold the progress back
 	err = part("begin")
-	if d.Action == Purge {
+	if d.Action == Purge && err == nil {
 		purge(r.Context(), e, v)
 	}
 	for rest := d.Selected; len(rest) > 0 && err == nil && r.Context().Err() == nil; {
@@ -261,8 +261,12 @@ func changeOne(ctx context.Context, e *cachedEngine, d *decision, actor string, 
 		return c
 	}
 	c.Kind, c.State, c.Text = kindDone, now.State, "is "+now.State.String()+" now"
-	if d.Action == Cancel && now.State == store.InProgress {
+	switch {
+	case d.Action != Cancel:
+	case now.State == store.InProgress:
 		c.Text = "its worker is asked to stop"
+	case now.State == store.Succeeded:
+		c.Kind, c.Text = kindChanged, "it has succeeded meanwhile"
 	}
 	return c
 }

@@ -3,6 +3,7 @@ package console_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -102,22 +103,40 @@ func TestScreens(t *testing.T) {
 	g := memoryRig(t)
 	id := g.fill(t)
 	letter := g.run(t, g.mail, "welcome-"+strings.Repeat("long-", 30), true)
+	axe := axeScript(t)
 	b := chromium.Open(t, browserLimit)
 	for name, width := range map[string]int64{"desktop": 1280, "phone": 390} {
 		b.Do(t, chromedp.EmulateViewport(width, 844))
 		for page, path := range map[string]string{
-			"overview": "", "records": "records", "doubt": "doubt", "dead": "dead", "storage": "storage", "error": "none",
+			"overview": "", "records": "records?state=indoubt", "doubt": "doubt", "dead": "dead", "storage": "storage", "error": "none",
 			"record": "record?id=" + id.String(), "letter": "record?id=" + letter.String(),
 			"preview": "preview?action=resolve&state=indoubt", "purge": "preview?action=purge",
 		} {
 			b.Do(t, chromedp.Navigate(g.server.URL+"/console/"+path), chromedp.WaitReady(chromedp.CSS("main")))
 			b.Shoot(t, "console-"+page+"-"+name)
 			faults := chromium.Read[[]string](t, b, accessibility)
+			if axe != "" {
+				found, err := chromedp.Run(b.Ctx, chromedp.Evaluate[[]string](axe, chromedp.EvalAwaitPromise))
+				check.Require(t, err, "axe")
+				faults = append(faults, found...)
+			}
 			for _, fault := range faults {
 				t.Errorf("%s at %d pixels: %s", page, width, fault)
 			}
 		}
 	}
+}
+
+// axeScript returns a script that lists the findings of axe-core, whose file axe.min.js
+// SEMEL_AXE names; "" without it.
+func axeScript(t *testing.T) string {
+	t.Helper()
+	name := os.Getenv("SEMEL_AXE")
+	if name == "" {
+		return ""
+	}
+	return string(check.Must(os.ReadFile(name))(t)) + `
+;axe.run().then((r) => r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + n.failureSummary + " " + n.html.slice(0, 120))))`
 }
 
 // accessibility lists faults of a page.

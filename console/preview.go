@@ -56,7 +56,7 @@ func showPreview(s *site, w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	s.render(w, http.StatusOK, "preview", s.page(r, e, "preview", "Preview", v))
+	s.render(w, http.StatusOK, "preview", s.page(r, e, "preview", title(v.Action)+": preview", v))
 	return nil
 }
 
