@@ -103,8 +103,14 @@ func write(t *testing.T, path string, text []byte) {
 // accepts connections.
 func start(t *testing.T, binary, addr string) string {
 	t.Helper()
+	return startIn(t, t.TempDir(), binary, addr)
+}
+
+// startIn runs binary in a directory, with more variables in its environment.
+func startIn(t *testing.T, dir, binary, addr string, environment ...string) string {
+	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary)
-	cmd.Dir = t.TempDir()
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), environment...)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	check.Require(t, cmd.Start())

@@ -58,3 +58,18 @@ func testsByPackage(t *testing.T) map[string][]string {
 	}
 	return found
 }
+
+// TestEachGuaranteeNamesATest: each part of docs/guarantees.md has a picture and names a test.
+// Other tests check that the named tests and their files exist.
+func TestEachGuaranteeNamesATest(t *testing.T) {
+	parts := strings.Split(read(t, "docs/guarantees.md"), "\n## ")[1:]
+	if len(parts) < 8 {
+		t.Errorf("the page has %d parts", len(parts))
+	}
+	for _, part := range parts {
+		title, _, _ := strings.Cut(part, "\n")
+		if !aTest.MatchString(prose(part)) || !strings.Contains(part, "```mermaid") {
+			t.Errorf("%q has no test or no picture", title)
+		}
+	}
+}
