@@ -20,12 +20,12 @@ import (
 	"github.com/semelgo/semel/store/sqlite"
 )
 
-// rulesInAHurry are the rules with the durations of a test: a minute for the past, and a second
+// rulesInAHurry are the rules with the durations of a test: two minutes for the past, and a second
 // for how long an alert must last and for the age of queues.
 func rulesInAHurry(t *testing.T) string {
 	t.Helper()
 	text := read(t, docs("observability", "alerts.yml"))
-	for form, hurried := range map[string]string{`(offset |\[)15m`: "${1}60s", `for: \w+`: "for: 1s", `> 300`: "> 1"} {
+	for form, hurried := range map[string]string{`(offset |\[)15m`: "${1}120s", `for: \w+`: "for: 1s", `> 300`: "> 1"} {
 		if !regexp.MustCompile(form).MatchString(text) {
 			t.Errorf("the rules have no %s", form)
 		}
@@ -132,7 +132,7 @@ func TestAlertsFire(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	waitFor := func(names map[string]string) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
 		_ = realtest.Retry(ctx, func() bool { // what is missing is reported at the end
 			for _, a := range m.firing(t) {

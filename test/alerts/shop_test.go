@@ -53,7 +53,7 @@ type shop struct {
 func newEngine(t *testing.T, s store.TxStore[*sql.Tx], telemetry *semelotel.Telemetry, operations ...semel.Declared) *semel.Engine[*sql.Tx] {
 	t.Helper()
 	e := check.Must(semel.New(s, semel.Options{
-		Observer: telemetry, Tracer: telemetry, Operations: operations, MaxUnrecorded: 1, RecordTimeout: 200 * time.Millisecond,
+		Observer: telemetry, Tracer: telemetry, Operations: operations, MaxUnrecorded: 1,
 	}))(t)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
