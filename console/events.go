@@ -55,10 +55,10 @@ func streamCounts(s *site, w http.ResponseWriter, r *http.Request) error {
 		}
 		_ = out.SetWriteDeadline(clock.Now().Add(2 * streamEvery)) // a server without deadlines needs none
 		if _, err := fmt.Fprintf(w, "data: %s\n\n", text); err != nil {
-			return nil //nolint:nilerr // the browser has closed the stream
+			return nil // the browser has closed the stream
 		}
 		if err := out.Flush(); err != nil {
-			return nil //nolint:nilerr // the same
+			return nil
 		}
 		select {
 		case <-r.Context().Done():

@@ -123,9 +123,9 @@ func groupLetters(r *http.Request, e *cachedEngine) (v *deadLetters, ids []store
 func lastError(r *store.Record) string {
 	text := recordview.OutcomeOf(r, true).Message
 	tries := recordview.TriesOf(r, true)
-	for i := len(tries) - 1; i >= 0; i-- {
-		if tries[i].Error != "" {
-			text = tries[i].Error
+	for _, try := range slices.Backward(tries) {
+		if try.Error != "" {
+			text = try.Error
 			break
 		}
 	}

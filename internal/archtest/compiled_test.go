@@ -65,3 +65,20 @@ func compiledRows(t *testing.T) string {
 	}
 	return strings.Join(rows, "\n")
 }
+
+// TestConsoleIsCompiledWhereItIsImported: no package that a program imports for anything
+// else compiles the console.
+func TestConsoleIsCompiledWhereItIsImported(t *testing.T) {
+	for _, p := range packages(t) {
+		if _, at, _ := unitOf(p.short()); at >= surfaces {
+			continue
+		}
+		if slices.Contains(p.Imports, module+"/console") || slices.Contains(p.Imports, module+"/internal/recordview") {
+			t.Errorf("%s imports the console", p.short())
+		}
+	}
+	deps := strings.Fields(string(goTool(t, "list", "-deps", ".", "./admin", "./semelhttp", "./task", "./inbox", "./outbox", "./store/postgres")))
+	if slices.Contains(deps, module+"/console") || !slices.Contains(deps, module+"/admin") {
+		t.Errorf("a program with other packages compiles %d packages, with the console or without package admin", len(deps))
+	}
+}

@@ -29,7 +29,8 @@ func consoleMux(engine semel.Runner, mux *http.ServeMux, log *slog.Logger, sessi
 			return console.Actor{Name: user.Email, Reveal: user.OnCall, Write: user.OnCall}, err
 		},
 		Audit: func(ctx context.Context, e console.Event) error {
-			log.InfoContext(ctx, "console", "actor", e.Actor, "action", e.Action, "reason", e.Reason, "records", e.Records)
+			log.LogAttrs(ctx, slog.LevelInfo, "console", slog.String("actor", e.Actor), slog.Any("action", e.Action),
+				slog.String("reason", e.Reason), slog.Any("records", e.Records))
 			return nil
 		},
 	})
