@@ -66,12 +66,12 @@ func order(t *testing.T, b *chromium.Tab, url string) string {
 // TestMistakesFailTheBuild: what a page cannot show is an error that names the page.
 func TestMistakesFailTheBuild(t *testing.T) {
 	for mistake, want := range map[string]string{
-		"[a](missing.md)":                           "docs/b.md: link to docs/missing.md, which does not exist",
-		"[a](README.md#nothing)":                    "docs/b.md: link to #nothing of docs/README.md, which has no such heading",
-		"[a](#nothing)":                             "docs/b.md: link to #nothing of docs/b.md, which has no such heading",
-		"```mermaid\npie title Pets\n```":           `docs/b.md: unknown kind of diagram: "pie title Pets"`,
+		"[a](missing.md)":                            "docs/b.md: link to docs/missing.md, which does not exist",
+		"[a](README.md#nothing)":                     "docs/b.md: link to #nothing of docs/README.md, which has no such heading",
+		"[a](#nothing)":                              "docs/b.md: link to #nothing of docs/b.md, which has no such heading",
+		"```mermaid\npie title Pets\n```":            `docs/b.md: unknown kind of diagram: "pie title Pets"`,
 		"```mermaid\nsequenceDiagram\nA->>B: x\n```": `docs/b.md: "A" or "B" is not declared as a participant`,
-		"```mermaid\nflowchart TD\na --- b\n```":    `docs/b.md: unknown statement of a graph: "a --- b"`,
+		"```mermaid\nflowchart TD\na --- b\n```":     `docs/b.md: unknown statement of a graph: "a --- b"`,
 	} {
 		source := t.TempDir()
 		for _, name := range []string{"README.md", "README.zh-CN.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/README.md", "docs/README.zh-CN.md"} {

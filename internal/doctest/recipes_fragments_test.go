@@ -124,7 +124,7 @@ func TestEmailRecipe(t *testing.T) {
 		return err == nil && r.State == store.Succeeded
 	})
 	stop()
-	<-done
+	check.NoError(t, <-done, "the worker")
 	if len(mail.keys) != 2 || mail.keys[0] != mail.keys[1] {
 		t.Errorf("mails were sent with the keys %q, want one key twice", mail.keys)
 	}
@@ -136,14 +136,14 @@ func received(w http.ResponseWriter, r *http.Request, webhooks *inbox.Inbox[Prov
 ) {
 	result := inbox.HandleTx(r.Context(), webhooks, engine, inbox.Message[ProviderEvent]{Producer: "bank", ID: notice.ID, Payload: notice},
 		func(ctx context.Context, tx *sql.Tx, e ProviderEvent) error { return markPaid(ctx, tx, e) })
-	switch {
-	case result.Decision == inbox.Redeliver:
+	switch result.Decision {
+	case inbox.Redeliver:
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, "try again", http.StatusServiceUnavailable)
-	case result.Decision == inbox.Reject:
+	case inbox.Reject:
 		saveForOperator(notice, result.Err)
 		w.WriteHeader(http.StatusNoContent)
-	default:
+	case inbox.Ack:
 		w.WriteHeader(http.StatusNoContent) // handled, now or before
 	}
 }
