@@ -46,7 +46,7 @@ func TestSiteInBrowser(t *testing.T) {
 	})
 	for name, width := range map[string]int64{"desktop": 1360, "phone": 390} {
 		b.Do(t, chromedp.EmulateViewport(width, 900))
-		for _, page := range []string{"/index", "/docs/quickstart", "/docs/protocol", "/docs/architecture", "/docs/operations.zh-CN", "/docs/recipes/checkout", "/docs/performance"} {
+		for _, page := range []string{"/index", "/docs/quickstart", "/docs/protocol", "/docs/architecture", "/docs/operations.zh-CN", "/docs/recipes/checkout", "/docs/guarantees", "/docs/guarantees.zh-CN", "/docs/recipes/payment", "/docs/comparison", "/docs/performance"} {
 			b.Do(t, chromedp.Navigate(server.URL+page+".html"))
 			check.Equal(t, chromium.Read[int](t, b, `Math.max(0, document.documentElement.scrollWidth - innerWidth)`), 0, "%s on a %s: width beyond the screen", page, name)
 			check.Equal(t, chromium.Read[int](t, b, `performance.getEntriesByType("resource").filter((r) => !r.name.startsWith(location.origin)).length`), 0,

@@ -13,7 +13,6 @@ import (
 // TestPaymentProgram runs the program of docs/recipes/payment.md as the page does: a replay, a
 // crash after the charge, and the retry, which finds the charge of the first attempt.
 func TestPaymentProgram(t *testing.T) {
-	t.Parallel()
 	const page, pageAddr = "docs/recipes/payment.md", "127.0.0.1:8082"
 	var source string
 	for _, b := range blocks(read(t, page)) {
