@@ -18,7 +18,7 @@ func inserts(t *testing.T, db *sql.DB) map[string]orm.Insert {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string]orm.Insert{"gorm": byGORM, "bun": orm.Bun(db), "sqlx": orm.SQLX(db), "sqlc": orm.SQLC}
+	return map[string]orm.Insert{"gorm": byGORM, "bun": orm.Bun(db), "ent": orm.Ent, "sqlx": orm.SQLX(db), "sqlc": orm.SQLC}
 }
 
 func open(t *testing.T) (*sql.DB, *semel.Engine[*sql.Tx]) {
