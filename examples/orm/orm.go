@@ -1,4 +1,4 @@
-// Package orm places an order with GORM, bun, sqlx and sqlc. Each of them writes the rows
+// Package orm places an order with GORM, ent, bun, sqlx and sqlc. Each of them writes the rows
 // of the order in the transaction that semel.DoTx begins, so that the rows and the record
 // of the key commit together. See docs/recipes/orm.md.
 package orm

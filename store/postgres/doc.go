@@ -10,7 +10,7 @@
 // # Package database/sql
 //
 // [NewSQL] makes the same store of a *sql.DB over github.com/jackc/pgx/v5/stdlib; handlers
-// then receive a *sql.Tx, which GORM, bun, sqlx and sqlc accept. What is said below about a
+// then receive a *sql.Tx, which GORM, ent, bun, sqlx and sqlc accept. What is said below about a
 // pgx.Tx and a pool applies to it too, except that the store opens no connections of its
 // own. The store's statements do not pass through database/sql, which sends a statement
 // again if the driver reports that it was not sent.
