@@ -25,6 +25,9 @@ type processKiller struct {
 	kills   int64
 	stops   int64
 	known   map[*process]int // reports of held jobs that awaitHolder has returned
+
+	// writable reports whether the tables of the test can be written. Nil: always.
+	writable func() bool
 }
 
 // newProcessKiller starts n workers.
@@ -59,16 +62,25 @@ func (m *processKiller) awaitHolder() (holder int) {
 	return holder
 }
 
-// whileStopped stops the processes while fn runs.
+// whileStopped stops the processes while fn runs, at a time at which none of them holds a lock
+// that fn needs.
 func (m *processKiller) whileStopped(processes []*process, fn func()) {
-	for _, p := range processes {
-		p.Signal(m.t, syscall.SIGSTOP)
+	signal := func(sig syscall.Signal) {
+		for _, p := range processes {
+			p.Signal(m.t, sig)
+		}
 	}
+	realtest.Poll(m.t, "a stop without a lock", func() bool {
+		signal(syscall.SIGSTOP)
+		if m.writable == nil || m.writable() {
+			return true
+		}
+		signal(syscall.SIGCONT)
+		return false
+	})
 	m.stops++
 	fn()
-	for _, p := range processes {
-		p.Signal(m.t, syscall.SIGCONT)
-	}
+	signal(syscall.SIGCONT)
 }
 
 // killAndStop disturbs the workers until ctx ends: it kills one at each tick of

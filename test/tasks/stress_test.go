@@ -86,7 +86,12 @@ func harmHeldJobs(t *testing.T, p *directCaller, killer *processKiller, w ground
 		check.Require(t, enqueue(1))
 		holder := killer.awaitHolder()
 		if o.callers > 0 {
-			killer.whileStopped(killer.running, func() { check.Require(t, p.callUntilDone(t.Context(), 1)) })
+			killer.whileStopped(killer.running, func() {
+				ctx, cancel := context.WithTimeout(t.Context(), ceiling)
+				defer cancel()
+				check.Require(t, p.callUntilDone(ctx, 1))
+				check.Require(t, ctx.Err(), "a caller takes the job over")
+			})
 		} else {
 			killer.whileStopped(killer.running[holder:holder+1], func() { w.awaitEffect(t, "job-1") })
 		}
