@@ -25,9 +25,6 @@ type processKiller struct {
 	kills   int64
 	stops   int64
 	known   map[*process]int // reports of held jobs that awaitHolder has returned
-
-	// writable reports whether the tables of the test can be written. Nil: always.
-	writable func() bool
 }
 
 // newProcessKiller starts n workers.
@@ -62,25 +59,16 @@ func (m *processKiller) awaitHolder() (holder int) {
 	return holder
 }
 
-// whileStopped stops the processes while fn runs, at a time at which none of them holds a lock
-// that fn needs.
+// whileStopped stops the processes while fn runs.
 func (m *processKiller) whileStopped(processes []*process, fn func()) {
-	signal := func(sig syscall.Signal) {
-		for _, p := range processes {
-			p.Signal(m.t, sig)
-		}
+	for _, p := range processes {
+		p.Signal(m.t, syscall.SIGSTOP)
 	}
-	realtest.Poll(m.t, "a stop without a lock", func() bool {
-		signal(syscall.SIGSTOP)
-		if m.writable == nil || m.writable() {
-			return true
-		}
-		signal(syscall.SIGCONT)
-		return false
-	})
 	m.stops++
 	fn()
-	signal(syscall.SIGCONT)
+	for _, p := range processes {
+		p.Signal(m.t, syscall.SIGCONT)
+	}
 }
 
 // killAndStop disturbs the workers until ctx ends: it kills one at each tick of
