@@ -127,8 +127,8 @@ func TestScreens(t *testing.T) {
 	}
 }
 
-// axeScript returns a script that lists the findings of axe-core, whose file axe.min.js
-// SEMEL_AXE names; "" without it.
+// axeScript returns a script that lists the findings of axe-core. The variable SEMEL_AXE is
+// the path of axe.min.js; without it axeScript returns "".
 func axeScript(t *testing.T) string {
 	t.Helper()
 	name := os.Getenv("SEMEL_AXE")

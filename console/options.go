@@ -87,7 +87,7 @@ func checkOptions(engines []Engine, o Options) error {
 	case o.Authenticate == nil:
 		return &semel.FieldError{Field: "Authenticate", Reason: "is required: without it every visitor could read the records"}
 	case o.Audit == nil:
-		return &semel.FieldError{Field: "Audit", Reason: "is required: it records who sees and changes records"}
+		return &semel.FieldError{Field: "Audit", Reason: "is required: it records each reveal and each change, with its actor"}
 	case len(engines) == 0:
 		return &semel.FieldError{Field: "engines", Reason: "are required"}
 	}

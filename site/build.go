@@ -22,7 +22,7 @@ var assets embed.FS
 
 const (
 	chinese = ".zh-CN"
-	// navigation is the page whose headings and lists are the navigation.
+	// navigation is the page with the headings and the lists of the navigation.
 	navigation = "docs/README.md"
 )
 

@@ -48,8 +48,8 @@ func Temporary(next connect.UnaryFunc) connect.UnaryFunc {
 }
 
 // ConnectOnce protects a unary procedure. It sends the problems of semelhttp as errors of
-// Connect, with the codes that package semelgrpc uses. The handler may not speak gRPC here,
-// whose errors have the HTTP status 200 and would be stored as successes.
+// Connect, with the codes that package semelgrpc uses. It refuses requests of gRPC: errors of
+// gRPC have the HTTP status 200, so they would be stored as successes.
 func ConnectOnce(once func(http.Handler) http.Handler, handler http.Handler) http.Handler {
 	protected := once(handler)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
