@@ -22,22 +22,19 @@ func TestLateClaimIsRejected(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		claims := 0
 		p.faults.Decide(func(r request) fault {
-			if r.To() != store.InProgress {
+			if r.To() != store.InProgress || claims == 3 {
 				return fault{}
 			}
-			if claims++; claims > 3 {
-				return fault{}
-			}
+			claims++
 			if claims == 1 {
 				late := slices.Clone(r.Changes)
 				time.AfterFunc(500*time.Millisecond, func() { _, _ = mem.Swap(t.Context(), late) })
 			}
 			return fault{Before: errCut}
 		})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-		do(t.Context(), p, call, returns("v")).wantErr(t, semel.ErrUnavailable)
+		do(t.Context(), p, theCall, returns("v")).wantErr(t, semel.ErrUnavailable)
 		pass(time.Minute)
-		do(t.Context(), p, call, returns("v")).want(t, "v", false)
+		do(t.Context(), p, theCall, returns("v")).want(t, "v", false)
 	})
 }
 
@@ -60,10 +57,9 @@ func TestClaimThatArrivesDuringItsRelease(t *testing.T) {
 				return fault{}
 			}
 		})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-		do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrUnavailable)
+		do(t.Context(), p, theCall, never(t)).wantErr(t, semel.ErrUnavailable)
 		check.NoError(t, p.Close(t.Context()), "Close")
-		wantState(t, mem, call, store.Pending)
+		wantState(t, mem, theCall, store.Pending)
 	})
 }
 
@@ -73,12 +69,9 @@ func TestRejectedClaimIsNotReleased(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
 		p.faults.Decide(func(r request) fault { return fault{Result: &store.SwapResult{Err: errBoom}} })
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-		do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrUnavailable, errBoom)
+		do(t.Context(), p, theCall, never(t)).wantErr(t, semel.ErrUnavailable, errBoom)
 		check.Require(t, p.Close(t.Context()), "Close")
-		if got := p.faults.Calls(); got != 1 {
-			t.Errorf("the store was called %d times, want the claim only", got)
-		}
+		check.Equal(t, p.faults.Calls(), 1, "calls of the store (the claim only)")
 	})
 }
 
@@ -89,15 +82,13 @@ func TestAbandonedClaimsAreReleasedInBatches(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		p, seen := grouped(t, mem, semel.Options{})
 		op := plain("op", semel.OperationOptions[string]{})
-		gates := hold(p, seen, 3)
+		gates := hold(p, seen.note, 3)
 		ctx, giveUp := context.WithCancel(t.Context())
-		waits := []<-chan answer{later(func() answer { return do(t.Context(), p, op.Call(me, "first", "in"), returns("first")) })}
-		synctest.Wait()
+		waits := []<-chan answer{claim(t.Context(), p, op, "first")}
 		const many = 20
 		for n := range many {
-			waits = append(waits, later(func() answer { return do(ctx, p, op.Call(me, fmt.Sprint(n), "in"), returns("v")) }))
+			waits = append(waits, claim(ctx, p, op, fmt.Sprint(n)))
 		}
-		synctest.Wait()
 		close(gates[0])
 		synctest.Wait() // they are on their way
 		giveUp()

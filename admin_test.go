@@ -19,12 +19,11 @@ import (
 func TestGet(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		if r, found, err := admin.Get(t.Context(), p, "op", me, "k"); found || err != nil || r.State != store.Absent {
 			t.Errorf("Get of nothing = %v, %v, %v", r.State, found, err)
 		}
-		do(t.Context(), p, call, returns("v"))
-		if r, found, err := admin.Get(t.Context(), p, "op", me, "k"); !found || err != nil || r.State != store.Succeeded || r.ID != call.ID() {
+		do(t.Context(), p, theCall, returns("v"))
+		if r, found, err := admin.Get(t.Context(), p, "op", me, "k"); !found || err != nil || r.State != store.Succeeded || r.ID != theCall.ID() {
 			t.Errorf("Get = %v, %v, %v, want the record", r.State, found, err)
 		}
 		_, _, err := admin.Get(t.Context(), p, "op", semel.Scope{}, "k")
@@ -49,36 +48,30 @@ func TestList(t *testing.T) {
 			do(t.Context(), p, op.Call(me, key, "in"), returns("v"))
 		}
 		do(t.Context(), p, op.Call(me, "d", "in"), fails(errBoom))
-		got, err := admin.List(t.Context(), p, store.Query{State: store.InDoubt})
-		if err != nil || len(got) != 1 || got[0].Key != "d" {
-			t.Errorf("List in doubt = %d records, %v, want d", len(got), err)
+		list := func(q store.Query, want int) []store.Record {
+			all, err := admin.List(t.Context(), p, q)
+			check.Result(len(all), err)(t, want, "records of %+v", q)
+			return all
 		}
-		first, err := admin.List(t.Context(), p, store.Query{Limit: 3})
-		if err != nil || len(first) != 3 {
-			t.Fatalf("List = %d records, %v, want 3", len(first), err)
-		}
-		rest, err := admin.List(t.Context(), p, store.Query{After: first[2].ID})
-		check.Result(len(rest), err)(t, 1, "the next page")
+		check.Equal(t, list(store.Query{State: store.InDoubt}, 1)[0].Key, "d", "the key in doubt")
+		list(store.Query{After: list(store.Query{Limit: 3}, 3)[2].ID}, 1) // the next page
 		p.faults.Decide(func(request) fault { return fault{Before: errCut} })
-		if _, err := admin.List(t.Context(), p, store.Query{}); !errors.Is(err, errCut) {
-			t.Errorf("List: %v, want the store's error", err)
-		}
-		if _, err := admin.Purge(t.Context(), p, 1); !errors.Is(err, errCut) {
-			t.Errorf("Purge: %v, want the store's error", err)
-		}
-		if _, err := admin.Notes(t.Context(), p, store.ID{}); !errors.Is(err, errCut) {
-			t.Errorf("Notes: %v, want the store's error", err)
-		}
+		_, err := admin.List(t.Context(), p, store.Query{})
+		check.ErrorIs(t, err, errCut, "List")
+		_, err = admin.Purge(t.Context(), p, 1)
+		check.ErrorIs(t, err, errCut, "Purge")
+		_, err = admin.Notes(t.Context(), p, store.ID{})
+		check.ErrorIs(t, err, errCut, "Notes")
 	})
 }
 
 func TestResolve(t *testing.T) {
-	t.Parallel()
 	failure := &semel.Failure{Code: "gone", Message: "no trace"}
-	tests := map[string]struct {
+	type row struct {
 		r     admin.Resolution
 		check func(t *testing.T, p *process, c semel.Call)
-	}{
+	}
+	tests := map[string]row{
 		"to Succeeded": {
 			admin.Resolution{To: store.Succeeded, Result: "found it"},
 			func(t *testing.T, p *process, c semel.Call) {
@@ -88,17 +81,13 @@ func TestResolve(t *testing.T) {
 		"to Succeeded, the result unknown": {
 			admin.Resolution{To: store.Succeeded},
 			func(t *testing.T, p *process, c semel.Call) {
-				if a := do(t.Context(), p, c, never(t)); !errors.Is(a.err, semel.ErrResultUnavailable) {
-					t.Errorf("an asker got %v, want ErrResultUnavailable", a.err)
-				}
+				check.ErrorIs(t, do(t.Context(), p, c, never(t)).err, semel.ErrResultUnavailable, "Do")
 			},
 		},
 		"to Succeeded, the result unstorable": {
 			admin.Resolution{To: store.Succeeded, Result: func() {}},
 			func(t *testing.T, p *process, c semel.Call) {
-				if a := do(t.Context(), p, c, never(t)); !errors.Is(a.err, semel.ErrResultUnavailable) {
-					t.Errorf("an asker got %v, want ErrResultUnavailable", a.err)
-				}
+				check.ErrorIs(t, do(t.Context(), p, c, never(t)).err, semel.ErrResultUnavailable, "Do")
 			},
 		},
 		"to Failed": {
@@ -120,28 +109,24 @@ func TestResolve(t *testing.T) {
 			},
 		},
 	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				mem := memory.New(memory.Options{})
-				op := plain("op", semel.OperationOptions[string]{Retention: time.Hour})
-				call := op.Call(me, "k", "in")
-				createExisting(t, mem, call, inDoubt)
-				p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
-				tt.r.ID, tt.r.Actor, tt.r.Reason = call.ID(), "ann", "asked the bank"
-				r, err := admin.Resolve(t.Context(), p, tt.r)
-				if err != nil || r.State != tt.r.To || r.Expire != time.Hour {
-					t.Errorf("Resolve = %v, to expire in %v, %v; want %v in the operation's retention", r.State, r.Expire, err, tt.r.To)
-				}
-				p.seen.want(t, event.Resolved)
-				wantNote(t, p, call, tt.r.To)
-				tt.check(t, p, call)
-				_, err = admin.Resolve(t.Context(), p, tt.r)
-				check.ErrorIs(t, err, admin.ErrNotInDoubt, "Resolve again")
-				wantNote(t, p, call, tt.r.To)
-			})
-		})
-	}
+	eachInBubble(t, tests, func(t *testing.T, tt row) {
+		mem := memory.New(memory.Options{})
+		op := plain("op", semel.OperationOptions[string]{Retention: time.Hour})
+		call := op.Call(me, "k", "in")
+		createExisting(t, mem, call, inDoubt)
+		p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
+		tt.r.ID, tt.r.Actor, tt.r.Reason = call.ID(), "ann", "asked the bank"
+		r, err := admin.Resolve(t.Context(), p, tt.r)
+		if err != nil || r.State != tt.r.To || r.Expire != time.Hour {
+			t.Errorf("Resolve = %v, to expire in %v, %v; want %v in the operation's retention", r.State, r.Expire, err, tt.r.To)
+		}
+		p.seen.want(t, event.Resolved)
+		wantNote(t, p, call, tt.r.To)
+		tt.check(t, p, call)
+		_, err = admin.Resolve(t.Context(), p, tt.r)
+		check.ErrorIs(t, err, admin.ErrNotInDoubt, "Resolve again")
+		wantNote(t, p, call, tt.r.To)
+	})
 }
 
 // wantNote checks that there is one note, with actor and reason.
@@ -158,36 +143,24 @@ func wantNote(t *testing.T, p *process, call semel.Call, to store.State) {
 }
 
 func TestResolveRejected(t *testing.T) {
-	t.Parallel()
-	for _, s := range existingStates() {
+	eachExisting(t, func(t *testing.T, s existingState) {
 		if s == inDoubt {
-			continue
+			return // TestResolve
 		}
-		t.Run(string(s), func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				mem := memory.New(memory.Options{})
-				call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-				createExisting(t, mem, call, s)
-				before := record(t, mem, call)
-				p := start(t, mem, semel.Options{})
-				r := admin.Resolution{ID: call.ID(), To: store.Failed, Actor: "ann", Reason: "why not"}
-				if _, err := admin.Resolve(t.Context(), p, r); !errors.Is(err, admin.ErrNotInDoubt) {
-					t.Errorf("Resolve: %v, want ErrNotInDoubt", err)
-				}
-				if after := record(t, mem, call); after.Token != before.Token {
-					t.Errorf("the current record is %+v, want %+v", after.Token, before.Token)
-				}
-			})
-		})
-	}
+		p, mem := solo(t, semel.Options{})
+		createExisting(t, mem, theCall, s)
+		before := record(t, mem, theCall)
+		_, err := admin.Resolve(t.Context(), p, admin.Resolution{ID: theCall.ID(), To: store.Failed, Actor: "ann", Reason: "why not"})
+		check.ErrorIs(t, err, admin.ErrNotInDoubt, "Resolve")
+		check.Equal(t, record(t, mem, theCall).Token, before.Token, "the current record")
+	})
 }
 
 func TestResolveNeedsActorReasonAndResult(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-		createExisting(t, mem, call, inDoubt)
-		good := admin.Resolution{ID: call.ID(), To: store.Failed, Actor: "ann", Reason: "why not"}
+		createExisting(t, mem, theCall, inDoubt)
+		good := admin.Resolution{ID: theCall.ID(), To: store.Failed, Actor: "ann", Reason: "why not"}
 		for field, spoil := range map[string]func(*admin.Resolution){
 			"Actor": func(r *admin.Resolution) { r.Actor = "" }, "Reason": func(r *admin.Resolution) { r.Reason = "" },
 			"To": func(r *admin.Resolution) { r.To = store.InProgress },
@@ -197,39 +170,27 @@ func TestResolveNeedsActorReasonAndResult(t *testing.T) {
 			_, err := admin.Resolve(t.Context(), p, r)
 			wantField(t, err, field)
 		}
-		wantState(t, mem, call, store.InDoubt)
+		wantState(t, mem, theCall, store.InDoubt)
 	})
 }
 
 func TestResolveWithLostReply(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-		createExisting(t, mem, call, inDoubt)
-		r := admin.Resolution{ID: call.ID(), To: store.Failed, Actor: "ann", Reason: "asked the bank"}
-		for kind, f := range map[string]fault{"Get": {Before: errCut}, "SwapNoted": {Before: errCut}} {
-			p.faults.Decide(func(r request) fault {
-				if r.Method == kind {
-					return f
-				}
-				return fault{}
-			})
-			if _, err := admin.Resolve(t.Context(), p, r); !errors.Is(err, semel.ErrUnavailable) || !errors.Is(err, errCut) {
-				t.Errorf("Resolve: %v, want ErrUnavailable", err)
-			}
-		}
-		p.faults.Decide(func(r request) fault { return fault{Busy: r.Method == "SwapNoted"} })
-		if _, err := admin.Resolve(t.Context(), p, r); !errors.Is(err, semel.ErrInProgress) {
-			t.Errorf("Resolve: %v, want ErrInProgress", err)
-		}
-		p.faults.Decide(func(r request) fault {
-			if r.Method == "SwapNoted" {
-				return fault{Result: &store.SwapResult{Err: errCut}}
-			}
-			return fault{}
-		})
-		if _, err := admin.Resolve(t.Context(), p, r); !errors.Is(err, errCut) {
-			t.Errorf("Resolve: %v, want the store's reason", err)
+		createExisting(t, mem, theCall, inDoubt)
+		r := admin.Resolution{ID: theCall.ID(), To: store.Failed, Actor: "ann", Reason: "asked the bank"}
+		for _, tt := range []struct {
+			plan func(request) fault
+			want []error
+		}{
+			{failOn("Get", fault{Before: errCut}), []error{semel.ErrUnavailable, errCut}},
+			{failOn("SwapNoted", fault{Before: errCut}), []error{semel.ErrUnavailable, errCut}},
+			{failOn("SwapNoted", fault{Busy: true}), []error{semel.ErrInProgress}},
+			{failOn("SwapNoted", fault{Result: &store.SwapResult{Err: errCut}}), []error{errCut}},
+		} {
+			p.faults.Decide(tt.plan)
+			_, err := admin.Resolve(t.Context(), p, r)
+			answer{err: err}.wantErr(t, tt.want...)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		p.faults.Decide(func(r request) fault {
@@ -242,7 +203,7 @@ func TestResolveWithLostReply(t *testing.T) {
 		if _, err := admin.Resolve(ctx, p, r); !errors.Is(err, context.Canceled) || p.faults.CallsOf("SwapNoted") != 1 {
 			t.Errorf("Resolve: %v after %d tries, want one with a canceled context", err, p.faults.CallsOf("SwapNoted"))
 		}
-		wantState(t, mem, call, store.InDoubt)
+		wantState(t, mem, theCall, store.InDoubt)
 	})
 }
 
@@ -250,20 +211,13 @@ func TestResolveWithLostReply(t *testing.T) {
 // operator resolves it.
 func TestResolveLosesToTheLateLeader(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		mem := memory.New(memory.Options{})
-		p, person := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		p, person, mem := pair(t, semel.Options{})
 		gate := make(chan struct{})
-		do(t.Context(), p, call, func(context.Context) (string, error) {
-			setInDoubt(t, mem, call)
-			person.faults.Decide(func(r request) fault {
-				if r.Method == "SwapNoted" {
-					return fault{Gate: gate}
-				}
-				return fault{}
-			})
+		do(t.Context(), p, theCall, func(context.Context) (string, error) {
+			setInDoubt(t, mem, theCall)
+			person.faults.Decide(failOn("SwapNoted", fault{Gate: gate}))
 			go func() {
-				r := admin.Resolution{ID: call.ID(), To: store.Failed, Actor: "ann", Reason: "thought so"}
+				r := admin.Resolution{ID: theCall.ID(), To: store.Failed, Actor: "ann", Reason: "thought so"}
 				if now, err := admin.Resolve(t.Context(), person, r); !errors.Is(err, admin.ErrNotInDoubt) || now.State != store.Succeeded {
 					t.Errorf("Resolve = %v, %v, want ErrNotInDoubt and the current record", now.State, err)
 				}
@@ -273,10 +227,9 @@ func TestResolveLosesToTheLateLeader(t *testing.T) {
 		}).want(t, "v", false)
 		close(gate)
 		synctest.Wait()
-		wantState(t, mem, call, store.Succeeded)
-		if notes, err := admin.Notes(t.Context(), p, call.ID()); err != nil || len(notes) != 0 {
-			t.Errorf("Notes = %d, %v, want none of a superseded change", len(notes), err)
-		}
+		wantState(t, mem, theCall, store.Succeeded)
+		notes, err := admin.Notes(t.Context(), p, theCall.ID())
+		check.Result(len(notes), err)(t, 0, "notes of a superseded change")
 	})
 }
 
@@ -284,12 +237,11 @@ func TestResolveLosesToTheLateLeader(t *testing.T) {
 func TestResolveWithoutNotes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-		createExisting(t, mem, call, inDoubt)
+		createExisting(t, mem, theCall, inDoubt)
 		p := startPlain(t, newFaulty(mem), semel.Options{})
-		r, err := admin.Resolve(t.Context(), p, admin.Resolution{ID: call.ID(), To: store.Pending, Actor: "ann", Reason: "looked"})
+		r, err := admin.Resolve(t.Context(), p, admin.Resolution{ID: theCall.ID(), To: store.Pending, Actor: "ann", Reason: "looked"})
 		check.Result(r.State, err)(t, store.Pending, "Resolve")
-		if notes, err := admin.Notes(t.Context(), p, call.ID()); notes != nil || err != nil {
+		if notes, err := admin.Notes(t.Context(), p, theCall.ID()); notes != nil || err != nil {
 			t.Errorf("Notes = %v, %v, want none", notes, err)
 		}
 	})
@@ -307,8 +259,6 @@ func TestPurge(t *testing.T) {
 		check.Result(admin.Purge(t.Context(), p, 2))(t, 2, "Purge(2)")
 		check.Result(admin.Purge(t.Context(), p, 10))(t, 1, "Purge (want the rest of Pending, Succeeded and Failed)")
 		left, err := admin.List(t.Context(), p, store.Query{})
-		if err != nil || len(left) != 3 {
-			t.Errorf("%d records are left, %v; want the two InProgress and the one InDoubt", len(left), err)
-		}
+		check.Result(len(left), err)(t, 3, "records that are left (the two InProgress and the one InDoubt)")
 	})
 }

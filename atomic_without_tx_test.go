@@ -18,13 +18,13 @@ import (
 // InTx proves that there was no effect. A function that never called InTx may have had an
 // effect elsewhere, and its success does not say where.
 func TestRule08AtomicWithoutInTx(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
+	type row struct {
 		fn      func(ctx context.Context, p *process) error
 		verdict store.Verdict
 		state   store.State
 		tainted bool
-	}{
+	}
+	eachInBubble(t, map[string]row{
 		"error":                 {func(context.Context, *process) error { return errBoom }, store.Unknown, store.Pending, true},
 		"marked":                {func(context.Context, *process) error { return semel.NotCommitted(errBoom) }, store.NotCommitted, store.Pending, false},
 		"classified":            {func(context.Context, *process) error { return errors.Join(errBoom, errRefused) }, store.NotCommitted, store.Pending, false},
@@ -34,60 +34,44 @@ func TestRule08AtomicWithoutInTx(t *testing.T) {
 		"InTx, failed, another error": {func(ctx context.Context, p *process) error {
 			return errors.Join(errors.New("after all"), inTxFails(ctx, p, errBoom))
 		}, store.NotCommitted, store.Pending, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				p, mem := solo(t, semel.Options{})
-				classify := func(err error) store.Verdict {
-					if errors.Is(err, errRefused) {
-						return store.NotCommitted
-					}
-					return store.Unknown
-				}
-				call := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Classify: classify}).Call(me, "k", "in")
-				got := do(t.Context(), p, call, func(ctx context.Context) (string, error) { return "v", tt.fn(ctx, p) })
-				got.wantRunNow(t, tt.verdict, tt.state)
-				check.Equal(t, semel.VerdictOf(got.err), tt.verdict, "VerdictOf(%v)", got.err)
-				check.Equal(t, wantState(t, mem, call, tt.state).Tainted, tt.tainted, "the record is tainted")
-				if tt.state == store.InDoubt {
-					do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInDoubt)
-				}
-			})
-		})
-	}
+	}, func(t *testing.T, tt row) {
+		p, mem := solo(t, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Classify: classifies}).Call(me, "k", "in")
+		got := do(t.Context(), p, call, func(ctx context.Context) (string, error) { return "v", tt.fn(ctx, p) })
+		got.wantRunNow(t, tt.verdict, tt.state)
+		check.Equal(t, semel.VerdictOf(got.err), tt.verdict, "VerdictOf(%v)", got.err)
+		check.Equal(t, wantState(t, mem, call, tt.state).Tainted, tt.tainted, "the record is tainted")
+		if tt.state == store.InDoubt {
+			do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInDoubt)
+		}
+	})
 }
 
 // TestRule08PanicUnderAtomic: a panic proves as much as an error does.
 func TestRule08PanicUnderAtomic(t *testing.T) {
-	t.Parallel()
-	for name, inTx := range map[string]bool{"before InTx": false, "in InTx": true} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				p, mem := solo(t, semel.Options{})
-				call := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic()}).Call(me, "k", "in")
-				func() {
-					defer func() { _ = recover() }()
-					do(t.Context(), p, call, func(ctx context.Context) (string, error) {
-						if inTx {
-							_, _ = semel.InTx(ctx, p.Engine, func(context.Context, *memory.Tx) (string, error) { panic(errBoom) })
-						}
-						panic(errBoom)
-					})
-				}()
-				if r := wantState(t, mem, call, store.Pending); r.Tainted == inTx {
-					t.Errorf("the record is tainted: %v, want %v", r.Tainted, !inTx)
+	eachInBubble(t, map[string]bool{"before InTx": false, "in InTx": true}, func(t *testing.T, inTx bool) {
+		p, mem := solo(t, semel.Options{})
+		call := atomicCallOf("k")
+		func() {
+			defer func() { _ = recover() }()
+			do(t.Context(), p, call, func(ctx context.Context) (string, error) {
+				if inTx {
+					_, _ = semel.InTx(ctx, p.Engine, func(context.Context, *memory.Tx) (string, error) { panic(errBoom) })
 				}
+				panic(errBoom)
 			})
-		})
-	}
+		}()
+		if r := wantState(t, mem, call, store.Pending); r.Tainted == inTx {
+			t.Errorf("the record is tainted: %v, want %v", r.Tainted, !inTx)
+		}
+	})
 }
 
 // TestSuccessWithoutInTxRaisesAnAlarm: the alarm names the programming error.
 func TestSuccessWithoutInTxRaisesAnAlarm(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic()}).Call(me, "k", "in")
-		do(t.Context(), p, call, returns("v")).wantErr(t, semel.ErrOutcomeUnknown)
+		do(t.Context(), p, atomicCallOf("k"), returns("v")).wantErr(t, semel.ErrOutcomeUnknown)
 		p.seen.want(t, event.InDoubt)
 		for _, e := range p.seen.all() {
 			if e.Kind == event.InDoubt && !strings.Contains(e.Err.Error(), "InTx") {
@@ -121,24 +105,17 @@ func TestWorkerSuccessWithoutInTx(t *testing.T) {
 
 // TestAdapterRejectsWithoutInTx: an answer that claims no effect needs no transaction.
 func TestAdapterRejectsWithoutInTx(t *testing.T) {
-	t.Parallel()
-	for name, refuses := range map[string]bool{"refuses": true, "claims an effect": false} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				p, mem := solo(t, semel.Options{})
-				call := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic()}).Call(me, "k", "in")
-				a := begin(t, p, call)
-				a.AdaptWith(adapts{refuses: refuses})
-				_, err := a.End("refused", nil)
-				if (err == nil) != refuses {
-					t.Errorf("End = %v, want no error: %v", err, refuses)
-				}
-				want := store.InDoubt
-				if refuses {
-					want = store.Succeeded
-				}
-				wantState(t, mem, call, want)
-			})
-		})
-	}
+	eachInBubble(t, map[string]bool{"refuses": true, "claims an effect": false}, func(t *testing.T, refuses bool) {
+		p, mem := solo(t, semel.Options{})
+		a := begin(t, p, atomicCallOf("k"))
+		a.AdaptWith(adapts{refuses: refuses})
+		end := answerOf(a.End("refused", nil))
+		if refuses {
+			end.want(t, "refused", false)
+			wantState(t, mem, atomicCallOf("k"), store.Succeeded)
+			return
+		}
+		end.wantErr(t, semel.ErrOutcomeUnknown)
+		wantState(t, mem, atomicCallOf("k"), store.InDoubt)
+	})
 }

@@ -2,7 +2,6 @@ package semel_test
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -10,7 +9,6 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/check"
-	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/store/storetest"
@@ -57,49 +55,39 @@ func (g *joiningStore) SwapJoinable(ctx context.Context, changes []store.Change,
 // TestChangesJoinARunningBatch if the store allows it, and each caller receives
 // its own answer. The engine does not bypass a store that wraps another one.
 func TestChangesJoinARunningBatch(t *testing.T) {
-	t.Parallel()
-	for _, hidden := range []bool{false, true} {
-		t.Run(fmt.Sprint("hidden=", hidden), func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				g := &joiningStore{
-					TxStore: memory.New(memory.Options{}), hidden: hidden,
-					through: make(chan struct{}), come: make(chan struct{}),
-				}
-				engine := check.Must(semel.New(g, semel.Options{Survive: store.NoFailure}))(t)
-				defer engine.Close(t.Context())
-				op, run := plain("op", semel.OperationOptions[string]{}), make(chan struct{})
-				waits := make(map[string]<-chan answer)
-				ask := func(keys ...string) {
-					for _, key := range keys {
-						waits[key] = later(func() answer {
-							v, replayed, err := semel.Do(t.Context(), engine, op.Call(me, key, "in"), func(context.Context) (string, error) {
-								<-run
-								return key, nil
-							})
-							return answer{v, replayed, err}
-						})
-						synctest.Wait()
-					}
-				}
-				ask("alone", "a", "b", "c", "d", "e", "f", "g")
-				g.through <- struct{}{}
-				synctest.Wait()
-				ask("w", "x", "y", "z")
-				g.through <- struct{}{} // those of a to g have their claims, and the others are on their way
-				synctest.Wait()
-				close(run)
-				synctest.Wait()
-				close(g.come)
-				close(g.through)
-				for key, answers := range waits {
-					(<-answers).want(t, key, false)
-				}
-				if (g.joined > 0) == hidden || hidden && g.first > 0 {
-					t.Errorf("%d changes went where others may join, and %d joined", g.first, g.joined)
-				}
-			})
-		})
-	}
+	eachInBubble(t, map[string]bool{"not hidden": false, "hidden": true}, func(t *testing.T, hidden bool) {
+		g := &joiningStore{
+			TxStore: memory.New(memory.Options{}), hidden: hidden,
+			through: make(chan struct{}), come: make(chan struct{}),
+		}
+		engine := check.Must(semel.New(g, semel.Options{Survive: store.NoFailure}))(t)
+		defer engine.Close(t.Context())
+		p := &process{Engine: engine}
+		op, run := plain("op", semel.OperationOptions[string]{}), make(chan struct{})
+		waits := make(map[string]<-chan answer)
+		ask := func(keys ...string) {
+			for _, key := range keys {
+				fn := func(context.Context) (string, error) { <-run; return key, nil }
+				waits[key] = blocked(func() answer { return do(t.Context(), p, op.Call(me, key, "in"), fn) })
+			}
+		}
+		ask("alone", "a", "b", "c", "d", "e", "f", "g")
+		g.through <- struct{}{}
+		synctest.Wait()
+		ask("w", "x", "y", "z")
+		g.through <- struct{}{} // those of a to g have their claims, and the others are on their way
+		synctest.Wait()
+		close(run)
+		synctest.Wait()
+		close(g.come)
+		close(g.through)
+		for key, answers := range waits {
+			(<-answers).want(t, key, false)
+		}
+		if (g.joined > 0) == hidden || hidden && g.first > 0 {
+			t.Errorf("%d changes went where others may join, and %d joined", g.first, g.joined)
+		}
+	})
 }
 
 // startWithoutRead starts a process on a store with many writers, where a call assumes
@@ -116,22 +104,12 @@ func startWithoutRead(t *testing.T, mem *memory.Store) *process {
 func TestBatchWithoutReplyOnAPendingRecord(t *testing.T) {
 	t.Parallel()
 	mem := memory.New(memory.Options{})
-	call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-	createExisting(t, mem, call, pending)
+	createExisting(t, mem, theCall, pending)
 	p := startWithoutRead(t, mem)
-	p.faults.Decide(func(r request) fault {
-		if r.Method == "AtomicBatch" && r.MethodN == 1 {
-			return fault{After: errCut}
-		}
-		return fault{}
-	})
-	v, replayed, err := semel.DoBatch(t.Context(), p.Engine, call, func(context.Context) (string, memory.Batch, error) {
-		return "done", put("effect"), nil
-	})
-	if v != "done" || replayed || err != nil || !has(mem, "effect") {
-		t.Errorf("DoBatch = %q, %v, %v, want done and its statement applied", v, replayed, err)
-	}
-	wantState(t, mem, call, store.Succeeded)
+	p.faults.Decide(failFirst("AtomicBatch", fault{After: errCut}))
+	doBatch(t.Context(), p, theCall, handing("done", put("effect"))).want(t, "done", false)
+	wantEffect(t, mem, "effect", true)
+	wantState(t, mem, theCall, store.Succeeded)
 	p.seen.want(t, event.Fenced)
 }
 
@@ -140,15 +118,8 @@ func TestBatchWithoutReplyOnAPendingRecord(t *testing.T) {
 func TestBatchFailureOnAPendingRecord(t *testing.T) {
 	t.Parallel()
 	mem := memory.New(memory.Options{})
-	call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-	createExisting(t, mem, call, pending)
+	createExisting(t, mem, theCall, pending)
 	p := startWithoutRead(t, mem)
-	want := &semel.Failure{Code: "no", Message: "not today"}
-	_, _, err := semel.DoBatch(t.Context(), p.Engine, call, func(context.Context) (string, memory.Batch, error) {
-		return "", nil, semel.Final(want)
-	})
-	if got, ok := errtype.Find[*semel.Failure](err); !ok || got.Code != want.Code {
-		t.Errorf("DoBatch = %v, want the failure of the function", err)
-	}
-	wantState(t, mem, call, store.Failed)
+	doBatch(t.Context(), p, theCall, failingBatch(nil, semel.Final(errBoom))).wantFailure(t, "boom")
+	wantState(t, mem, theCall, store.Failed)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,7 +12,6 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
-	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -25,19 +25,24 @@ func grouped(t *testing.T, mem *memory.Store, o semel.Options) (*process, *batch
 }
 
 // hold has each of the first n Swaps wait for its gate, and notes all.
-func hold(p *process, seen *batches, n int) []chan struct{} {
+func hold(p *process, note func(request), n int) []chan struct{} {
 	gates := make([]chan struct{}, n)
 	for i := range gates {
 		gates[i] = make(chan struct{})
 	}
 	p.faults.Decide(func(r request) fault {
-		seen.note(r)
+		note(r)
 		if r.Method == "Swap" && r.MethodN <= n {
 			return fault{Gate: gates[r.MethodN-1]}
 		}
 		return fault{}
 	})
 	return gates
+}
+
+// claim has p run key on a goroutine of its own, and returns when it waits for something.
+func claim(ctx context.Context, p *process, op *semel.Operation[string], key string) <-chan answer {
+	return blocked(func() answer { return do(ctx, p, op.Call(me, key, "in"), returns(key)) })
 }
 
 // batches are what a plan has seen of Swaps.
@@ -67,14 +72,9 @@ func (b *batches) seen() [][]string {
 // "first", is held up by the store until all wait.
 func together(t *testing.T, p *process, op *semel.Operation[string], gate chan struct{}, keys ...string) map[string]answer {
 	t.Helper()
-	ask := func(key string) <-chan answer {
-		answers := later(func() answer { return do(t.Context(), p, op.Call(me, key, "in"), returns(key)) })
-		synctest.Wait()
-		return answers
-	}
-	waits := map[string]<-chan answer{"first": ask("first")}
+	waits := map[string]<-chan answer{"first": claim(t.Context(), p, op, "first")}
 	for _, key := range keys {
-		waits[key] = ask(key)
+		waits[key] = claim(t.Context(), p, op, key)
 	}
 	close(gate)
 	got := make(map[string]answer)
@@ -93,7 +93,7 @@ func TestConcurrentCallsShareBatches(t *testing.T) {
 			a.want(t, key, false)
 		}
 		got := seen.seen()
-		if want := "[[first→InProgress] [a→InProgress b→InProgress c→InProgress"; len(fmt.Sprint(got)) < len(want) || fmt.Sprint(got)[:len(want)] != want {
+		if want := "[[first→InProgress] [a→InProgress b→InProgress c→InProgress"; !strings.HasPrefix(fmt.Sprint(got), want) {
 			t.Errorf("requested %v, want it to start with %s", got, want)
 		}
 		if len(got) > 5 {
@@ -139,8 +139,7 @@ func TestBusyRecordIsKeptOutOfBatches(t *testing.T) {
 			held <- err
 		}()
 		synctest.Wait()
-		waits := later(func() answer { return do(t.Context(), p, busy, returns("busy")) })
-		synctest.Wait() // the store has answered Busy
+		waits := claim(t.Context(), p, op, "busy") // the store has answered Busy
 		p.faults.Decide(func(r request) fault {
 			seen.note(r)
 			slow := make(chan struct{})
@@ -168,17 +167,12 @@ func TestCanceledCallerLeavesNoClaim(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		p, seen := grouped(t, mem, semel.Options{})
 		op := plain("op", semel.OperationOptions[string]{})
-		gates := hold(p, seen, 2)
+		gates := hold(p, seen.note, 2)
 		ctx, giveUp := context.WithCancel(t.Context())
-		ask := func(ctx context.Context, key string) <-chan answer {
-			a := later(func() answer { return do(ctx, p, op.Call(me, key, "in"), returns(key)) })
-			synctest.Wait()
-			return a
-		}
-		first, sent, beside := ask(t.Context(), "first"), ask(ctx, "sent"), ask(t.Context(), "beside")
+		first, sent, beside := claim(t.Context(), p, op, "first"), claim(ctx, p, op, "sent"), claim(t.Context(), p, op, "beside")
 		close(gates[0])
 		synctest.Wait() // the second batch is in flight, with the change of the caller that gives up
-		unsent := ask(ctx, "unsent")
+		unsent := claim(ctx, p, op, "unsent")
 		giveUp()
 		(<-unsent).wantErr(t, semel.ErrUnavailable, context.Canceled)
 		(<-sent).wantErr(t, semel.ErrUnavailable, context.Canceled)
@@ -198,40 +192,24 @@ func TestCanceledCallerLeavesNoClaim(t *testing.T) {
 // and undone.
 func TestCanceledTakeoverIsReleased(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		mem := memory.New(memory.Options{})
-		dead := start(t, mem, semel.Options{})
+		dead, mem := solo(t, semel.Options{})
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Lease: time.Minute})
 		call := op.Call(me, "k", "in")
-		zombie, _, err := adapter.Begin(t.Context(), dead, call)
-		check.Require(t, err, "Begin")
+		zombie := begin(t, dead, call)
 		dead.crash()
 		pass(2 * time.Minute)
 		p, _ := grouped(t, mem, semel.Options{})
-		gates := make([]chan struct{}, 4) // one for each batch
-		for i := range gates {
-			gates[i] = make(chan struct{})
-		}
 		var takeover atomic.Int32 // which batch it is in
-		p.faults.Decide(func(r request) fault {
-			if r.Method != "Swap" || r.MethodN > len(gates) {
-				return fault{}
-			}
+		gates := hold(p, func(r request) {
 			if slices.ContainsFunc(r.Changes, func(c store.Change) bool { return c.If.State == store.InProgress && c.To.Attempt == 2 }) {
 				takeover.Store(int32(r.MethodN))
 			}
-			return fault{Gate: gates[r.MethodN-1]}
-		})
-		ask := func(ctx context.Context, c semel.Call) <-chan answer {
-			a := later(func() answer { return do(ctx, p, c, returns("v")) })
-			synctest.Wait()
-			return a
-		}
+		}, 4)
 		ctx, giveUp := context.WithCancel(t.Context())
-		first := ask(t.Context(), op.Call(me, "first", "in"))
-		taker := ask(ctx, call)
+		first, taker := claim(t.Context(), p, op, "first"), claim(ctx, p, op, "k")
 		close(gates[0])
 		synctest.Wait() // its claim is on its way
-		beside := ask(t.Context(), op.Call(me, "beside", "in"))
+		beside := claim(t.Context(), p, op, "beside")
 		close(gates[1])
 		synctest.Wait() // it has read the dead leader's record, and takes over
 		if takeover.Load() == 0 {
@@ -248,8 +226,8 @@ func TestCanceledTakeoverIsReleased(t *testing.T) {
 		for _, gate := range gates[in-1:] {
 			close(gate)
 		}
-		(<-first).want(t, "v", false)
-		(<-beside).want(t, "v", false)
+		(<-first).want(t, "first", false)
+		(<-beside).want(t, "beside", false)
 		check.Require(t, p.Close(t.Context()), "Close")
 		wantState(t, mem, call, store.Pending)
 		do(t.Context(), start(t, mem, semel.Options{}), call, returns("again")).want(t, "again", false)
@@ -266,8 +244,7 @@ func TestHeartbeatsAreNotBatchedWithClaims(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		p, _ := grouped(t, mem, semel.Options{Lease: 3 * time.Second, RecordTimeout: time.Hour, Retention: 2 * time.Hour})
 		op := plain("op", semel.OperationOptions[string]{})
-		a, _, err := adapter.Begin(t.Context(), p, op.Call(me, "leads", "in"))
-		check.Require(t, err, "Begin")
+		a := begin(t, p, op.Call(me, "leads", "in"))
 		gate := make(chan struct{})
 		p.faults.Decide(func(r request) fault {
 			if r.To() == store.InProgress && r.Changes[0].If == r.Changes[0].To.Token {
@@ -282,9 +259,8 @@ func TestHeartbeatsAreNotBatchedWithClaims(t *testing.T) {
 		}
 		close(gate)
 		(<-stuck).want(t, "stuck", false)
-		if _, err := a.End("v", nil); err != nil {
-			t.Errorf("End: %v", err)
-		}
+		_, err := a.End("v", nil)
+		check.NoError(t, err, "End")
 	})
 }
 
@@ -306,12 +282,11 @@ func TestCertificateIsNotBatched(t *testing.T) {
 				}
 				return fault{}
 			})
-			stuck = later(func() answer { return do(t.Context(), p, stuckOp.Call(me, "k", "in"), returns("v")) })
-			synctest.Wait()
+			stuck = claim(t.Context(), p, stuckOp, "k")
 			return "", errBoom
 		})
 		got.wantRunNow(t, store.NotCommitted, store.Pending)
 		close(gate)
-		(<-stuck).want(t, "v", false)
+		(<-stuck).want(t, "k", false)
 	})
 }

@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/semelgo/semel"
-	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
@@ -27,8 +24,7 @@ func TestRecordTimeoutCoversTheQueue(t *testing.T) {
 		p, _ := grouped(t, mem, semel.Options{RecordTimeout: bound})
 		op := plain("op", semel.OperationOptions[string]{})
 		leads := op.Call(me, "leads", "in")
-		a, _, err := adapter.Begin(t.Context(), p, leads)
-		check.Require(t, err, "Begin")
+		a := begin(t, p, leads)
 		p.hang()
 		first := later(func() answer { return do(t.Context(), p, op.Call(me, "first", "in"), returns("v")) })
 		look := func() answer {
@@ -51,10 +47,7 @@ func TestRecordTimeoutCoversTheQueue(t *testing.T) {
 			first, read,
 			within("a claim", func() answer { return do(t.Context(), p, op.Call(me, "k", "in"), never(t)) }, semel.ErrUnavailable),
 			within("a read", look, context.DeadlineExceeded),
-			within("an end", func() answer {
-				_, err := a.End("v", nil)
-				return answer{err: err}
-			}, nil),
+			within("an end", func() answer { return answerOf(a.End("v", nil)) }, nil),
 		}
 		for _, w := range waits {
 			<-w
@@ -72,23 +65,12 @@ func TestFullQueueRejectsTakeovers(t *testing.T) {
 		p, _ := grouped(t, mem, semel.Options{MaxQueued: 1, RecordTimeout: time.Hour})
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Lease: time.Minute, Wait: 10 * time.Minute})
 		dead := startOn(t, newFaulty(mem), semel.Options{})
-		late, _, err := adapter.Begin(t.Context(), dead, op.Call(me, "stale", "in"))
-		check.Require(t, err, "Begin")
+		late := begin(t, dead, op.Call(me, "stale", "in"))
 		dead.hang()
-		ask := func(key string) <-chan answer {
-			answers := later(func() answer { return do(t.Context(), p, op.Call(me, key, "in"), returns(key)) })
-			synctest.Wait()
-			return answers
-		}
-		follows := ask("stale")
+		follows := claim(t.Context(), p, op, "stale")
 		gate := make(chan struct{})
-		p.faults.Decide(func(r request) fault {
-			if r.Method == "Swap" {
-				return fault{Gate: gate}
-			}
-			return fault{}
-		})
-		first, waits := ask("first"), ask("waits")
+		p.faults.Decide(failOn("Swap", fault{Gate: gate}))
+		first, waits := claim(t.Context(), p, op, "first"), claim(t.Context(), p, op, "waits")
 		pass(2 * time.Minute)
 		select {
 		case got := <-follows:
@@ -100,9 +82,8 @@ func TestFullQueueRejectsTakeovers(t *testing.T) {
 		(<-first).want(t, "first", false)
 		(<-waits).want(t, "waits", false)
 		dead.faults.Decide(nil)
-		if _, err := late.End("late", nil); err != nil {
-			t.Errorf("End: %v", err)
-		}
+		_, err := late.End("late", nil)
+		check.NoError(t, err, "End")
 	})
 }
 
@@ -112,28 +93,16 @@ func TestFullQueueRejectsClaimsButNotEnds(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		p, _ := grouped(t, mem, semel.Options{MaxQueued: 1})
 		op := plain("op", semel.OperationOptions[string]{})
-		a, _, err := adapter.Begin(t.Context(), p, op.Call(me, "leads", "in"))
-		check.Require(t, err, "Begin")
+		a := begin(t, p, op.Call(me, "leads", "in"))
 		gate := make(chan struct{})
 		p.faults.Decide(func(request) fault { return fault{Gate: gate} })
-		ask := func(key string) <-chan answer {
-			answers := later(func() answer { return do(t.Context(), p, op.Call(me, key, "in"), returns(key)) })
-			synctest.Wait()
-			return answers
-		}
-		first, waits := ask("first"), ask("waits")
-		(<-ask("refused")).wantErr(t, semel.ErrUnavailable)
-		ended := later(func() answer {
-			_, err := a.End("v", nil)
-			return answer{err: err}
-		})
-		synctest.Wait()
+		first, waits := claim(t.Context(), p, op, "first"), claim(t.Context(), p, op, "waits")
+		(<-claim(t.Context(), p, op, "refused")).wantErr(t, semel.ErrUnavailable)
+		ended := blocked(func() answer { return answerOf(a.End("v", nil)) })
 		close(gate)
 		(<-first).want(t, "first", false)
 		(<-waits).want(t, "waits", false)
-		if got := <-ended; got.err != nil {
-			t.Errorf("End: %v", got.err)
-		}
+		(<-ended).want(t, "v", false)
 		wantState(t, mem, op.Call(me, "leads", "in"), store.Succeeded)
 		wantState(t, mem, op.Call(me, "refused", "in"), store.Absent)
 		do(t.Context(), p, op.Call(me, "refused", "in"), returns("now")).want(t, "now", false)
@@ -148,13 +117,13 @@ func TestSilentStoreIsUnavailableForTheWholeBatch(t *testing.T) {
 		op := plain("op", semel.OperationOptions[string]{})
 		p.hang()
 		began := time.Now()
-		var all sync.WaitGroup
+		var callers []<-chan answer
 		for i := range 5 {
-			all.Go(func() {
-				do(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), never(t)).wantErr(t, semel.ErrUnavailable)
-			})
+			callers = append(callers, claim(t.Context(), p, op, fmt.Sprint(i)))
 		}
-		all.Wait()
+		for _, c := range callers {
+			(<-c).wantErr(t, semel.ErrUnavailable)
+		}
 		if took := time.Since(began); took > 2*time.Second {
 			t.Errorf("answered after %v, want within two calls", took)
 		}

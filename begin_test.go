@@ -10,7 +10,6 @@ import (
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
-	"github.com/semelgo/semel/store/memory"
 )
 
 // begin claims call, and fails the test if that does not lead an attempt.
@@ -65,34 +64,28 @@ func wantOutcome(t *testing.T, out *adapter.Outcome, err error, v string, replay
 func TestEndTwice(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-		a := begin(t, p, call)
+		a := begin(t, p, theCall)
 		out, err := a.End("v", nil)
 		wantOutcome(t, out, err, "v", false)
 		_, err = a.End("w", nil)
 		wantField(t, err, "Attempt")
 		a.Abandon() // after End it does nothing
-		do(t.Context(), p, call, never(t)).want(t, "v", true)
-		wantState(t, mem, call, store.Succeeded)
+		do(t.Context(), p, theCall, never(t)).want(t, "v", true)
+		wantState(t, mem, theCall, store.Succeeded)
 	})
 }
 
 func TestAbandon(t *testing.T) {
-	t.Parallel()
-	for _, pc := range policies() {
-		t.Run(pc.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				p, mem := solo(t, semel.Options{})
-				call := plain("op", semel.OperationOptions[string]{Policy: pc.p}).Call(me, "k", "in")
-				a := begin(t, p, call)
-				a.Abandon()
-				a.Abandon()
-				_, err := a.End("v", nil)
-				wantField(t, err, "Attempt")
-				wantAfterAbrupt(t, p, mem, call, pc)
-			})
-		})
-	}
+	eachPolicy(t, func(t *testing.T, pc policyCase) {
+		p, mem := solo(t, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{Policy: pc.p}).Call(me, "k", "in")
+		a := begin(t, p, call)
+		a.Abandon()
+		a.Abandon()
+		_, err := a.End("v", nil)
+		wantField(t, err, "Attempt")
+		wantAfterAbrupt(t, p, mem, call, pc)
+	})
 }
 
 // TestAdapterEncodes: what an adapter stores instead of what the function returned.
@@ -145,45 +138,41 @@ func (a adapts) Undone() {
 
 // TestAdapterUndo: an adapter learns that what it took for the outcome is none.
 func TestAdapterUndo(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
+	type row struct {
 		commit fault
+		swap   fault // of the certificate
 		fn     txHandler
 		want   int
-	}{
-		"committed":        {fault{}, puts("e", "v"), 0},
-		"proven committed": {commitApplied(), puts("e", "v"), 0},
-		"function's error": {fault{}, func(context.Context, *memory.Tx) (string, error) { return "", errBoom }, 1},
-		"refused":          {commitRefused(), puts("e", "v"), 1},
-		"refuted":          {commitDropped(), puts("e", "v"), 1},
-		"still under way":  {commitOpen(), puts("e", "v"), 1},
-		"no answer":        {commitDropped(), puts("e", "v"), 1},
 	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				p, _ := solo(t, semel.Options{})
-				a := begin(t, p, atomicCallOf("k"))
-				undone := 0
-				a.AdaptWith(adapts{undone: func() { undone++ }})
-				p.faults.Decide(func(r request) fault {
-					if r.Method == "Swap" && name == "no answer" {
-						return fault{Before: errCut}
-					}
-					return commits(tt.commit)(r)
-				})
-				v, err := semel.InTx(a.Context(), p.Engine, tt.fn)
-				if undone != tt.want || (err == nil) != (tt.want == 0) {
-					t.Errorf("InTx = %q, %v; undone %d times, want %d", v, err, undone, tt.want)
-				}
-				p.faults.Decide(nil)
-				if tt.commit.Open {
-					_ = p.faults.Release()
-				}
-				_, _ = a.End(v, err)
-			})
+	eachInBubble(t, map[string]row{
+		"committed":        {fn: puts("e", "v")},
+		"proven committed": {commit: commitApplied(), fn: puts("e", "v")},
+		"function's error": {fn: failsAfter(errBoom), want: 1},
+		"refused":          {commit: commitRefused(), fn: puts("e", "v"), want: 1},
+		"refuted":          {commit: commitDropped(), fn: puts("e", "v"), want: 1},
+		"still under way":  {commit: commitOpen(), fn: puts("e", "v"), want: 1},
+		"no answer":        {commit: commitDropped(), swap: fault{Before: errCut}, fn: puts("e", "v"), want: 1},
+	}, func(t *testing.T, tt row) {
+		p, _ := solo(t, semel.Options{})
+		a := begin(t, p, atomicCallOf("k"))
+		undone := 0
+		a.AdaptWith(adapts{undone: func() { undone++ }})
+		p.faults.Decide(func(r request) fault {
+			if r.Method == "Swap" {
+				return tt.swap
+			}
+			return commits(tt.commit)(r)
 		})
-	}
+		v, err := semel.InTx(a.Context(), p.Engine, tt.fn)
+		if undone != tt.want || (err == nil) != (tt.want == 0) {
+			t.Errorf("InTx = %q, %v; undone %d times, want %d", v, err, undone, tt.want)
+		}
+		p.faults.Decide(nil)
+		if tt.commit.Open {
+			_ = p.faults.Release()
+		}
+		_, _ = a.End(v, err)
+	})
 }
 
 func TestAttemptOfOutsideAnAttempt(t *testing.T) {
@@ -197,9 +186,8 @@ func TestAttemptOfOutsideAnAttempt(t *testing.T) {
 func TestEndAfterTheCallerCanceled(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		ctx, hangUp := context.WithCancel(t.Context())
-		a, _, err := adapter.Begin(ctx, p, call)
+		a, _, err := adapter.Begin(ctx, p, theCall)
 		check.Require(t, err)
 		hangUp()
 		pass(time.Hour)

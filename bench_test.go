@@ -9,6 +9,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -45,102 +46,78 @@ func newKey() string {
 func engineInMemory(b testing.TB, o semel.Options) *semel.Engine[*memory.Tx] {
 	b.Helper()
 	o.Survive = store.NoFailure
-	e, err := semel.New(memory.New(memory.Options{MaxRecords: 1 << 30}), o)
-	if err != nil {
-		b.Fatalf("New: %v", err)
-	}
+	e := check.Must(semel.New(memory.New(memory.Options{MaxRecords: 1 << 30}), o))(b)
 	b.Cleanup(func() { _ = e.Close(context.Background()) })
 	return e
 }
 
 func gives(context.Context) (semel.Raw, error) { return paidResult, nil }
 
-func BenchmarkDoFirst(b *testing.B) {
-	e, ctx := engineInMemory(b, semel.Options{}), b.Context()
+// measure reports the time and the allocations of f.
+func measure(b *testing.B, f func() error) {
+	b.Helper()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := semel.Do(ctx, e, payNow.Call(payer, newKey(), paid), gives); err != nil {
-			b.Fatalf("Do: %v", err)
-		}
+		check.Require(b, f())
 	}
 }
 
-func BenchmarkDoReplay(b *testing.B) {
+func BenchmarkDoFirst(b *testing.B) {
 	e, ctx := engineInMemory(b, semel.Options{}), b.Context()
-	key := newKey()
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, _, err := semel.Do(ctx, e, payNow.Call(payer, key, paid), gives); err != nil {
-			b.Fatalf("Do: %v", err)
-		}
-	}
+	measure(b, func() error {
+		_, _, err := semel.Do(ctx, e, payNow.Call(payer, newKey(), paid), gives)
+		return err
+	})
+}
+
+func BenchmarkDoReplay(b *testing.B) {
+	e, ctx, key := engineInMemory(b, semel.Options{}), b.Context(), newKey()
+	measure(b, func() error {
+		_, _, err := semel.Do(ctx, e, payNow.Call(payer, key, paid), gives)
+		return err
+	})
 }
 
 // BenchmarkBeginEnd is what an adapter does, with its call made already.
 func BenchmarkBeginEnd(b *testing.B) {
 	e, ctx := engineInMemory(b, semel.Options{}), b.Context()
-	b.ReportAllocs()
-	for b.Loop() {
+	measure(b, func() error {
 		a, _, err := adapter.Begin(ctx, e, payRaw.Call(payer, newKey(), paidResult))
 		if err == nil {
 			_, err = a.End(paidResult, nil)
 		}
-		if err != nil {
-			b.Fatalf("Begin, End: %v", err)
-		}
-	}
+		return err
+	})
 }
 
 // BenchmarkDoTxFirst is a single transaction with no effect of its own.
 func BenchmarkDoTxFirst(b *testing.B) {
 	e, ctx := engineInMemory(b, semel.Options{}), b.Context()
 	run := func(context.Context, *memory.Tx) (semel.Raw, error) { return paidResult, nil }
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, _, err := semel.DoTx(ctx, e, payNow.Call(payer, newKey(), paid), run); err != nil {
-			b.Fatalf("DoTx: %v", err)
-		}
-	}
+	measure(b, func() error {
+		_, _, err := semel.DoTx(ctx, e, payNow.Call(payer, newKey(), paid), run)
+		return err
+	})
 }
 
 // BenchmarkDo64 has 64 concurrent callers of different keys, whose functions use
 // their context as for a remote call.
 func BenchmarkDo64(b *testing.B) {
 	e, ctx := engineInMemory(b, semel.Options{}), b.Context()
+	run := func(ctx context.Context) (semel.Raw, error) { return paidResult, ctx.Err() }
 	b.ReportAllocs()
 	b.SetParallelism(64)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			_, _, err := semel.Do(ctx, e, payNow.Call(payer, newKey(), paid), func(ctx context.Context) (semel.Raw, error) {
-				return paidResult, ctx.Err()
-			})
-			if err != nil {
-				b.Errorf("Do: %v", err)
-			}
+			_, _, err := semel.Do(ctx, e, payNow.Call(payer, newKey(), paid), run)
+			check.NoError(b, err, "Do")
 		}
 	})
 }
 
 // BenchmarkCall is all that is computed of what a caller hands over.
 func BenchmarkCall(b *testing.B) {
-	body := semel.Raw(strings.Repeat("b", 256))
-	b.Run("json", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			_ = payNow.Call(payer, "f81d4fae-7dec-11d0-a765-00a0c91e6bf6", paid)
-		}
-	})
-	b.Run("raw", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			_ = payRaw.Call(payer, "f81d4fae-7dec-11d0-a765-00a0c91e6bf6", body)
-		}
-	})
-}
-
-func BenchmarkNewID(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		_ = store.NewID("create_payment", "9:user-4711", "f81d4fae-7dec-11d0-a765-00a0c91e6bf6")
-	}
+	const key = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6"
+	b.Run("json", func(b *testing.B) { measure(b, func() error { _ = payNow.Call(payer, key, paid); return nil }) })
+	b.Run("raw", func(b *testing.B) { measure(b, func() error { _ = payRaw.Call(payer, key, paidResult); return nil }) })
 }

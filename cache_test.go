@@ -51,13 +51,9 @@ func TestCacheEntriesExpire(t *testing.T) {
 		p := cached(t, mem, semel.Options{CacheAge: time.Minute})
 		other := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
 		call := op.Call(me, "k", "in")
-		if a := d.ask(t.Context(), p, call, fails(semel.Final(errBoom))); a.err == nil {
-			t.Fatal("a failure was reported as success")
-		}
+		d.ask(t.Context(), p, call, fails(semel.Final(errBoom))).wantFailure(t, "boom")
 		wantState(t, mem, call, store.Failed)
-		if _, err := admin.Redrive(t.Context(), other, admin.RedriveRequest{ID: call.ID(), Actor: "me", Reason: "again"}); err != nil {
-			t.Fatalf("Redrive: %v", err)
-		}
+		check.Must(admin.Redrive(t.Context(), other, admin.RedriveRequest{ID: call.ID(), Actor: "me", Reason: "again"}))(t)
 		pass(time.Minute)
 		d.ask(t.Context(), p, call, returns("v")).want(t, "v", false)
 	})
@@ -72,17 +68,11 @@ func TestCacheSeesChangesOfItsOwnProcess(t *testing.T) {
 		op := plain("op", o)
 		p := cached(t, mem, semel.Options{CacheAge: time.Hour, Retention: time.Minute, Operations: []semel.Declared{op}})
 		call := op.Call(me, "k", "in")
-		if a := d.ask(t.Context(), p, call, fails(semel.Final(errBoom))); a.err == nil {
-			t.Fatal("a failure was reported as success")
-		}
-		if _, err := admin.Redrive(t.Context(), p, admin.RedriveRequest{ID: call.ID(), Actor: "me", Reason: "again"}); err != nil {
-			t.Fatalf("Redrive: %v", err)
-		}
+		d.ask(t.Context(), p, call, fails(semel.Final(errBoom))).wantFailure(t, "boom")
+		check.Must(admin.Redrive(t.Context(), p, admin.RedriveRequest{ID: call.ID(), Actor: "me", Reason: "again"}))(t)
 		d.ask(t.Context(), p, call, returns("v")).want(t, "v", false)
 		pass(2 * time.Minute) // past its retention, which memory does not outlive
-		if n, err := admin.Purge(t.Context(), p, 10); n != 1 || err != nil {
-			t.Fatalf("Purge = %d, %v", n, err)
-		}
+		check.Result(admin.Purge(t.Context(), p, 10))(t, 1, "Purge")
 		d.ask(t.Context(), p, call, returns("new")).want(t, "new", false)
 	})
 }
@@ -112,53 +102,49 @@ func TestCacheIsFilledAfterTheCommit(t *testing.T) {
 	}
 }
 
+// countCached returns how many of the first n keys are answered without the store, which is
+// not used again.
+func countCached(t *testing.T, p *process, op *semel.Operation[string], n int) (kept int) {
+	t.Helper()
+	p.crash()
+	for i := range n {
+		if do(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), never(t)).err == nil {
+			kept++
+		}
+	}
+	return kept
+}
+
 // TestCacheIsBounded: the oldest entry that was not used since is evicted first.
 func TestCacheIsBounded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		mem := memory.New(memory.Options{})
-		p := start(t, mem, semel.Options{CacheBytes: 100_000, CacheAge: time.Hour})
+		p, _ := solo(t, semel.Options{CacheBytes: 100_000, CacheAge: time.Hour})
 		op := plain("op", semel.OperationOptions[string]{})
 		const keys = 2000
 		for i := range keys {
 			do(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), returns("v")).want(t, "v", false)
 			do(t.Context(), p, op.Call(me, "0", "in"), never(t)).want(t, "v", true)
 		}
-		p.crash()
-		kept := 0
-		for i := range keys {
-			if a := do(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), never(t)); a.err == nil {
-				kept++
-			}
-		}
-		if kept < 50 || kept > 250 {
+		if kept := countCached(t, p, op, keys); kept < 50 || kept > 250 {
 			t.Errorf("%d of %d records are in 100,000 bytes", kept, keys)
 		}
 		do(t.Context(), p, op.Call(me, "0", "in"), never(t)).want(t, "v", true)
-		p.faults.Decide(nil)
 	})
 }
 
 // TestCacheHoldsAsManyTimeKeys: what their IDs begin with is the same for all.
 func TestCacheHoldsAsManyTimeKeys(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := start(t, memory.New(memory.Options{}), semel.Options{CacheBytes: 100_000, CacheAge: time.Hour})
+		p, _ := solo(t, semel.Options{CacheBytes: 100_000, CacheAge: time.Hour})
 		made := time.Now()
 		op := plain("op", semel.OperationOptions[string]{KeyTime: func(string) (time.Time, bool) { return made, true }})
 		const keys = 100
 		for i := range keys {
 			do(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), returns("v")).want(t, "v", false)
 		}
-		p.crash()
-		kept := 0
-		for i := range keys {
-			if a := do(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), never(t)); a.err == nil {
-				kept++
-			}
-		}
-		if kept < keys/2 {
+		if kept := countCached(t, p, op, keys); kept < keys/2 {
 			t.Errorf("%d of %d records are in 100,000 bytes", kept, keys)
 		}
-		p.faults.Decide(nil)
 	})
 }
 
@@ -182,14 +168,9 @@ func TestCacheHitsWriteNothing(t *testing.T) {
 		for i := range 40 {
 			d.ask(t.Context(), p, op.Call(me, fmt.Sprint("new", i), "in"), returns("v")).want(t, "v", false)
 		}
-		p.faults.Decide(func(r request) fault {
-			if r.Method == "Get" {
-				t.Errorf("%s: looked at a key where most are new", r.Method)
-			}
-			return fault{}
-		})
+		reads := p.faults.CallsOf("Get")
 		d.ask(t.Context(), p, op.Call(me, "newest", "in"), returns("v")).want(t, "v", false)
-		p.faults.Decide(nil)
+		check.Equal(t, p.faults.CallsOf("Get"), reads, "reads, when most keys are new")
 	})
 }
 
@@ -221,8 +202,7 @@ func TestCachedOutcomeIsValid(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
 		p := cached(t, mem, semel.Options{CacheAge: time.Minute})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-		out := answeredTwice(t, p, call)
+		out := answeredTwice(t, p, theCall)
 		seen := p.seen.count(event.Replayed)
 		known := adapter.Cached(p, out)
 		if known == nil || p.seen.count(event.Replayed) != seen {

@@ -33,8 +33,7 @@ func sameAt[In any](name string, in In, o semel.OperationOptions[In]) func(*test
 		p, mem := solo(t, semel.Options{})
 		op := semel.Define(name, o)
 		for key, first := range map[string]semel.Call{"called": op.Call(me, "called", in), "placed": op.CallAt(me, "placed", &in)} {
-			a, _, err := adapter.Begin(t.Context(), p, first)
-			check.Require(t, err)
+			a := begin(t, p, first)
 			if got, err := op.Input(a); err != nil || cmp.Diff(in, got) != "" {
 				t.Errorf("%s: the input reads %v, %v, want %v", key, got, err, in)
 			}

@@ -22,14 +22,10 @@ func TestCancelRequestIsForOneRecord(t *testing.T) {
 		p, mem := owned(t, op)
 		c := queued(t, p, op, "k")[0]
 		a := dequeued(t, p, op, 1)[0]
-		if _, err := admin.Cancel(t.Context(), p, c.ID(), "the first"); err != nil {
-			t.Fatalf("Cancel: %v", err)
-		}
+		check.Must(admin.Cancel(t.Context(), p, c.ID(), "the first"))(t)
 		answerOf(a.End("v", nil)).want(t, "v", false)
 		pass(61 * time.Minute)
-		if n, err := admin.Purge(t.Context(), p, 100); n != 1 || err != nil {
-			t.Fatalf("Purge = %d, %v, want the record purged", n, err)
-		}
+		check.Result(admin.Purge(t.Context(), p, 100))(t, 1, "Purge")
 
 		queued(t, p, op, "k")
 		a = dequeued(t, p, op, 1)[0]
@@ -37,9 +33,7 @@ func TestCancelRequestIsForOneRecord(t *testing.T) {
 		answerOf(a.End(nil, semel.Snooze(0))).wantRunNow(t, store.NotCommitted, store.Pending)
 		a = dequeued(t, p, op, 1)[0]
 		check.NoError(t, context.Cause(a.Context()), "the next record's attempt is cancelled")
-		if _, err := admin.Cancel(t.Context(), p, c.ID(), "the second"); err != nil {
-			t.Fatalf("Cancel: %v", err)
-		}
+		check.Must(admin.Cancel(t.Context(), p, c.ID(), "the second"))(t)
 		adapter.RenewLeases(t.Context(), p, []*semel.Attempt{a})
 		if err := context.Cause(a.Context()); !errors.Is(err, semel.ErrCancelled) || err.Error() != "semel: cancelled: the second" {
 			t.Errorf("it ends with %v, want it cancelled for the second reason", err)
@@ -53,17 +47,14 @@ func TestCancelRequestIsForOneRecord(t *testing.T) {
 // running attempt.
 func TestCancelDuringATakeover(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Retry: steady(9, 9)})
-		p, mem := owned(t, op)
-		other := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
+		p, op := ownedTask(t, semel.AtLeastOnce(), 9, 9)
+		other := start(t, p.mem, semel.Options{Operations: []semel.Declared{op}})
 		c := queued(t, p, op, "k")[0]
 		answerOf(dequeued(t, p, op, 1)[0].End(nil, errBoom)).wantRunNow(t, store.Unknown, store.Pending)
 		var taken *semel.Attempt
 		p.faults.Decide(func(r request) fault {
 			if r.Method == "Swap" && taken == nil { // after the record was read
-				if _, err := admin.Reschedule(t.Context(), other, c.ID(), 0); err != nil {
-					t.Errorf("Reschedule: %v", err)
-				}
+				check.Must(admin.Reschedule(t.Context(), other, c.ID(), 0))(t)
 				taken = dequeued(t, other, op, 1)[0]
 			}
 			return fault{}
@@ -72,9 +63,7 @@ func TestCancelDuringATakeover(t *testing.T) {
 			t.Errorf("Cancel = %v, %v, want a request while it runs", r.State, err)
 		}
 		adapter.RenewLeases(t.Context(), other, []*semel.Attempt{taken})
-		if err := context.Cause(taken.Context()); !errors.Is(err, semel.ErrCancelled) {
-			t.Errorf("it ends with %v, want it cancelled", err)
-		}
+		check.ErrorIs(t, context.Cause(taken.Context()), semel.ErrCancelled, "Cause")
 	})
 }
 
@@ -83,22 +72,16 @@ func TestCancelDuringATakeover(t *testing.T) {
 // is older than the record was when it was read.
 func TestCancelKeepsTheFirstReason(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Retry: steady(9, 9)})
-		p, _ := owned(t, op)
-		c := queued(t, p, op, "k")[0]
+		p, op, c := queuedTask(t, semel.Atomic(), 9, 9)
 		a := dequeued(t, p, op, 1)[0]
-		if _, err := admin.Cancel(t.Context(), p, c.ID(), "the first"); err != nil {
-			t.Fatalf("Cancel: %v", err)
-		}
+		check.Must(admin.Cancel(t.Context(), p, c.ID(), "the first"))(t)
 		p.faults.Decide(func(r request) fault {
 			if r.Method == "Swap" {
 				pass(time.Second)
 			}
 			return fault{}
 		})
-		if _, err := admin.Cancel(t.Context(), p, c.ID(), "the second"); err != nil {
-			t.Fatalf("Cancel: %v", err)
-		}
+		check.Must(admin.Cancel(t.Context(), p, c.ID(), "the second"))(t)
 		p.faults.Decide(nil)
 		adapter.RenewLeases(t.Context(), p, []*semel.Attempt{a})
 		if err := context.Cause(a.Context()); err == nil || err.Error() != "semel: cancelled: the first" {

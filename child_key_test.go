@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -34,6 +35,9 @@ func TestChildKeyIsTheSameInEveryAttempt(t *testing.T) {
 		if want := "f6c1dbbb99fca97d6e44f0daab52f140"; keys[0] != want {
 			t.Errorf("the key is %q, want %q", keys[0], want)
 		}
+		// An operator derives it from the record.
+		record := check.Must(admin.Read(t.Context(), start(t, mem, semel.Options{}), call.ID()))(t)
+		check.Equal(t, admin.ChildKey(record, "charge"), keys[0], "ChildKey of the record")
 	})
 }
 
@@ -41,8 +45,7 @@ func TestChildKeyIsTheSameInEveryAttempt(t *testing.T) {
 func TestChildKeyInline(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-		key, _, err := semel.DoTx(t.Context(), p.Engine, call, func(ctx context.Context, _ *memory.Tx) (string, error) {
+		key, _, err := semel.DoTx(t.Context(), p.Engine, theCall, func(ctx context.Context, _ *memory.Tx) (string, error) {
 			return semel.ChildKey(ctx, "charge")
 		})
 		if want := "f6c1dbbb99fca97d6e44f0daab52f140"; key != want || err != nil {

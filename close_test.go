@@ -2,9 +2,7 @@ package semel_test
 
 import (
 	"context"
-	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/semelgo/semel"
@@ -22,9 +20,7 @@ func TestCloseRejectsNewCalls(t *testing.T) {
 		}
 		a := d.ask(t.Context(), p, call, never(t))
 		a.wantErr(t, semel.ErrClosed)
-		if semel.RetryAfter(a.err) != time.Second {
-			t.Errorf("RetryAfter = %v, want a second: another process may answer", semel.RetryAfter(a.err))
-		}
+		check.Equal(t, semel.RetryAfter(a.err), time.Second, "RetryAfter (another process may answer)")
 		_, _, err := adapter.Begin(t.Context(), p, call)
 		check.ErrorIs(t, err, semel.ErrClosed, "Begin")
 		wantState(t, mem, call, store.Absent)
@@ -35,17 +31,11 @@ func TestCloseWaitsForRunningAttempts(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, _ := solo(t, semel.Options{Wait: time.Hour})
 		call := plain("op", d.o).Call(me, "k", "in")
-		leader := later(func() answer {
-			return d.ask(t.Context(), p, call, func(context.Context) (string, error) { pass(time.Minute); return "v", nil })
-		})
-		synctest.Wait()
-		follower := later(func() answer { return d.ask(t.Context(), p, call, never(t)) })
-		synctest.Wait()
+		leader := d.later(t, p, call, takes(time.Minute))
+		follower := d.later(t, p, call, never(t))
 		began := time.Now()
 		check.NoError(t, p.Close(t.Context()), "Close")
-		if took := time.Since(began); took != time.Minute {
-			t.Errorf("Close took %v, want as long as what runs", took)
-		}
+		check.Equal(t, time.Since(began), time.Minute, "Close took")
 		(<-leader).want(t, "v", false)
 		(<-follower).want(t, "v", true)
 	})
@@ -56,15 +46,10 @@ func TestCloseEndsWithItsContext(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, mem := solo(t, semel.Options{})
 		call := plain("op", d.o).Call(me, "k", "in")
-		leader := later(func() answer {
-			return d.ask(t.Context(), p, call, func(context.Context) (string, error) { pass(time.Minute); return "v", nil })
-		})
-		synctest.Wait()
+		leader := d.later(t, p, call, takes(time.Minute))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := p.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Close: %v, want the end of its context", err)
-		}
+		check.ErrorIs(t, p.Close(ctx), context.DeadlineExceeded, "Close")
 		(<-leader).want(t, "v", false)
 		wantState(t, mem, call, store.Succeeded)
 	})
@@ -77,9 +62,7 @@ func TestCloseWithAnAttemptThatNeverEnds(t *testing.T) {
 		a := begin(t, p, plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in"))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := p.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Close: %v, want the end of its context", err)
-		}
+		check.ErrorIs(t, p.Close(ctx), context.DeadlineExceeded, "Close")
 		out, err := a.End("v", nil)
 		wantOutcome(t, out, err, "v", false)
 		check.NoError(t, p.Close(t.Context()), "Close after it ended")

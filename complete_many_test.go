@@ -28,16 +28,13 @@ func endings(attempts ...*semel.Attempt) []*adapter.Completion {
 // wantOwn checks that the key of an attempt has its own result, and tells it.
 func wantOwn(t *testing.T, p *process, a *semel.Attempt) {
 	t.Helper()
-	key := a.Call().Key()
-	got := do(t.Context(), p, a.Call(), never(t))
-	got.want(t, key, true)
+	do(t.Context(), p, a.Call(), never(t)).want(t, a.Call().Key(), true)
 }
 
 // TestCompleteMany ends all in one Swap, each with its own value.
 func TestCompleteMany(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := plain("op", retried(semel.AtLeastOnce()))
-		p, _ := owned(t, op)
+		p, op := ownedTask(t, semel.AtLeastOnce(), 9, 9)
 		attempts := running(t, p, op, 50)
 		p.faults.Decide(nil)
 		ends := endings(attempts...)
@@ -67,7 +64,7 @@ func (panicking) MarshalJSON() ([]byte, error) { panic("out of cheese") }
 // ended alone, and spoils nothing for them.
 func TestCompleteManyOfSeveralKinds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := plain("op", retried(semel.AtLeastOnce()))
+		op := task(semel.AtLeastOnce(), 9, 9)
 		mem := memory.New(memory.Options{})
 		p := startOn(t, limitedOver(mem, func(c *store.Capabilities) { c.MaxOutcome = 1000 }), semel.Options{})
 		attempts := running(t, p, op, 9)
@@ -76,10 +73,7 @@ func TestCompleteManyOfSeveralKinds(t *testing.T) {
 		takeOverRecord(t, mem, lost)
 		takeOverRecord(t, mem, around)
 		bag := attempts
-		again, err := adapter.Dequeue(t.Context(), p, op, 2) // the lost one, too, by the same worker
-		if err != nil || len(again) != 2 {
-			t.Fatalf("Dequeue = %v, %v", again, err)
-		}
+		again := dequeuedUpTo(t, p, op, 2, 2) // the lost one, too, by the same worker
 		bag = append(bag, again...)
 		setInDoubt(t, mem, doubted.Call())
 		answerOf(ended.End("ended", nil)).want(t, "ended", false)
@@ -121,9 +115,7 @@ func inTransaction(t *testing.T, p *process, key string) *semel.Attempt {
 	op := plain("tx", retried(semel.Atomic()))
 	queued(t, p, op, key)
 	a := dequeuedOne(t, p, op)
-	if _, err := semel.InTx(a.Context(), p.Engine, puts("e", key)); err != nil {
-		t.Errorf("InTx: %v", err)
-	}
+	check.Must(semel.InTx(a.Context(), p.Engine, puts("e", key)))(t)
 	return a
 }
 
@@ -169,41 +161,30 @@ func endAlone(t *testing.T, p *process, mem *memory.Store, rest []*adapter.Compl
 // TestCompleteManyWithLostReply: all come back, and End alone finds out what has
 // become of each. No answer is ever another's.
 func TestCompleteManyWithLostReply(t *testing.T) {
-	t.Parallel()
-	for name, f := range map[string]fault{
+	eachInBubble(t, map[string]fault{
 		"cut before": {Before: errCut}, "cut after": {After: errCut}, "no answer, not applied": {Hang: true},
 		"no answer, applied": {Mute: true}, "run twice": {Twice: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				op := plain("op", retried(semel.AtLeastOnce()))
-				p, _ := owned(t, op)
-				attempts := running(t, p, op, 20)
-				p.faults.Decide(func(r request) fault {
-					if r.Method == "Swap" && r.MethodN == 1 {
-						return f
-					}
-					return fault{}
-				})
-				rest := adapter.CompleteMany(t.Context(), p, endings(attempts...))
-				if want := map[bool]int{true: 0, false: 20}[f.Twice]; len(rest) != want {
-					t.Errorf("%d are left, want %d", len(rest), want)
-				}
-				for _, e := range rest {
-					answerOf(e.Attempt.End(e.Value, e.Err)).want(t, e.Attempt.Call().Key(), false)
-				}
-				for _, a := range attempts {
-					wantOwn(t, p, a)
-				}
-			})
-		})
-	}
+	}, func(t *testing.T, f fault) {
+		p, op := ownedTask(t, semel.AtLeastOnce(), 9, 9)
+		attempts := running(t, p, op, 20)
+		p.faults.Decide(failFirst("Swap", f))
+		rest := adapter.CompleteMany(t.Context(), p, endings(attempts...))
+		if want := map[bool]int{true: 0, false: 20}[f.Twice]; len(rest) != want {
+			t.Errorf("%d are left, want %d", len(rest), want)
+		}
+		for _, e := range rest {
+			answerOf(e.Attempt.End(e.Value, e.Err)).want(t, e.Attempt.Call().Key(), false)
+		}
+		for _, a := range attempts {
+			wantOwn(t, p, a)
+		}
+	})
 }
 
 // TestCompleteManyIsBoundedByTheBatch of the store, and asks nothing for nothing.
 func TestCompleteManyIsBoundedByTheBatch(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := plain("op", retried(semel.AtLeastOnce()))
+		op := task(semel.AtLeastOnce(), 9, 9)
 		p := startOn(t, limited(func(c *store.Capabilities) { c.MaxBatch = 2 }), semel.Options{})
 		var attempts []*semel.Attempt
 		for i := range 5 {
@@ -231,8 +212,7 @@ func TestCompleteManyIsBoundedByTheBatch(t *testing.T) {
 // TestCompleteManyAfterCancel: a caller that hangs up changes nothing.
 func TestCompleteManyAfterCancel(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := plain("op", retried(semel.AtLeastOnce()))
-		p, _ := owned(t, op)
+		p, op := ownedTask(t, semel.AtLeastOnce(), 9, 9)
 		attempts := running(t, p, op, 2)
 		ctx, hangUp := context.WithCancel(t.Context())
 		hangUp()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
@@ -33,45 +32,31 @@ func conflictRun(t *testing.T, conflicts int, o semel.OperationOptions[string], 
 }
 
 func TestConflictingTransactionRunsAgain(t *testing.T) {
-	t.Parallel()
-	for name, o := range map[string]semel.OperationOptions[string]{
+	eachInBubble(t, map[string]semel.OperationOptions[string]{
 		"inline": {},
 		"leased": {Policy: semel.Atomic(), Lease: lease},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				runs, retried, err := conflictRun(t, 3, o, nil)
-				if runs != 4 || retried != 3 || err != nil {
-					t.Errorf("runs %d, retried %d, %v, want 4, 3 and no error", runs, retried, err)
-				}
-			})
-		})
-	}
+	}, func(t *testing.T, o semel.OperationOptions[string]) {
+		if runs, retried, err := conflictRun(t, 3, o, nil); runs != 4 || retried != 3 || err != nil {
+			t.Errorf("runs %d, retried %d, %v, want 4, 3 and no error", runs, retried, err)
+		}
+	})
 }
 
 // An outcome that a function derives from reads in an aborted transaction is not
 // stored, because a retry may read something else.
 func TestOutcomeOfAConflictingTransactionIsNotStored(t *testing.T) {
-	t.Parallel()
-	final := semel.Final(errors.New("no money"))
-	for name, o := range map[string]semel.OperationOptions[string]{
+	eachInBubble(t, map[string]semel.OperationOptions[string]{
 		"inline":      {},
 		"inline kept": {OnError: semel.Keep},
 		"leased":      {Policy: semel.Atomic(), Lease: lease, OnError: semel.Keep},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				runs, _, err := conflictRun(t, 1000, o, final)
-				if runs < 2 || !errors.Is(err, semel.ErrUnavailable) {
-					t.Errorf("runs %d, %v, want some, and that the store lost", runs, err)
-				}
-				check.Equal(t, semel.VerdictOf(err), store.NotCommitted, "verdict")
-				if _, kept := errtype.Find[*semel.Failure](err); kept {
-					t.Errorf("the failure is kept: %v", err)
-				}
-			})
-		})
-	}
+	}, func(t *testing.T, o semel.OperationOptions[string]) {
+		runs, _, err := conflictRun(t, 1000, o, semel.Final(errBoom))
+		if runs < 2 || !errors.Is(err, semel.ErrUnavailable) {
+			t.Errorf("runs %d, %v, want some, and that the store lost", runs, err)
+		}
+		check.Equal(t, semel.VerdictOf(err), store.NotCommitted, "verdict")
+		if _, kept := errtype.Find[*semel.Failure](err); kept {
+			t.Errorf("the failure is kept: %v", err)
+		}
+	})
 }

@@ -30,13 +30,13 @@ func deadLetterIDs(t *testing.T, p *process, operation string) map[store.ID]stor
 // policy allows another attempt. Neither the retention of the operation nor a purge
 // removes them, and exhaustion is an alarm.
 func TestRule18DeadLettersAreKept(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
+	type row struct {
 		policy semel.Policy
 		err    error
 		state  store.State
 		dead   bool
-	}{
+	}
+	eachInBubble(t, map[string]row{
 		"AtLeastOnce, proven":  {semel.AtLeastOnce(), semel.NotCommitted(errBoom), store.Failed, true},
 		"AtLeastOnce, unknown": {semel.AtLeastOnce(), errBoom, store.InDoubt, true},
 		"Keyed, proven":        {semel.Keyed(), semel.NotCommitted(errBoom), store.Failed, true},
@@ -44,60 +44,32 @@ func TestRule18DeadLettersAreKept(t *testing.T) {
 		"Atomic":               {semel.Atomic(), errBoom, store.Failed, true},
 		"Hold, proven":         {semel.Hold(), semel.NotCommitted(errBoom), store.Failed, true},
 		"Hold, unknown":        {semel.Hold(), errBoom, store.InDoubt, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				o := retried(tt.policy)
-				o.Retry = steady(1, 1)
-				op := plain("op", o)
-				p, mem := owned(t, op)
-				call := queued(t, p, op, "k")[0]
-				work(t, p, op, p.run(fails(tt.err)))
-				pass(1000 * 24 * time.Hour)
-				if _, err := admin.Purge(t.Context(), p, 100); err != nil {
-					t.Fatalf("Purge: %v", err)
-				}
-				r := wantState(t, mem, call, tt.state)
-				if admin.IsDeadLetter(r) != tt.dead || (len(deadLetterIDs(t, p, "")) == 1) != tt.dead {
-					t.Errorf("IsDeadLetter = %v, %d listed, want %v", admin.IsDeadLetter(r), len(deadLetterIDs(t, p, "")), tt.dead)
-				}
-				if n := p.seen.count(event.Exhausted); (n == 1) != tt.dead {
-					t.Errorf("%d alarms of exhaustion, want one: %v", n, tt.dead)
-				}
-				_, err := admin.Redrive(t.Context(), p, redrive(call))
-				if !tt.dead {
-					check.ErrorIs(t, err, admin.ErrNotFailed, "Redrive")
-					return
-				}
-				check.NoError(t, err, "Redrive")
-				if got := progress(t, mem, call); got.Redrives != 1 || got.Errors != 0 || len(got.Tries) != 1 {
-					t.Errorf("%+v, want one redrive, and the history", got)
-				}
-				work(t, p, op, p.run(returns("v"))).want(t, "v", false)
-				if left := deadLetterIDs(t, p, ""); len(left) > 0 {
-					t.Errorf("%d dead letters after the redrive, want none", len(left))
-				}
-			})
-		})
-	}
-}
-
-// TestRedriveFromInDoubtKeepsTheTaint: an attempt before the redrive may have had its
-// effect, so a later proof about one attempt does not make the record Failed.
-func TestRedriveFromInDoubtKeepsTheTaint(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		o := retried(semel.AtLeastOnce())
-		o.Retry = steady(1, 1)
-		op := plain("op", o)
-		p, mem := owned(t, op)
-		call := queued(t, p, op, "k")[0]
-		work(t, p, op, fails(errBoom))
-		if _, err := admin.Redrive(t.Context(), p, redrive(call)); err != nil {
-			t.Fatalf("Redrive: %v", err)
+	}, func(t *testing.T, tt row) {
+		p, op, call := queuedTask(t, tt.policy, 1, 1)
+		work(t, p, op, p.run(fails(tt.err)))
+		pass(1000 * 24 * time.Hour)
+		check.Must(admin.Purge(t.Context(), p, 100))(t)
+		r := wantState(t, p.mem, call, tt.state)
+		if admin.IsDeadLetter(r) != tt.dead || (len(deadLetterIDs(t, p, "")) == 1) != tt.dead {
+			t.Errorf("IsDeadLetter = %v, %d listed, want %v", admin.IsDeadLetter(r), len(deadLetterIDs(t, p, "")), tt.dead)
 		}
-		work(t, p, op, fails(semel.NotCommitted(errBoom)))
-		if r := wantState(t, mem, call, store.InDoubt); !admin.IsDeadLetter(r) {
-			t.Errorf("the outcome is %q, want a dead letter", r.Outcome)
+		if n := p.seen.count(event.Exhausted); (n == 1) != tt.dead {
+			t.Errorf("%d alarms of exhaustion, want one: %v", n, tt.dead)
+		}
+		_, err := admin.Redrive(t.Context(), p, redrive(call))
+		if !tt.dead {
+			check.ErrorIs(t, err, admin.ErrNotFailed, "Redrive")
+			return
+		}
+		check.NoError(t, err, "Redrive")
+		if got := progress(t, p.mem, call); got.Redrives != 1 || got.Errors != 0 || len(got.Tries) != 1 {
+			t.Errorf("%+v, want one redrive, and the history", got)
+		}
+		// The attempt before it may have had its effect, so rule 8 applies to the next one.
+		check.Equal(t, record(t, p.mem, call).Tainted, tt.state == store.InDoubt, "tainted")
+		work(t, p, op, p.run(returns("v"))).want(t, "v", false)
+		if left := deadLetterIDs(t, p, ""); len(left) > 0 {
+			t.Errorf("%d dead letters after the redrive, want none", len(left))
 		}
 	})
 }
@@ -105,11 +77,11 @@ func TestRedriveFromInDoubtKeepsTheTaint(t *testing.T) {
 // TestRedriveByRecordID: a program that was not given the operation redrives
 // dead letters, and nothing else.
 func TestRedriveByRecordID(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
+	type row struct {
 		err  error
 		want error
-	}{
+	}
+	eachInBubble(t, map[string]row{
 		"Failed":                     {semel.NotCommitted(errBoom), nil},
 		"InDoubt":                    {errBoom, nil},
 		"failed by its own function": {semel.Final(errBoom), admin.ErrNotOwned},
@@ -117,22 +89,14 @@ func TestRedriveByRecordID(t *testing.T) {
 			semel.Final(&semel.Failure{Code: "exhausted", Details: []byte(`{"errors":10,"tries":[{"attempt":1,"kind":"error"}]}`)}),
 			admin.ErrNotOwned,
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				o := retried(semel.AtLeastOnce())
-				o.Retry = steady(1, 1)
-				op := plain("op", o)
-				p, mem := owned(t, op)
-				call := queued(t, p, op, "k")[0]
-				work(t, p, op, p.run(fails(tt.err)))
-				stranger := start(t, mem, semel.Options{})
-				if _, err := admin.Redrive(t.Context(), stranger, redrive(call)); !errors.Is(err, tt.want) {
-					t.Errorf("Redrive = %v, want %v", err, tt.want)
-				}
-			})
-		})
-	}
+	}, func(t *testing.T, tt row) {
+		p, op, call := queuedTask(t, semel.AtLeastOnce(), 1, 1)
+		work(t, p, op, p.run(fails(tt.err)))
+		stranger := start(t, p.mem, semel.Options{})
+		if _, err := admin.Redrive(t.Context(), stranger, redrive(call)); !errors.Is(err, tt.want) {
+			t.Errorf("Redrive = %v, want %v", err, tt.want)
+		}
+	})
 }
 
 // TestDeadLetterRetention bounds how long a dead letter that has Failed is kept.
@@ -151,9 +115,7 @@ func TestDeadLetterRetention(t *testing.T) {
 			}
 			_, _ = a.End(nil, err)
 		}
-		if r := wantState(t, mem, calls[0], store.Failed); r.Expire != 72*time.Hour {
-			t.Errorf("it expires in %v, want 72h", r.Expire)
-		}
+		check.Equal(t, wantState(t, mem, calls[0], store.Failed).Expire, 72*time.Hour, "it expires in")
 		pass(73 * time.Hour)
 		check.Result(admin.Purge(t.Context(), p, 100))(t, 1, "Purge (want the one that has failed)")
 		wantState(t, mem, calls[1], store.InDoubt)
@@ -196,9 +158,7 @@ func TestListDeadLetters(t *testing.T) {
 		}
 		for r, err := range admin.DeadLetters(t.Context(), p, "op") {
 			check.Require(t, err, "DeadLetters")
-			if _, err := admin.Redrive(t.Context(), p, admin.RedriveRequest{ID: r.ID, Actor: "ann", Reason: "mended"}); err != nil {
-				t.Fatalf("Redrive: %v", err)
-			}
+			check.Must(admin.Redrive(t.Context(), p, admin.RedriveRequest{ID: r.ID, Actor: "ann", Reason: "mended"}))(t)
 		}
 		if left := deadLetterIDs(t, p, "op"); len(left) > 0 {
 			t.Errorf("%d dead letters are left, want none", len(left))
@@ -209,33 +169,27 @@ func TestListDeadLetters(t *testing.T) {
 // TestRejectedMessageIsADeadLetter: the broker redelivers messages, so no caller
 // reads their failure; that of a task is its answer.
 func TestRejectedMessageIsADeadLetter(t *testing.T) {
-	t.Parallel()
 	for name, dead := range map[string]bool{"message": true, "task": false} {
-		for _, s := range txModes() {
-			t.Run(name+"/"+s.name, func(t *testing.T) {
-				bubble(t, func(t *testing.T) {
-					s.o.Retry = steady(2, 2)
-					s.o.Retry.Redelivered = dead
-					op := plain("op", s.o)
-					p, mem := owned(t, op)
-					call := op.Call(me, "k", "k")
-					s.ask(t.Context(), p, call, failsAfter(semel.Final(errBoom))).wantErr(t)
-					pass(1000 * time.Hour)
-					if n, err := admin.Purge(t.Context(), p, 100); (n == 0) != dead || err != nil {
-						t.Errorf("Purge = %d, %v", n, err)
-					}
-					r := record(t, mem, call)
-					if admin.IsDeadLetter(r) != dead || p.seen.count(event.Rejected) == 1 != dead {
-						t.Errorf("IsDeadLetter = %v, %d rejections, want %v", admin.IsDeadLetter(r), p.seen.count(event.Rejected), dead)
-					}
-					if !dead {
-						return
-					}
-					if _, err := admin.Redrive(t.Context(), p, redrive(call)); err != nil {
-						t.Errorf("Redrive: %v", err)
-					}
-				})
+		t.Run(name, func(t *testing.T) {
+			eachTxMode(t, func(t *testing.T, s txMode) {
+				s.o.Retry = steady(2, 2)
+				s.o.Retry.Redelivered = dead
+				op := plain("op", s.o)
+				p, mem := owned(t, op)
+				call := op.Call(me, "k", "k")
+				s.ask(t.Context(), p, call, failsAfter(semel.Final(errBoom))).wantErr(t)
+				pass(1000 * time.Hour)
+				purged := 1
+				if dead {
+					purged = 0
+				}
+				check.Result(admin.Purge(t.Context(), p, 100))(t, purged, "Purge")
+				check.Equal(t, admin.IsDeadLetter(record(t, mem, call)), dead, "IsDeadLetter")
+				check.Equal(t, p.seen.count(event.Rejected), 1-purged, "rejections")
+				if dead {
+					check.Must(admin.Redrive(t.Context(), p, redrive(call)))(t)
+				}
 			})
-		}
+		})
 	}
 }

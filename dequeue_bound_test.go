@@ -19,8 +19,7 @@ import (
 // neither prevents their attempts nor lets their leases expire.
 func TestDequeueHasADeadline(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: steady(9, 9)})
-		p, _ := owned(t, op)
+		p, op := ownedTask(t, semel.Keyed(), 9, 9)
 		queued(t, p, op, "k")
 		answerOf(dequeued(t, p, op, 1)[0].End(nil, semel.Snooze(0))).wantRunNow(t, store.NotCommitted, store.Pending)
 		p.faults.Decide(func(r request) fault { return fault{Hang: r.Method == "Get"} })
@@ -35,8 +34,7 @@ func TestDequeueHasADeadline(t *testing.T) {
 // when the worker was stopped and the store became silent.
 func TestDequeueReleasesWithinOneTimeout(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: steady(9, 9)})
-		p, _ := owned(t, op)
+		p, op := ownedTask(t, semel.Keyed(), 9, 9)
 		queued(t, p, op, "a", "b", "c", "d")
 		ctx, stop := context.WithCancel(t.Context())
 		p.faults.Decide(func(r request) fault {
@@ -85,9 +83,7 @@ func TestAttemptDoesNotRetainItsBatch(t *testing.T) {
 		t.Fatalf("Dequeue = %d attempts, %v, want 2", len(attempts), err)
 	}
 	long, input := attempts[0], weak.Make(&attempts[1].Record().Input[0])
-	if _, err := attempts[1].End("v", nil); err != nil {
-		t.Error(err)
-	}
+	check.Must(attempts[1].End("v", nil))(t)
 	clear(attempts)
 	for range 3 {
 		runtime.GC()
@@ -95,7 +91,5 @@ func TestAttemptDoesNotRetainItsBatch(t *testing.T) {
 	if input.Value() != nil {
 		t.Error("an attempt keeps the input of another one, which has ended")
 	}
-	if _, err := long.End("v", nil); err != nil {
-		t.Error(err)
-	}
+	check.Must(long.End("v", nil))(t)
 }

@@ -13,39 +13,28 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// claiming lets each Dequeue go as f says, and each Dequeue that rereads as again says.
-func claiming(f, again func(n int) fault) func(request) fault {
+// claiming lets f happen to each Dequeue, and loses each request that rereads one.
+func claiming(f fault) func(request) fault {
 	return func(r request) fault {
 		switch r.Method {
 		case "Dequeue":
-			return f(r.MethodN)
+			return f
 		case "Reread":
-			return again(r.MethodN)
+			return fault{Before: errCut}
 		default:
 			return fault{}
 		}
 	}
 }
 
-func always(f fault) func(int) fault { return func(int) fault { return f } }
-
 // TestDequeueLostReply: the worker repeats a Dequeue whose reply was lost, gets the
 // records that it claimed, runs them once, and does not release them while they run.
 func TestDequeueLostReply(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: steady(9, 1)})
-		p, mem := owned(t, op)
+		p, op := ownedTask(t, semel.Keyed(), 9, 1)
 		queued(t, p, op, "a", "b", "c")
-		p.faults.Decide(claiming(func(n int) fault {
-			if n == 1 {
-				return fault{After: errCut}
-			}
-			return fault{}
-		}, always(fault{})))
-		attempts, err := adapter.Dequeue(t.Context(), p, op, 2)
-		if err != nil || len(attempts) != 2 {
-			t.Fatalf("Dequeue = %d attempts, %v, want the two that were claimed", len(attempts), err)
-		}
+		p.faults.Decide(failFirst("Dequeue", fault{After: errCut}))
+		attempts := dequeuedUpTo(t, p, op, 2, 2)
 		p.seen.want(t, event.StoreError)
 		p.faults.Decide(nil)
 		work(t, p, op, returns("third")).want(t, "third", false)
@@ -54,9 +43,7 @@ func TestDequeueLostReply(t *testing.T) {
 			pass(time.Second)
 		}
 		for _, a := range attempts {
-			if r := wantState(t, mem, a.Call(), store.InProgress); r.Attempt != 1 {
-				t.Errorf("the current attempt is %d, want the first", r.Attempt)
-			}
+			check.Equal(t, wantState(t, p.mem, a.Call(), store.InProgress).Attempt, 1, "attempt")
 			answerOf(a.End("v", nil)).want(t, "v", false)
 		}
 	})
@@ -66,40 +53,30 @@ func TestDequeueLostReply(t *testing.T) {
 // unanswered Dequeue may have claimed, long before their leases expire. It claims
 // the other records.
 func TestDequeueFailureReleasesClaims(t *testing.T) {
-	t.Parallel()
-	for name, f := range map[string]fault{
+	eachInBubble(t, map[string]fault{
 		"cut before it applied": {Before: errCut}, "cut after it applied": {After: errCut},
 		"no answer, not applied": {Hang: true}, "no answer, applied": {Mute: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				op := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Retry: steady(9, 1)})
-				p, mem := owned(t, op)
-				call := queued(t, p, op, "k")[0]
-				p.faults.Decide(claiming(always(f), always(fault{Before: errCut})))
-				began := time.Now()
-				if _, err := adapter.Dequeue(t.Context(), p, op, 1); !errors.Is(err, semel.ErrUnavailable) {
-					t.Errorf("Dequeue: %v, want ErrUnavailable", err)
-				}
-				if took := time.Since(began); took > 5*time.Second {
-					t.Errorf("it took %v, want at most RecordTimeout", took)
-				}
-				p.faults.Decide(nil)
-				work(t, p, op, returns("v")).want(t, "v", false)
-				if r := wantState(t, mem, call, store.Succeeded); r.Tainted {
-					t.Error("it is tainted, although nothing was run before")
-				}
-			})
-		})
-	}
+	}, func(t *testing.T, f fault) {
+		p, op, call := queuedTask(t, semel.AtLeastOnce(), 9, 1)
+		p.faults.Decide(claiming(f))
+		began := time.Now()
+		if _, err := adapter.Dequeue(t.Context(), p, op, 1); !errors.Is(err, semel.ErrUnavailable) {
+			t.Errorf("Dequeue: %v, want ErrUnavailable", err)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("it took %v, want at most RecordTimeout", took)
+		}
+		p.faults.Decide(nil)
+		work(t, p, op, returns("v")).want(t, "v", false)
+		check.Equal(t, wantState(t, p.mem, call, store.Succeeded).Tainted, false, "tainted")
+	})
 }
 
 // TestLateDequeueIsReleased: the claim of an unanswered Dequeue is applied after
 // everything else. No worker knows of it, and it is released all the same.
 func TestLateDequeueIsReleased(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Retry: steady(9, 1)})
-		p, mem := owned(t, op)
+		p, op := ownedTask(t, semel.AtLeastOnce(), 9, 1)
 		var asked store.Dequeue
 		p.faults.Decide(func(r request) fault {
 			if r.Method == "Dequeue" {
@@ -112,11 +89,11 @@ func TestLateDequeueIsReleased(t *testing.T) {
 		dequeued(t, p, op, 0)
 		pass(5 * time.Second)
 		call := queued(t, p, op, "k")[0]
-		if claimed, err := mem.Dequeue(t.Context(), asked); len(claimed) != 1 || err != nil {
+		if claimed, err := p.mem.Dequeue(t.Context(), asked); len(claimed) != 1 || err != nil {
 			t.Fatalf("the late claim: %v, %v", claimed, err)
 		}
 		work(t, p, op, returns("v")).want(t, "v", false)
-		if r := wantState(t, mem, call, store.Succeeded); r.Attempt != 2 || r.Tainted {
+		if r := wantState(t, p.mem, call, store.Succeeded); r.Attempt != 2 || r.Tainted {
 			t.Errorf("attempt %d, tainted %v, succeeded; want the second, without taint", r.Attempt, r.Tainted)
 		}
 	})
@@ -126,10 +103,9 @@ func TestLateDequeueIsReleased(t *testing.T) {
 // outage, but not forever.
 func TestDequeueAfterAnOutage(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Retry: steady(9, 1)})
-		p, _ := owned(t, op)
+		p, op := ownedTask(t, semel.AtLeastOnce(), 9, 1)
 		queued(t, p, op, "k")
-		p.faults.Decide(claiming(always(fault{Before: errCut}), always(fault{Before: errCut})))
+		p.faults.Decide(claiming(fault{Before: errCut}))
 		for range 20 {
 			_, _ = adapter.Dequeue(t.Context(), p, op, 1)
 		}
@@ -188,9 +164,7 @@ func TestScanningQueueWithLostClaim(t *testing.T) {
 					work(t, p, op, returns("v")).want(t, "v", false)
 				}
 				for _, c := range calls {
-					if r := wantState(t, mem, c, store.Succeeded); r.Tainted {
-						t.Error("it is tainted, although nothing was run before")
-					}
+					check.Equal(t, wantState(t, mem, c, store.Succeeded).Tainted, false, "tainted")
 				}
 			})
 		})
@@ -202,7 +176,7 @@ func TestScanningQueueWithLostClaim(t *testing.T) {
 func TestScanningQueueRace(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
-		op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: steady(9, 1)})
+		op := task(semel.Keyed(), 9, 1)
 		p, other := startPlain(t, newFaulty(mem), semel.Options{}), start(t, mem, semel.Options{})
 		queued(t, p, op, "a", "b")
 		p.faults.Decide(func(r request) fault {
@@ -214,14 +188,4 @@ func TestScanningQueueRace(t *testing.T) {
 		attempts := dequeued(t, p, op, 1)
 		answerOf(attempts[0].End("v", nil)).want(t, "v", false)
 	})
-}
-
-func dequeuedOne(t *testing.T, p *process, op semel.Declared) *semel.Attempt {
-	t.Helper()
-	attempts, err := adapter.Dequeue(t.Context(), p, op, 1)
-	if err != nil || len(attempts) != 1 {
-		t.Fatalf("Dequeue = %d attempts, %v, want one", len(attempts), err)
-	}
-	t.Cleanup(attempts[0].Abandon)
-	return attempts[0]
 }

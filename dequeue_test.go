@@ -33,10 +33,9 @@ func eachQueue(t *testing.T, test func(t *testing.T, op *semel.Operation[string]
 	t.Parallel()
 	for name, hands := range map[string]bool{"Dequeuer": true, "no Dequeuer": false} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
 				mem := memory.New(memory.Options{})
-				op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: steady(9, 1)})
+				op := task(semel.Keyed(), 9, 1)
 				test(t, op, startQueue(t, newFaulty(mem), semel.Options{Operations: []semel.Declared{op}}, hands), mem)
 			})
 		})
@@ -69,21 +68,12 @@ func TestDequeueOrder(t *testing.T) {
 			{"never", semel.EnqueueOptions{Priority: 4, Delay: time.Hour}},
 			{"past", semel.EnqueueOptions{At: time.Now().Add(-time.Hour)}},
 		} {
-			if added, err := semel.Enqueue(t.Context(), p, op.Call(me, q.key, "in"), q.o); !added || err != nil {
-				t.Fatalf("Enqueue %s = %v, %v", q.key, added, err)
-			}
+			check.Result(semel.Enqueue(t.Context(), p, op.Call(me, q.key, "in"), q.o))(t, true, "Enqueue")
 		}
 		pass(time.Minute)
 		var got []string
 		for _, limit := range []int{2, 1, 100} {
-			attempts, err := adapter.Dequeue(t.Context(), p, op, limit)
-			if err != nil || limit < 100 && len(attempts) != limit {
-				t.Errorf("Dequeue(%d) = %d attempts, %v", limit, len(attempts), err)
-			}
-			for _, a := range attempts {
-				t.Cleanup(a.Abandon)
-			}
-			got = append(got, keys(attempts)...)
+			got = append(got, keys(dequeuedUpTo(t, p, op, limit, min(limit, 2)))...)
 		}
 		if want := []string{"high", "past", "sooner", "later", "low"}; !slices.Equal(got, want) {
 			t.Errorf("claimed %v, want %v", got, want)
@@ -114,9 +104,7 @@ func TestDequeuedAttempt(t *testing.T) {
 		if own, ok := semel.AttemptOf(a.Context()); !ok || own != a {
 			t.Error("its context does not know it")
 		}
-		if _, err := semel.ChildKey(a.Context(), "charge"); err != nil {
-			t.Errorf("ChildKey: %v", err)
-		}
+		check.Must(semel.ChildKey(a.Context(), "charge"))(t)
 		if out, err := a.Prepare(); out != nil || err != nil || a.Context().Err() != nil {
 			t.Errorf("Prepare = %v, %v; its context %v", out, err, a.Context().Err())
 		}
@@ -133,8 +121,7 @@ func TestDequeuedAttempt(t *testing.T) {
 // direct call.
 func TestInputOfAnotherOperation(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: steady(9, 1)})
-		p, _ := owned(t, op)
+		p, op := ownedTask(t, semel.Keyed(), 9, 1)
 		queued(t, p, op, "k")
 		numbers := semel.Define("op", semel.OperationOptions[int]{Policy: semel.Keyed(), Retry: steady(9, 1)})
 		a := dequeued(t, p, numbers, 1)[0]
@@ -157,9 +144,7 @@ func TestDequeueErrors(t *testing.T) {
 		queued(t, p, op, "k")
 		p.faults.Decide(nil)
 		for _, limit := range []int{0, -1} {
-			if attempts, err := adapter.Dequeue(t.Context(), p, op, limit); len(attempts) != 0 || err != nil {
-				t.Errorf("Dequeue(%d) = %v, %v, want none", limit, attempts, err)
-			}
+			dequeuedUpTo(t, p, op, limit, 0)
 		}
 		_, err := adapter.Dequeue(t.Context(), p, plain("", semel.OperationOptions[string]{}), 1)
 		wantField(t, err, "Name")
@@ -180,79 +165,58 @@ func TestDequeueErrors(t *testing.T) {
 
 // TestDequeueIsBoundedByTheBatch of the store.
 func TestDequeueIsBoundedByTheBatch(t *testing.T) {
-	t.Parallel()
-	for name, hands := range map[string]bool{"Dequeuer": true, "no Dequeuer": false} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				op := plain("op", semel.OperationOptions[string]{Retry: steady(9, 1)})
-				p, mem := owned(t, op)
-				queued(t, p, op, "a", "b", "c")
-				small := startQueue(t, limitedOver(mem, func(c *store.Capabilities) { c.MaxBatch = 2 }), semel.Options{}, hands)
-				attempts, err := adapter.Dequeue(t.Context(), small, op, 100)
-				check.Result(len(attempts), err)(t, 2, "Dequeue")
-				for _, a := range attempts {
-					a.Abandon()
-				}
-			})
-		})
-	}
+	eachInBubble(t, map[string]bool{"Dequeuer": true, "no Dequeuer": false}, func(t *testing.T, hands bool) {
+		op := plain("op", semel.OperationOptions[string]{Retry: steady(9, 1)})
+		p, mem := owned(t, op)
+		queued(t, p, op, "a", "b", "c")
+		small := startQueue(t, limitedOver(mem, func(c *store.Capabilities) { c.MaxBatch = 2 }), semel.Options{}, hands)
+		attempts, err := adapter.Dequeue(t.Context(), small, op, 100)
+		check.Result(len(attempts), err)(t, 2, "Dequeue")
+		for _, a := range attempts {
+			a.Abandon()
+		}
+	})
 }
 
 // TestDequeueWithCanceledContext: the engine was closed, or the worker's context
 // ended, during the call. The claims are released at once, and do not count as
 // crashes.
 func TestDequeueWithCanceledContext(t *testing.T) {
-	t.Parallel()
-	for name, closes := range map[string]bool{"closed": true, "gone": false} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				op := plain("op", semel.OperationOptions[string]{Retry: steady(9, 1)})
-				p, mem := owned(t, op)
-				calls := queued(t, p, op, "a", "b")
-				gate := make(chan struct{})
-				p.faults.Decide(func(r request) fault {
-					if r.Method == "Dequeue" {
-						return fault{Gate: gate}
-					}
-					return fault{}
-				})
-				ctx, createExisting := context.WithCancel(t.Context())
-				defer createExisting()
-				type got struct {
-					n   int
-					err error
-				}
-				answers := make(chan got, 1)
-				go func() {
-					attempts, err := adapter.Dequeue(ctx, p, op, 2)
-					answers <- got{len(attempts), err}
-				}()
-				synctest.Wait()
-				closed := make(chan error, 1)
-				if closes {
-					go func() { closed <- p.Close(t.Context()) }()
-					synctest.Wait()
-				} else {
-					createExisting()
-				}
-				close(gate)
-				if a := <-answers; a.n != 0 || !closes && !errors.Is(a.err, context.Canceled) {
-					t.Errorf("Dequeue = %d attempts, %v", a.n, a.err)
-				}
-				if closes {
-					check.NoError(t, <-closed, "Close")
-				}
-				for _, c := range calls {
-					wantDue(t, wantState(t, mem, c, store.Pending), 0)
-					wantTries(t, progress(t, mem, c), admin.TryInterrupted)
-				}
-				next := start(t, mem, semel.Options{})
-				for range calls {
-					work(t, next, op, returns("v")).want(t, "v", false)
-				}
-			})
+	eachInBubble(t, map[string]bool{"closed": true, "gone": false}, func(t *testing.T, closes bool) {
+		op := plain("op", semel.OperationOptions[string]{Retry: steady(9, 1)})
+		p, mem := owned(t, op)
+		calls := queued(t, p, op, "a", "b")
+		gate := make(chan struct{})
+		p.faults.Decide(failOn("Dequeue", fault{Gate: gate}))
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		claimed := blocked(func() answer {
+			attempts, err := adapter.Dequeue(ctx, p, op, 2)
+			return answer{v: fmt.Sprint(keys(attempts)), err: err}
 		})
-	}
+		closed := make(chan error, 1)
+		if closes {
+			go func() { closed <- p.Close(t.Context()) }()
+			synctest.Wait()
+		} else {
+			stop()
+		}
+		close(gate)
+		if a := <-claimed; a.v != "[]" || !closes && !errors.Is(a.err, context.Canceled) {
+			t.Errorf("Dequeue = %s, %v, want none", a.v, a.err)
+		}
+		if closes {
+			check.NoError(t, <-closed, "Close")
+		}
+		for _, c := range calls {
+			wantDue(t, wantState(t, mem, c, store.Pending), 0)
+			wantTries(t, progress(t, mem, c), admin.TryInterrupted)
+		}
+		next := start(t, mem, semel.Options{})
+		for range calls {
+			work(t, next, op, returns("v")).want(t, "v", false)
+		}
+	})
 }
 
 // TestDequeueConcurrently: of what waits each is run once, however many workers ask.

@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
-	"github.com/semelgo/semel/adapter"
-	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -37,8 +35,7 @@ func TestEndQuietReturnsNothingForOwnSuccess(t *testing.T) {
 			p, mem := solo(t, semel.Options{})
 			op := semel.Define("op", semel.OperationOptions[int]{Policy: row.policy})
 			call := op.Call(me, "k", 1)
-			a, _, err := adapter.Begin(t.Context(), p, call)
-			check.Require(t, err)
+			a := begin(t, p, call)
 			if row.resist {
 				do(t.Context(), start(t, mem, semel.Options{}), call, returns("run")).want(t, "shown", true)
 			}

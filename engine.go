@@ -101,8 +101,10 @@ type Options struct {
 	Operations []Declared
 	// Clock is the clock for times in keys. Nil: the process's clock.
 	Clock func() time.Time
-	// Observer receives the engine's events. Nil: none. One that is an
-	// event.BatchObserver also receives the sizes of batches.
+	// Observer receives the engine's events. Nil: alarms, on which an operator must act,
+	// are logged through slog.Default(), and other events are dropped; event.Slog logs all.
+	// What Survive accepts is not logged then.
+	// One that is an event.BatchObserver also receives the sizes of batches.
 	Observer event.Observer
 	// Tracer follows the runs of operations' functions, and carries traces to enqueued
 	// calls and to events of an outbox. Nil: none.

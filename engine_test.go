@@ -21,15 +21,13 @@ func TestNewChecksTheCapabilities(t *testing.T) {
 		_, err := semel.New(w, semel.Options{Survive: store.NoFailure})
 		wantField(t, err, "store")
 		w.Adjust = func(context.Context, *store.Capabilities) error { return errCut }
-		if _, err := semel.New(w, semel.Options{Survive: store.NoFailure}); !errors.Is(err, errCut) {
-			t.Errorf("New: %v, want the store's error", err)
-		}
+		_, err = semel.New(w, semel.Options{Survive: store.NoFailure})
+		check.ErrorIs(t, err, errCut, "New")
 		w.Adjust = func(ctx context.Context, _ *store.Capabilities) error { <-ctx.Done(); return ctx.Err() }
 		began := time.Now()
 		_, err = semel.New(w, semel.Options{Survive: store.NoFailure, RecordTimeout: time.Second})
-		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took != time.Second {
-			t.Errorf("New: %v after %v, want it to give up after RecordTimeout", err, took)
-		}
+		check.ErrorIs(t, err, context.DeadlineExceeded, "New of a store that hangs")
+		check.Equal(t, time.Since(began), time.Second, "New gave up after")
 	})
 }
 
@@ -62,29 +60,19 @@ func TestExclusiveStoreIsReadFirst(t *testing.T) {
 // TestExclusiveTransactionKeepsItsLease: heartbeats would wait for the transaction,
 // and no takeover is possible while it is open.
 func TestExclusiveTransactionKeepsItsLease(t *testing.T) {
-	t.Parallel()
-	for _, s := range txModes() {
-		if !s.leased {
-			continue
-		}
-		t.Run(s.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				mem := memory.New(memory.Options{})
-				p := exclusive(t, mem, semel.Options{})
-				call := plain("op", s.o).Call(me, "k", "in")
-				s.ask(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
-					p.faults.Decide(func(r request) fault { return fault{Hang: r.Method == "Swap"} })
-					pass(10 * lease)
-					p.faults.Decide(nil)
-					if err := context.Cause(ctx); err != nil {
-						return "", err
-					}
-					return puts("e", "v")(ctx, tx)
-				}).want(t, "v", false)
-				wantEffect(t, mem, "e", true)
-			})
-		})
-	}
+	eachLeasedMode(t, func(t *testing.T, s txMode) {
+		mem := memory.New(memory.Options{})
+		p := exclusive(t, mem, semel.Options{})
+		call := plain("op", s.o).Call(me, "k", "in")
+		s.ask(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
+			p.faults.Decide(failOn("Swap", fault{Hang: true}))
+			pass(10 * lease)
+			p.faults.Decide(nil)
+			check.NoError(t, context.Cause(ctx), "the function's context")
+			return puts("e", "v")(ctx, tx)
+		}).want(t, "v", false)
+		wantEffect(t, mem, "e", true)
+	})
 }
 
 // TestExclusiveTransactionEndsWithMaxRun all the same.
@@ -95,9 +83,7 @@ func TestExclusiveTransactionEndsWithMaxRun(t *testing.T) {
 		var took time.Duration
 		wait := untilLost(t, time.Now(), &took)
 		doTx(t.Context(), p, call, func(ctx context.Context, _ *memory.Tx) (string, error) { return wait(ctx) }).want(t, "v", false)
-		if took != 45*time.Second {
-			t.Errorf("the context ended after %v, want max run", took)
-		}
+		check.Equal(t, took, 45*time.Second, "the context ended after (max run)")
 	})
 }
 
@@ -114,9 +100,7 @@ func TestLeaseCountsBeforeAnExclusiveTransaction(t *testing.T) {
 			_, err := wait(ctx)
 			return "", semel.NotCommitted(errors.Join(err, errBoom))
 		}).wantErr(t, errBoom)
-		if took != lease {
-			t.Errorf("the context ended after %v, want the lease", took)
-		}
+		check.Equal(t, took, lease, "the context ended after (the lease)")
 	})
 }
 
@@ -140,9 +124,8 @@ func TestFullStore(t *testing.T) {
 func TestWrappedStoreIsUsed(t *testing.T) {
 	t.Parallel()
 	p, _ := solo(t, semel.Options{MaxUnrecorded: -1})
-	p.faults.Decide(func(r request) fault { return fault{Before: map[string]error{"Swap": errBoom}[r.Method]} })
-	call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-	do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrUnavailable)
+	p.faults.Decide(failOn("Swap", fault{Before: errBoom}))
+	do(t.Context(), p, theCall, never(t)).wantErr(t, semel.ErrUnavailable)
 }
 
 // TestUnreferencedEngineIsCollected, even if it was not closed, and long before
@@ -151,12 +134,9 @@ func TestUnreferencedEngineIsCollected(t *testing.T) {
 	t.Parallel()
 	mem := memory.New(memory.Options{})
 	core := func() weak.Pointer[engine.Core] {
-		e, err := semel.New(mem, semel.Options{Survive: store.NoFailure, Lease: 1000 * time.Hour})
-		check.Require(t, err, "New")
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-		if _, _, err := semel.Do(t.Context(), e, call, returns("v")); err != nil {
-			t.Fatalf("Do: %v", err)
-		}
+		e := check.Must(semel.New(mem, semel.Options{Survive: store.NoFailure, Lease: 1000 * time.Hour}))(t)
+		_, _, err := semel.Do(t.Context(), e, theCall, returns("v"))
+		check.Require(t, err, "Do")
 		return weak.Make(e.Core)
 	}()
 	for range 100 {

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/internal/check"
@@ -27,12 +25,9 @@ func inTx(t *testing.T, mem *memory.Store, fn func(tx *memory.Tx) error) error {
 func enqueue(t *testing.T, p *process, mem *memory.Store, call semel.Call, delay time.Duration) {
 	t.Helper()
 	check.Require(t, inTx(t, mem, func(tx *memory.Tx) error {
-		added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, call, semel.EnqueueOptions{Delay: delay})
-		if !added && err == nil {
-			t.Error("EnqueueTx added nothing")
-		}
-		return err
-	}), "EnqueueTx")
+		check.Result(semel.EnqueueTx(t.Context(), p.Engine, tx, call, semel.EnqueueOptions{Delay: delay}))(t, true, "EnqueueTx")
+		return nil
+	}), "Atomic")
 }
 
 func TestDirectCallRunsTheEnqueuedRecord(t *testing.T) {
@@ -55,73 +50,36 @@ func TestDirectCallRunsTheEnqueuedRecord(t *testing.T) {
 // TestEnqueueTxIsAtomic.
 func TestEnqueueTxIsAtomic(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p, mem := solo(t, semel.Options{})
-		call := plain("op", queueable(semel.OperationOptions[string]{})).Call(me, "k", "in")
-		err := inTx(t, mem, func(tx *memory.Tx) error {
-			if added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, call, semel.EnqueueOptions{}); !added || err != nil {
-				t.Errorf("EnqueueTx = %v, %v, want added", added, err)
-			}
-			wantState(t, mem, call, store.Absent) // other transactions do not see it yet
+		p, call := soloCall(t, queueable(semel.OperationOptions[string]{}))
+		err := inTx(t, p.mem, func(tx *memory.Tx) error {
+			check.Result(semel.EnqueueTx(t.Context(), p.Engine, tx, call, semel.EnqueueOptions{}))(t, true, "EnqueueTx")
+			wantState(t, p.mem, call, store.Absent) // other transactions do not see it yet
 			return errBoom
 		})
 		if !errors.Is(err, errBoom) {
 			t.Fatalf("Atomic: %v", err)
 		}
-		wantState(t, mem, call, store.Absent)
-		enqueue(t, p, mem, call, 0)
-		wantState(t, mem, call, store.Pending)
+		wantState(t, p.mem, call, store.Absent)
+		enqueue(t, p, p.mem, call, 0)
+		wantState(t, p.mem, call, store.Pending)
 	})
 }
 
-func TestEnqueueTxTwice(t *testing.T) {
-	t.Parallel()
-	for _, s := range existingStates() {
-		t.Run(string(s), func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				p, mem := solo(t, semel.Options{})
-				op := plain("op", queueable(semel.OperationOptions[string]{}))
-				createExisting(t, mem, op.Call(me, "k", "in"), s)
-				before := record(t, mem, op.Call(me, "k", "in"))
-				_ = inTx(t, mem, func(tx *memory.Tx) error {
-					added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, op.Call(me, "k", "in"), semel.EnqueueOptions{})
-					if err != nil || added != (s == nothing) {
-						t.Errorf("EnqueueTx = %v, %v, want added %v", added, err, s == nothing)
-					}
-					for range 2 { // also in the same transaction
-						added, err = semel.EnqueueTx(t.Context(), p.Engine, tx, op.Call(me, "k", "in"), semel.EnqueueOptions{})
-						if err != nil || added {
-							t.Errorf("EnqueueTx again = %v, %v, want nothing added", added, err)
-						}
-					}
-					added, err = semel.EnqueueTx(t.Context(), p.Engine, tx, op.Call(me, "k", "other"), semel.EnqueueOptions{})
-					if added || !errors.Is(err, semel.ErrMismatch) {
-						t.Errorf("EnqueueTx of another input = %v, %v, want ErrMismatch", added, err)
-					}
-					return nil
-				})
-				after := record(t, mem, op.Call(me, "k", "in"))
-				if s != nothing && !cmp.Equal(before, after) {
-					t.Errorf("the record changed:\n%s", cmp.Diff(before, after))
-				}
-			})
-		})
-	}
-}
-
-// TestEnqueueTxWhileAnotherTransactionHoldsTheRecord: EnqueueTx does not wait.
-func TestEnqueueTxWhileAnotherTransactionHoldsTheRecord(t *testing.T) {
+// TestEnqueueWhileAnotherTransactionHoldsTheRecord: neither Enqueue nor EnqueueTx waits.
+func TestEnqueueWhileAnotherTransactionHoldsTheRecord(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p, mem := solo(t, semel.Options{})
-		call := plain("op", queueable(semel.OperationOptions[string]{})).Call(me, "k", "in")
-		_ = inTx(t, mem, func(outer *memory.Tx) error {
-			if added, err := semel.EnqueueTx(t.Context(), p.Engine, outer, call, semel.EnqueueOptions{}); !added || err != nil {
-				t.Errorf("EnqueueTx = %v, %v, want added", added, err)
+		p, call := soloCall(t, queueable(semel.OperationOptions[string]{}))
+		refused := func(added bool, err error) {
+			t.Helper()
+			if added || !errors.Is(err, semel.ErrInProgress) || semel.RetryAfter(err) <= 0 {
+				t.Errorf("got %v, %v, want ErrInProgress and a RetryAfter", added, err)
 			}
-			return inTx(t, mem, func(tx *memory.Tx) error {
-				added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, call, semel.EnqueueOptions{})
-				if added || !errors.Is(err, semel.ErrInProgress) || semel.RetryAfter(err) <= 0 {
-					t.Errorf("EnqueueTx = %v, %v, want ErrInProgress", added, err)
-				}
+		}
+		_ = inTx(t, p.mem, func(outer *memory.Tx) error {
+			check.Result(semel.EnqueueTx(t.Context(), p.Engine, outer, call, semel.EnqueueOptions{}))(t, true, "EnqueueTx")
+			return inTx(t, p.mem, func(tx *memory.Tx) error {
+				refused(semel.EnqueueTx(t.Context(), p.Engine, tx, call, semel.EnqueueOptions{}))
+				refused(semel.Enqueue(t.Context(), p, call, semel.EnqueueOptions{}))
 				do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInProgress)
 				return nil
 			})
@@ -131,9 +89,8 @@ func TestEnqueueTxWhileAnotherTransactionHoldsTheRecord(t *testing.T) {
 
 func TestEnqueueTxErrors(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p, mem := solo(t, semel.Options{})
-		call := plain("op", queueable(semel.OperationOptions[string]{})).Call(me, "k", "in")
-		_ = inTx(t, mem, func(tx *memory.Tx) error {
+		p, call := soloCall(t, queueable(semel.OperationOptions[string]{}))
+		_ = inTx(t, p.mem, func(tx *memory.Tx) error {
 			_, err := semel.EnqueueTx(t.Context(), p.Engine, tx, call, semel.EnqueueOptions{Delay: -1})
 			wantField(t, err, "Delay")
 			unstorable := semel.Define("op", semel.OperationOptions[func()]{Retry: &semel.Retry{}, Fingerprints: []func(func()) any{func(func()) any { return 1 }}})
@@ -141,14 +98,12 @@ func TestEnqueueTxErrors(t *testing.T) {
 			wantField(t, err, "Input")
 			for _, f := range []fault{{Before: errCut}, {Result: &store.SwapResult{Err: errCut}}} {
 				p.faults.Decide(func(request) fault { return f })
-				if added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, call, semel.EnqueueOptions{}); added || !errors.Is(err, errCut) {
-					t.Errorf("EnqueueTx = %v, %v, want the store's error", added, err)
-				}
+				check.ResultIs(semel.EnqueueTx(t.Context(), p.Engine, tx, call, semel.EnqueueOptions{}))(t, false, errCut, "EnqueueTx")
 			}
 			return errBoom
 		})
 		p.faults.Decide(nil)
-		wantState(t, mem, call, store.Absent)
+		wantState(t, p.mem, call, store.Absent)
 	})
 }
 
@@ -162,12 +117,8 @@ func TestEnqueueTxOfAnExpiredKey(t *testing.T) {
 		pass(48 * time.Hour)
 		gone := op.Call(me, uuidv7(time.Now().Add(-48*time.Hour-time.Second)), "in")
 		_ = inTx(t, mem, func(tx *memory.Tx) error {
-			if added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, old, semel.EnqueueOptions{}); added || err != nil {
-				t.Errorf("EnqueueTx of an existing record = %v, %v, want nothing added", added, err)
-			}
-			if added, err := semel.EnqueueTx(t.Context(), p.Engine, tx, gone, semel.EnqueueOptions{}); added || !errors.Is(err, semel.ErrKeyExpired) {
-				t.Errorf("EnqueueTx of an old key = %v, %v, want ErrKeyExpired", added, err)
-			}
+			check.Result(semel.EnqueueTx(t.Context(), p.Engine, tx, old, semel.EnqueueOptions{}))(t, false, "EnqueueTx again")
+			check.ResultIs(semel.EnqueueTx(t.Context(), p.Engine, tx, gone, semel.EnqueueOptions{}))(t, false, semel.ErrKeyExpired, "EnqueueTx")
 			_, err := semel.EnqueueTx(t.Context(), p.Engine, tx, op.Call(me, "no time", "in"), semel.EnqueueOptions{})
 			wantField(t, err, "Key")
 			return nil
@@ -179,13 +130,17 @@ func TestEnqueueTxOfAnExpiredKey(t *testing.T) {
 // TestPendingTaskIsNotPurged: an attempt that was released, swept,
 // resolved or never ran leaves what was enqueued as it was, for ever.
 func TestPendingTaskIsNotPurged(t *testing.T) {
-	t.Parallel()
 	keyed := semel.OperationOptions[string]{Policy: semel.Keyed()}
 	atomic := semel.OperationOptions[string]{Policy: semel.Atomic(), Lease: lease}
-	tests := map[string]struct {
+	refuted := func(t *testing.T, p *process, c semel.Call) {
+		p.faults.Decide(commits(commitDropped()))
+		doTx(t.Context(), p, c, puts("e", "v"))
+	}
+	type row struct {
 		o    semel.OperationOptions[string]
 		live func(t *testing.T, p *process, c semel.Call)
-	}{
+	}
+	tests := map[string]row{
 		"released": {keyed, func(t *testing.T, p *process, c semel.Call) {
 			do(t.Context(), p, c, fails(semel.NotCommitted(errBoom)))
 		}},
@@ -199,21 +154,13 @@ func TestPendingTaskIsNotPurged(t *testing.T) {
 		}},
 		"resolved": {semel.OperationOptions[string]{}, func(t *testing.T, p *process, c semel.Call) {
 			do(t.Context(), p, c, fails(errBoom))
-			if _, err := admin.Resolve(t.Context(), p, admin.Resolution{ID: c.ID(), To: store.Pending, Actor: "ann", Reason: "looked"}); err != nil {
-				t.Errorf("Resolve: %v", err)
-			}
+			check.Must(admin.Resolve(t.Context(), p, admin.Resolution{ID: c.ID(), To: store.Pending, Actor: "ann", Reason: "looked"}))(t)
 		}},
 		"rolled back": {atomic, func(t *testing.T, p *process, c semel.Call) {
-			doTx(t.Context(), p, c, func(context.Context, *memory.Tx) (string, error) { return "", errBoom })
+			doTx(t.Context(), p, c, failsAfter(errBoom))
 		}},
-		"refuted": {atomic, func(t *testing.T, p *process, c semel.Call) {
-			p.faults.Decide(commits(commitDropped()))
-			doTx(t.Context(), p, c, puts("e", "v"))
-		}},
-		"refuted inline": {semel.OperationOptions[string]{}, func(t *testing.T, p *process, c semel.Call) {
-			p.faults.Decide(commits(commitDropped()))
-			doTx(t.Context(), p, c, puts("e", "v"))
-		}},
+		"refuted":        {atomic, refuted},
+		"refuted inline": {semel.OperationOptions[string]{}, refuted},
 		"claim given back": {keyed, func(t *testing.T, p *process, c semel.Call) {
 			p.faults.Decide(func(r request) fault {
 				if len(r.Changes) == 1 && r.Changes[0].If.State == store.Pending {
@@ -225,25 +172,20 @@ func TestPendingTaskIsNotPurged(t *testing.T) {
 			pass(time.Minute)
 		}},
 	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				mem := memory.New(memory.Options{})
-				op := plain("op", queueable(tt.o))
-				p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
-				call := op.Call(me, "k", "in")
-				enqueue(t, p, mem, call, 0)
-				tt.live(t, p, call)
-				p.faults.Decide(nil)
-				if r := wantState(t, mem, call, store.Pending); r.Attempt == 0 {
-					t.Error("no attempt has claimed it")
-				}
-				pass(1000 * time.Hour)
-				check.Result(admin.Purge(t.Context(), p, 10))(t, 0, "Purge (want it to stay)")
-				do(t.Context(), p, call, p.run(returns("v"))).want(t, "v", false)
-				pass(1000 * time.Hour)
-				check.Result(admin.Purge(t.Context(), p, 10))(t, 1, "Purge once it is done")
-			})
-		})
-	}
+	eachInBubble(t, tests, func(t *testing.T, tt row) {
+		op := plain("op", queueable(tt.o))
+		p, mem := owned(t, op)
+		call := op.Call(me, "k", "in")
+		enqueue(t, p, mem, call, 0)
+		tt.live(t, p, call)
+		p.faults.Decide(nil)
+		if r := wantState(t, mem, call, store.Pending); r.Attempt == 0 {
+			t.Error("no attempt has claimed it")
+		}
+		pass(1000 * time.Hour)
+		check.Result(admin.Purge(t.Context(), p, 10))(t, 0, "Purge (want it to stay)")
+		do(t.Context(), p, call, p.run(returns("v"))).want(t, "v", false)
+		pass(1000 * time.Hour)
+		check.Result(admin.Purge(t.Context(), p, 10))(t, 1, "Purge once it is done")
+	})
 }

@@ -72,7 +72,7 @@ type Failure = callerr.Failure //nolint:errname // it is what is stored
 type AttemptError = callerr.AttemptError
 
 // RetryAfter returns how long to wait before a retry: after [ErrInProgress] a time
-// that grows with the age of the attempt, after an error of an operation with
+// that grows with the age of the attempt, at most until its lease ends; after an error of an operation with
 // [Retry] its delay, and after other temporary errors a second. It returns zero if
 // a retry has the same answer, or may run at once.
 func RetryAfter(err error) time.Duration { return callerr.RetryAfter(err) }

@@ -28,6 +28,16 @@ func existingStates() []existingState {
 	return []existingState{nothing, pending, live, expired, inDoubt, succeeded, failed}
 }
 
+// eachExisting runs test for each of them, in a bubble of its own.
+func eachExisting(t *testing.T, test func(t *testing.T, s existingState)) {
+	t.Helper()
+	rows := map[string]existingState{}
+	for _, s := range existingStates() {
+		rows[string(s)] = s
+	}
+	eachInBubble(t, rows, test)
+}
+
 // createExisting leaves a record in the state s under call, by a process of its
 // own. The operation's lease must be the engine's.
 func createExisting(t *testing.T, mem *memory.Store, call semel.Call, s existingState) {
@@ -96,6 +106,16 @@ func policies() []policyCase {
 		{name: "AtLeastOnce", p: semel.AtLeastOnce(), again: true},
 		{name: "Atomic", p: semel.Atomic(), again: true},
 	}
+}
+
+// eachPolicy runs test for each of them, in a bubble of its own.
+func eachPolicy(t *testing.T, test func(t *testing.T, pc policyCase)) {
+	t.Helper()
+	rows := map[string]policyCase{}
+	for _, pc := range policies() {
+		rows[pc.name] = pc
+	}
+	eachInBubble(t, rows, test)
 }
 
 // finds is a probe that finds v, or nothing.

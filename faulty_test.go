@@ -3,6 +3,7 @@ package semel_test
 import (
 	"context"
 	"errors"
+	"testing"
 
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -55,22 +56,48 @@ func commitNoted() fault { return fault{Name: "committed with an error", Extra: 
 // commitOpen answers Unknown while the transaction is still open.
 func commitOpen() fault { return fault{Name: "open", Open: true} }
 
-// commits lets f happen to the first transaction.
-func commits(f fault) func(request) fault {
+// eachFault runs test for each fault, in a bubble of its own.
+func eachFault(t *testing.T, faults []fault, test func(t *testing.T, f fault)) {
+	t.Helper()
+	rows := map[string]fault{}
+	for _, f := range faults {
+		rows[f.Name] = f
+	}
+	eachInBubble(t, rows, test)
+}
+
+// failOn lets f happen to every call of the method.
+func failOn(method string, f fault) func(request) fault {
 	return func(r request) fault {
-		if r.Method == "Atomic" && r.MethodN == 1 {
+		if r.Method == method {
 			return f
 		}
 		return fault{}
 	}
 }
 
-// everyCommit lets f happen to every transaction.
-func everyCommit(f fault) func(request) fault {
+// failFirst lets f happen to the first call of the method.
+func failFirst(method string, f fault) func(request) fault {
 	return func(r request) fault {
-		if r.Method == "Atomic" {
+		if r.Method == method && r.MethodN == 1 {
 			return f
 		}
 		return fault{}
 	}
 }
+
+// failTo lets f happen to every change to the state.
+func failTo(state store.State, f fault) func(request) fault {
+	return func(r request) fault {
+		if r.To() == state {
+			return f
+		}
+		return fault{}
+	}
+}
+
+// commits lets f happen to the first transaction.
+func commits(f fault) func(request) fault { return failFirst("Atomic", f) }
+
+// everyCommit lets f happen to every transaction.
+func everyCommit(f fault) func(request) fault { return failOn("Atomic", f) }

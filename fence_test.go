@@ -1,6 +1,7 @@
 package semel_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/store"
-	"github.com/semelgo/semel/store/memory"
 )
 
 // receiver is a remote party with a fence, which records its requests.
@@ -56,32 +56,23 @@ func (r *receiver) want(t *testing.T, calls ...string) {
 }
 
 func TestFenceIsRaisedOnlyAfterAnUnknownAttempt(t *testing.T) {
-	t.Parallel()
-	want := map[existingState][]string{
-		nothing: {"act 1"}, pending: {"act 2"}, expired: {"raise 2", "look", "act 2"},
-		live: nil, inDoubt: nil, succeeded: nil, failed: nil,
-	}
-	for s, calls := range want {
-		t.Run(string(s), func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				mem := memory.New(memory.Options{})
-				r := new(receiver)
-				call := r.op(semel.OperationOptions[string]{}).Call(me, "k", "in")
-				createExisting(t, mem, call, s)
-				do(t.Context(), start(t, mem, semel.Options{}), call, r.act)
-				r.want(t, calls...)
-			})
-		})
-	}
+	want := map[existingState][]string{nothing: {"act 1"}, pending: {"act 2"}, expired: {"raise 2", "look", "act 2"}}
+	eachExisting(t, func(t *testing.T, s existingState) {
+		p, mem := solo(t, semel.Options{})
+		r := new(receiver)
+		call := r.op(semel.OperationOptions[string]{}).Call(me, "k", "in")
+		createExisting(t, mem, call, s)
+		do(t.Context(), p, call, r.act)
+		r.want(t, want[s]...)
+	})
 }
 
 func TestFenceFindsTheEffect(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		mem := memory.New(memory.Options{})
+		p, mem := solo(t, semel.Options{})
 		r := &receiver{found: true}
 		call := r.op(semel.OperationOptions[string]{}).Call(me, "k", "in")
 		createExisting(t, mem, call, expired)
-		p := start(t, mem, semel.Options{})
 		do(t.Context(), p, call, r.act).want(t, "found", true)
 		do(t.Context(), p, call, r.act).want(t, "found", true)
 		r.want(t, "raise 2", "look")
@@ -92,8 +83,7 @@ func TestFenceFindsTheEffect(t *testing.T) {
 // is rejected, and returns the current outcome.
 func TestFenceStopsAZombie(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		mem := memory.New(memory.Options{})
-		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		p, other, _ := pair(t, semel.Options{})
 		r := new(receiver)
 		call := r.op(semel.OperationOptions[string]{}).Call(me, "k", "in")
 		do(t.Context(), p, call, func(ctx context.Context) (string, error) {
@@ -111,43 +101,33 @@ func TestFenceStopsAZombie(t *testing.T) {
 // or classified, an earlier attempt may have had its effect. It is not acted,
 // never Failed, and the next attempt begins with the fence again.
 func TestFenceErrorProvesNothing(t *testing.T) {
-	t.Parallel()
-	for _, where := range []string{"raise", "look"} {
-		for _, f := range failings() {
-			t.Run(where+"/"+f.name, func(t *testing.T) {
-				bubble(t, func(t *testing.T) {
-					mem := memory.New(memory.Options{})
-					r := new(receiver)
-					if where == "raise" {
-						r.raiseErr = f.err
-					} else {
-						r.lookErr = f.err
-					}
-					call := r.op(semel.OperationOptions[string]{OnError: semel.Keep, Classify: classifies}).Call(me, "k", "in")
-					createExisting(t, mem, call, expired)
-					p := start(t, mem, semel.Options{})
-					a := do(t.Context(), p, call, r.act)
-					wantEnd(t, a, f.err, wantState(t, mem, call, store.Pending), endRequeued)
-					if !strings.HasSuffix(a.err.Error(), "fence: "+f.err.Error()) {
-						t.Errorf("got %v, want it to say where it failed", a.err)
-					}
-					r.raiseErr, r.lookErr, r.found, r.calls = nil, nil, true, nil
-					do(t.Context(), p, call, r.act).want(t, "found", true)
-					r.want(t, "raise 3", "look")
-				})
-			})
-		}
+	receivers := map[string]*receiver{}
+	for _, f := range failings() {
+		receivers["raise/"+f.name], receivers["look/"+f.name] = &receiver{raiseErr: f.err}, &receiver{lookErr: f.err}
 	}
+	eachInBubble(t, receivers, func(t *testing.T, r *receiver) {
+		err := cmp.Or(r.raiseErr, r.lookErr)
+		p, mem := solo(t, semel.Options{})
+		call := r.op(semel.OperationOptions[string]{OnError: semel.Keep, Classify: classifies}).Call(me, "k", "in")
+		createExisting(t, mem, call, expired)
+		a := do(t.Context(), p, call, r.act)
+		wantEnd(t, a, err, wantState(t, mem, call, store.Pending), endRequeued)
+		if !strings.HasSuffix(a.err.Error(), "fence: "+err.Error()) {
+			t.Errorf("got %v, want it to say where it failed", a.err)
+		}
+		r.raiseErr, r.lookErr, r.found, r.calls = nil, nil, true, nil
+		do(t.Context(), p, call, r.act).want(t, "found", true)
+		r.want(t, "raise 3", "look")
+	})
 }
 
 // TestFenceStaysUpThroughAReleasedAttempt: the taint is kept.
 func TestFenceStaysUpThroughAReleasedAttempt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		mem := memory.New(memory.Options{})
+		p, mem := solo(t, semel.Options{})
 		r := new(receiver)
 		call := r.op(semel.OperationOptions[string]{}).Call(me, "k", "in")
 		createExisting(t, mem, call, expired)
-		p := start(t, mem, semel.Options{})
 		do(t.Context(), p, call, fails(semel.NotCommitted(errBoom))).wantRunNow(t, store.NotCommitted, store.Pending)
 		do(t.Context(), p, call, r.act).want(t, "acted", false)
 		r.want(t, "raise 2", "look", "raise 3", "look", "act 3")

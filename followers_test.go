@@ -10,7 +10,6 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
-	"github.com/semelgo/semel/store/memory"
 )
 
 const crowd = 500
@@ -22,7 +21,7 @@ func TestFiveHundredCallersRetryUntilFinal(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
 		call := plain("op", d.o).Call(me, "k", "in")
 		var runs counted
-		slow := runs.of(func(context.Context) (string, error) { pass(3 * time.Second); return "v", nil })
+		slow := runs.of(takes(3 * time.Second))
 		var callers []<-chan answer
 		for range crowd {
 			callers = append(callers, later(func() answer { return untilFinal(t, p, d, call, slow) }))
@@ -60,7 +59,7 @@ func TestFiveHundredCallersWait(t *testing.T) {
 		call := plain("op", d.o).Call(me, "k", "in")
 		var runs counted
 		finish := make(chan struct{})
-		held := runs.of(func(context.Context) (string, error) { <-finish; return "v", nil })
+		held := runs.of(until(finish))
 		var callers []<-chan answer
 		for range crowd {
 			callers = append(callers, later(func() answer { return d.ask(t.Context(), p, call, held) }))
@@ -86,92 +85,79 @@ func TestFiveHundredCallersWait(t *testing.T) {
 	})
 }
 
-// TestWaitersAreBounded: a caller above the limit is answered at once.
-func TestWaitersAreBounded(t *testing.T) {
+// eachFollower runs test for each entry point, with a follower in the leader's process and
+// with one in another process.
+func eachFollower(t *testing.T, o semel.Options, test func(t *testing.T, d entryPoint, leader, follower *process)) {
+	t.Helper()
 	t.Parallel()
-	for _, where := range []string{"of the leader's process", "of another process"} {
+	for where, elsewhere := range map[string]bool{"of the leader's process": false, "of another process": true} {
 		t.Run(where, func(t *testing.T) {
 			eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-				mem := memory.New(memory.Options{})
-				leader := start(t, mem, semel.Options{Wait: time.Minute, MaxWaiters: 3})
+				leader, mem := solo(t, o)
 				follower := leader
-				if where == "of another process" {
-					follower = start(t, mem, semel.Options{Wait: time.Minute, MaxWaiters: 3})
+				if elsewhere {
+					follower = start(t, mem, o)
 				}
-				call := plain("op", d.o).Call(me, "k", "in")
-				finish := make(chan struct{})
-				first := later(func() answer {
-					return d.ask(t.Context(), leader, call, func(context.Context) (string, error) { <-finish; return "v", nil })
-				})
-				synctest.Wait()
-				began := time.Now()
-				answers := make(chan answer, 10)
-				for range 10 {
-					go func() { answers <- d.ask(t.Context(), follower, call, never(t)) }()
-				}
-				for range 7 {
-					(<-answers).wantErr(t, semel.ErrInProgress)
-				}
-				if took := time.Since(began); took != 0 {
-					t.Errorf("those without a place were answered after %v, want at once", took)
-				}
-				pass(time.Second)
-				close(finish)
-				for range 3 {
-					(<-answers).want(t, "v", true)
-				}
-				(<-first).want(t, "v", false)
-				// The places are free again.
-				d.ask(t.Context(), follower, call, never(t)).want(t, "v", true)
+				test(t, d, leader, follower)
 			})
 		})
 	}
 }
 
+// TestWaitersAreBounded: a caller above the limit is answered at once.
+func TestWaitersAreBounded(t *testing.T) {
+	eachFollower(t, semel.Options{Wait: time.Minute, MaxWaiters: 3}, func(t *testing.T, d entryPoint, leader, follower *process) {
+		call := plain("op", d.o).Call(me, "k", "in")
+		finish := make(chan struct{})
+		first := d.later(t, leader, call, until(finish))
+		began := time.Now()
+		answers := make(chan answer, 10)
+		for range 10 {
+			go func() { answers <- d.ask(t.Context(), follower, call, never(t)) }()
+		}
+		for range 7 {
+			(<-answers).wantErr(t, semel.ErrInProgress)
+		}
+		check.Equal(t, time.Since(began), 0, "callers without a place were answered after")
+		pass(time.Second)
+		close(finish)
+		for range 3 {
+			(<-answers).want(t, "v", true)
+		}
+		(<-first).want(t, "v", false)
+		// The places are free again.
+		d.ask(t.Context(), follower, call, never(t)).want(t, "v", true)
+	})
+}
+
 // TestWaitEnds after the configured time, with a retry-after.
 func TestWaitEnds(t *testing.T) {
-	t.Parallel()
-	for _, where := range []string{"in one process", "across processes"} {
-		t.Run(where, func(t *testing.T) {
-			eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-				mem := memory.New(memory.Options{})
-				p := start(t, mem, semel.Options{Wait: 8 * time.Second})
-				other := p
-				if where == "across processes" {
-					other = start(t, mem, semel.Options{Wait: 8 * time.Second})
-				}
-				call := plain("op", d.o).Call(me, "k", "in")
-				d.ask(t.Context(), p, call, func(ctx context.Context) (string, error) {
-					began := time.Now()
-					a := d.ask(t.Context(), other, call, never(t))
-					a.wantErr(t, semel.ErrInProgress)
-					if took := time.Since(began); took != 8*time.Second {
-						t.Errorf("waited %v, want 8 s", took)
-					}
-					if semel.RetryAfter(a.err) <= 0 {
-						t.Error("RetryAfter is zero")
-					}
-					return "v", nil
-				}).want(t, "v", false)
-			})
-		})
-	}
+	eachFollower(t, semel.Options{Wait: 8 * time.Second}, func(t *testing.T, d entryPoint, leader, follower *process) {
+		call := plain("op", d.o).Call(me, "k", "in")
+		d.ask(t.Context(), leader, call, func(context.Context) (string, error) {
+			began := time.Now()
+			a := d.ask(t.Context(), follower, call, never(t))
+			a.wantErr(t, semel.ErrInProgress)
+			check.Equal(t, time.Since(began), 8*time.Second, "the follower waited")
+			if semel.RetryAfter(a.err) <= 0 {
+				t.Error("RetryAfter is zero")
+			}
+			return "v", nil
+		}).want(t, "v", false)
+	})
 }
 
 // TestWaitIsPerCaller: a later caller continues to wait after the wait of the first
 // one ends.
 func TestWaitIsPerCaller(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-		mem := memory.New(memory.Options{})
-		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{Wait: time.Minute})
+		p, mem := solo(t, semel.Options{})
+		other := start(t, mem, semel.Options{Wait: time.Minute})
 		call := plain("op", d.o).Call(me, "k", "in")
-		leader := later(func() answer {
-			return d.ask(t.Context(), p, call, func(context.Context) (string, error) { pass(100 * time.Second); return "v", nil })
-		})
-		synctest.Wait()
-		early := later(func() answer { return d.ask(t.Context(), other, call, never(t)) })
+		leader := d.later(t, p, call, takes(100*time.Second))
+		early := d.later(t, other, call, never(t))
 		pass(50 * time.Second)
-		late := later(func() answer { return d.ask(t.Context(), other, call, never(t)) })
+		late := d.later(t, other, call, never(t))
 		(<-early).wantErr(t, semel.ErrInProgress)
 		(<-late).want(t, "v", true)
 		(<-leader).want(t, "v", false)
@@ -181,13 +167,10 @@ func TestWaitIsPerCaller(t *testing.T) {
 // TestWaitAcrossProcesses polls until the leader has an outcome.
 func TestWaitAcrossProcesses(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-		mem := memory.New(memory.Options{})
-		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{Wait: time.Hour})
+		p, mem := solo(t, semel.Options{})
+		other := start(t, mem, semel.Options{Wait: time.Hour})
 		call := plain("op", d.o).Call(me, "k", "in")
-		leader := later(func() answer {
-			return d.ask(t.Context(), p, call, func(context.Context) (string, error) { pass(time.Minute); return "v", nil })
-		})
-		synctest.Wait()
+		leader := d.later(t, p, call, takes(time.Minute))
 		began := time.Now()
 		d.ask(t.Context(), other, call, never(t)).want(t, "v", true)
 		if took := time.Since(began); took < time.Minute || took > time.Minute+2*time.Second {
@@ -203,19 +186,21 @@ func TestWaitAcrossProcesses(t *testing.T) {
 // TestRetryAfterScalesWithTheAgeOfTheClaim, within bounds.
 func TestRetryAfterScalesWithTheAgeOfTheClaim(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-		mem := memory.New(memory.Options{})
-		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		p, other, _ := pair(t, semel.Options{})
 		call := plain("op", d.o).Call(me, "k", "in")
 		d.ask(t.Context(), p, call, func(context.Context) (string, error) {
 			began := time.Now()
-			for _, age := range []time.Duration{0, 10 * time.Second, 10 * time.Minute} {
+			for _, age := range []time.Duration{0, 10 * time.Second, 10*time.Minute + 5*time.Second} {
 				pass(age - time.Since(began))
 				for name, p := range map[string]*process{"the same process": p, "another": other} {
 					a := d.ask(t.Context(), p, call, never(t))
 					a.wantErr(t, semel.ErrInProgress)
 					want := min(max(age/2, 200*time.Millisecond), 30*time.Second)
-					if d.name == "inline" && p == other {
+					switch {
+					case d.name == "inline" && p == other:
 						want = 200 * time.Millisecond // the claim cannot be seen
+					case p == other:
+						want = min(want, 25*time.Second) // the lease of 30 s was renewed 5 s ago
 					}
 					check.Equal(t, semel.RetryAfter(a.err), want, "at %v %s says", age, name)
 				}
@@ -226,11 +211,11 @@ func TestRetryAfterScalesWithTheAgeOfTheClaim(t *testing.T) {
 }
 
 func TestFollowersReceiveTheLeadersAnswer(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
+	type row struct {
 		fn    func(p *process) handler
 		check func(t *testing.T, a answer)
-	}{
+	}
+	tests := map[string]row{
 		"success":      {func(*process) handler { return returns("v") }, func(t *testing.T, a answer) { a.want(t, "v", true) }},
 		"failure":      {func(*process) handler { return fails(semel.Final(errBoom)) }, func(t *testing.T, a answer) { a.wantFailure(t, "boom") }},
 		"doubt":        {func(*process) handler { return fails(errBoom) }, func(t *testing.T, a answer) { a.wantErr(t, semel.ErrInDoubt) }},
@@ -242,26 +227,21 @@ func TestFollowersReceiveTheLeadersAnswer(t *testing.T) {
 			func(t *testing.T, a answer) { a.wantErr(t, semel.ErrUnavailable) },
 		},
 	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				p, _ := solo(t, semel.Options{Wait: time.Hour})
-				call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-				var followers []<-chan answer
-				do(t.Context(), p, call, func(ctx context.Context) (string, error) {
-					for range 20 {
-						followers = append(followers, later(func() answer { return do(t.Context(), p, call, never(t)) }))
-					}
-					synctest.Wait()
-					return tt.fn(p)(ctx)
-				})
-				for _, f := range followers {
-					tt.check(t, <-f)
-				}
-				p.faults.Decide(nil)
-			})
+	eachInBubble(t, tests, func(t *testing.T, tt row) {
+		p, _ := solo(t, semel.Options{Wait: time.Hour})
+		var followers []<-chan answer
+		do(t.Context(), p, theCall, func(ctx context.Context) (string, error) {
+			for range 20 {
+				followers = append(followers, later(func() answer { return do(t.Context(), p, theCall, never(t)) }))
+			}
+			synctest.Wait()
+			return tt.fn(p)(ctx)
 		})
-	}
+		for _, f := range followers {
+			tt.check(t, <-f)
+		}
+		p.faults.Decide(nil)
+	})
 }
 
 // TestFollowersLeadAfterARelease: one of them becomes the next leader.
@@ -293,10 +273,7 @@ func TestKeysAreIndependent(t *testing.T) {
 		p, _ := solo(t, semel.Options{Wait: time.Hour})
 		op := plain("op", d.o)
 		finish := make(chan struct{})
-		held := later(func() answer {
-			return d.ask(t.Context(), p, op.Call(me, "held", "in"), func(context.Context) (string, error) { <-finish; return "v", nil })
-		})
-		synctest.Wait()
+		held := d.later(t, p, op.Call(me, "held", "in"), until(finish))
 		for i := range 20 {
 			d.ask(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), returns("v")).want(t, "v", false)
 			d.ask(t.Context(), p, op.Call(semel.ScopeOf(fmt.Sprint(i)), "held", "in"), returns("v")).want(t, "v", false)
@@ -308,19 +285,65 @@ func TestKeysAreIndependent(t *testing.T) {
 
 func TestFollowersWaitForADueTime(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-		mem := memory.New(memory.Options{})
-		p, patient := start(t, mem, semel.Options{}), start(t, mem, semel.Options{Wait: time.Minute})
+		p, mem := solo(t, semel.Options{})
+		patient := start(t, mem, semel.Options{Wait: time.Minute})
 		call := plain("op", queueable(d.o)).Call(me, "k", "in")
 		enqueue(t, p, mem, call, 10*time.Second)
 		a := d.ask(t.Context(), p, call, never(t))
 		a.wantErr(t, semel.ErrInProgress)
-		if got := semel.RetryAfter(a.err); got != 10*time.Second {
-			t.Errorf("RetryAfter = %v, want until it is due", got)
-		}
+		check.Equal(t, semel.RetryAfter(a.err), 10*time.Second, "RetryAfter (until it is due)")
 		began := time.Now()
 		d.ask(t.Context(), patient, call, returns("v")).want(t, "v", false)
 		if took := time.Since(began); took < 10*time.Second {
 			t.Errorf("it ran after %v, want not before it was due", took)
 		}
+	})
+}
+
+// TestFollowersShareInProgress: the leader's key is in progress in another
+// process. Its followers receive the same answer.
+func TestFollowersShareInProgress(t *testing.T) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
+		p, other, _ := pair(t, semel.Options{})
+		call := plain("op", d.o).Call(me, "k", "in")
+		d.ask(t.Context(), p, call, func(context.Context) (string, error) {
+			gate := make(chan struct{})
+			other.faults.Decide(func(request) fault { return fault{Gate: gate} })
+			var callers []<-chan answer
+			for range 10 {
+				callers = append(callers, d.later(t, other, call, never(t)))
+			}
+			gone, hangUp := context.WithCancel(t.Context())
+			left := blocked(func() answer { return d.ask(gone, other, call, never(t)) })
+			hangUp()
+			(<-left).wantErr(t, context.Canceled)
+			close(gate)
+			for _, c := range callers {
+				(<-c).wantErr(t, semel.ErrInProgress)
+			}
+			if n := other.faults.Calls(); n > 1 {
+				t.Errorf("the store was called %d times, want one answer for all", n)
+			}
+			return "v", nil
+		}).want(t, "v", false)
+	})
+}
+
+// TestPollingEnds when the caller cancels, and when the store fails during
+// polling.
+func TestPollingEnds(t *testing.T) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
+		p, mem := solo(t, semel.Options{})
+		other := start(t, mem, semel.Options{Wait: time.Hour})
+		call := plain("op", d.o).Call(me, "k", "in")
+		d.ask(t.Context(), p, call, func(context.Context) (string, error) {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			d.ask(ctx, other, call, never(t)).wantErr(t, context.DeadlineExceeded)
+			time.AfterFunc(5*time.Second, other.crash)
+			d.ask(t.Context(), other, call, never(t)).wantErr(t, semel.ErrUnavailable)
+			return "v", nil
+		}).want(t, "v", false)
+		other.faults.Decide(nil)
 	})
 }

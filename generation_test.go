@@ -4,14 +4,12 @@ import (
 	"context"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/check"
-	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -29,11 +27,13 @@ func clocked(t *testing.T, mem *memory.Store, ahead time.Duration) *process {
 	return start(t, mem, semel.Options{Clock: func() time.Time { return time.Now().Add(ahead) }})
 }
 
-// records lists the store's records.
-func records(t *testing.T, mem *memory.Store) []store.Record {
+// wantRecords returns the store's records, and ends the test if their number is not n.
+func wantRecords(t *testing.T, mem *memory.Store, n int) []store.Record {
 	t.Helper()
-	all, err := mem.Scan(t.Context(), store.Query{})
-	check.Require(t, err, "Scan")
+	all := check.Must(mem.Scan(t.Context(), store.Query{}))(t)
+	if len(all) != n {
+		t.Fatalf("the records are %+v, want %d", all, n)
+	}
 	return all
 }
 
@@ -48,10 +48,9 @@ func TestGenerationsRemember(t *testing.T) {
 		doTx(t.Context(), p, call, neverTx(t)).want(t, "v", true)
 		pass(hour)
 		doTx(t.Context(), p, call, neverTx(t)).want(t, "v", true)
-		all := records(t, mem)
-		if len(all) != 2 || all[0].Token != all[1].Token || string(all[0].Outcome) != string(all[1].Outcome) {
-			t.Errorf("the records are %+v, want two that say the same", all)
-		}
+		all := wantRecords(t, mem, 2)
+		check.Equal(t, all[1].Token, all[0].Token, "the token of the second record")
+		check.Equal(t, string(all[1].Outcome), string(all[0].Outcome), "the outcome of the second record")
 		pass(2 * time.Second)
 		doTx(t.Context(), p, call, puts("second", "w")).want(t, "w", false)
 		pass(2 * hour)
@@ -62,32 +61,26 @@ func TestGenerationsRemember(t *testing.T) {
 // TestGenerationsConcurrently: of two whose clocks say generations that follow each
 // other, one has its effect, whichever commits first, and both have its answer.
 func TestGenerationsConcurrently(t *testing.T) {
-	t.Parallel()
-	for name, order := range map[string][2]time.Duration{"this first": {0, hour / 2}, "next first": {hour / 2, 0}} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				mem := memory.New(memory.Options{})
-				pass(hour - time.Minute)
-				early, late := clocked(t, mem, order[0]), clocked(t, mem, order[1])
-				call := hourlyOptions().Call(me, "k", "in")
-				gate := make(chan struct{})
-				var once sync.Once
-				second := later(func() answer {
-					return doTx(t.Context(), late, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
-						once.Do(func() { <-gate })
-						return puts("late", "late")(ctx, tx)
-					})
-				})
-				synctest.Wait()
-				doTx(t.Context(), early, call, puts("early", "early")).want(t, "early", false)
-				close(gate)
-				(<-second).want(t, "early", true)
-				wantEffect(t, mem, "early", true)
-				wantEffect(t, mem, "late", false)
-				late.seen.want(t, event.Fenced)
+	eachInBubble(t, map[string][2]time.Duration{"this first": {0, hour / 2}, "next first": {hour / 2, 0}}, func(t *testing.T, order [2]time.Duration) {
+		mem := memory.New(memory.Options{})
+		pass(hour - time.Minute)
+		early, late := clocked(t, mem, order[0]), clocked(t, mem, order[1])
+		call := hourlyOptions().Call(me, "k", "in")
+		gate := make(chan struct{})
+		var once sync.Once
+		second := blocked(func() answer {
+			return doTx(t.Context(), late, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
+				once.Do(func() { <-gate })
+				return puts("late", "late")(ctx, tx)
 			})
 		})
-	}
+		doTx(t.Context(), early, call, puts("early", "early")).want(t, "early", false)
+		close(gate)
+		(<-second).want(t, "early", true)
+		wantEffect(t, mem, "early", true)
+		wantEffect(t, mem, "late", false)
+		late.seen.want(t, event.Fenced)
+	})
 }
 
 // TestGenerationsAfterAnAbort: an attempt that was rolled back blocks no other.
@@ -98,52 +91,40 @@ func TestGenerationsAfterAnAbort(t *testing.T) {
 		early, late := clocked(t, mem, 0), clocked(t, mem, hour/2)
 		call := hourlyOptions().Call(me, "k", "in")
 		for _, err := range []error{errBoom, semel.Final(errBoom), semel.NotCommitted(errBoom)} {
-			a := doTx(t.Context(), early, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
-				_, _ = puts("early", "v")(ctx, tx)
-				return "", err
-			})
+			a := doTx(t.Context(), early, call, failsAfter(err))
 			a.wantErr(t, errBoom)
 			a.wantRunNow(t, store.NotCommitted, store.Absent)
 		}
-		if all := records(t, mem); len(all) != 0 {
-			t.Errorf("after errors the records are %+v, want none: no failure is kept", all)
-		}
+		wantRecords(t, mem, 0) // no failure is kept
 		doTx(t.Context(), late, call, puts("late", "v")).want(t, "v", false)
 		doTx(t.Context(), early, call, neverTx(t)).want(t, "v", true)
-		wantEffect(t, mem, "early", false)
+		wantEffect(t, mem, "e", false)
 	})
 }
 
 // TestGenerationsWithUnknownCommit: the certificate is of one record, and
 // the other shares its fate.
 func TestGenerationsWithUnknownCommit(t *testing.T) {
-	t.Parallel()
-	for _, commit := range []fault{commitApplied(), commitDropped()} {
-		t.Run(commit.Name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				p, mem := solo(t, semel.Options{})
-				call := hourlyOptions().Call(me, "k", "in")
-				p.faults.Decide(everyCommit(commit))
-				a := doTx(t.Context(), p, call, puts("e", "v"))
-				p.faults.Decide(nil)
-				committed := commit.Rollback == nil
-				wantEffect(t, mem, "e", committed)
-				if committed {
-					a.want(t, "v", false)
-					pass(hour)
-					doTx(t.Context(), p, call, neverTx(t)).want(t, "v", true)
-					return
-				}
-				a.wantRunNow(t, store.NotCommitted, store.Pending)
-				if all := records(t, mem); len(all) != 1 || all[0].State != store.Pending {
-					t.Errorf("the records are %+v, want the certificate alone", all)
-				}
-				doTx(t.Context(), p, call, puts("e", "w")).want(t, "w", false)
-				pass(hour)
-				doTx(t.Context(), p, call, neverTx(t)).want(t, "w", true)
-			})
-		})
-	}
+	eachFault(t, []fault{commitApplied(), commitDropped()}, func(t *testing.T, commit fault) {
+		p, mem := solo(t, semel.Options{})
+		call := hourlyOptions().Call(me, "k", "in")
+		p.faults.Decide(everyCommit(commit))
+		a := doTx(t.Context(), p, call, puts("e", "v"))
+		p.faults.Decide(nil)
+		committed := commit.Rollback == nil
+		wantEffect(t, mem, "e", committed)
+		if committed {
+			a.want(t, "v", false)
+			pass(hour)
+			doTx(t.Context(), p, call, neverTx(t)).want(t, "v", true)
+			return
+		}
+		a.wantRunNow(t, store.NotCommitted, store.Pending)
+		check.Equal(t, wantRecords(t, mem, 1)[0].State, store.Pending, "the certificate")
+		doTx(t.Context(), p, call, puts("e", "w")).want(t, "w", false)
+		pass(hour)
+		doTx(t.Context(), p, call, neverTx(t)).want(t, "w", true)
+	})
 }
 
 // TestGenerationsAfterACertificate: the certificate of a caller whose clock is
@@ -171,18 +152,14 @@ func TestGenerationsThatEnd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		pass(hour - time.Second)
-		var runs counted
-		fn := func(ctx context.Context, tx *memory.Tx) (string, error) {
-			return runs.of(func(ctx context.Context) (string, error) {
-				pass(2 * time.Second)
-				return puts("e", "v")(ctx, tx)
-			})(ctx)
-		}
-		doTx(t.Context(), p, hourlyOptions().Call(me, "k", "in"), fn).want(t, "v", false)
-		runs.want(t, 2)
-		if all := records(t, mem); len(all) != 2 {
-			t.Errorf("the records are %+v, want two", all)
-		}
+		runs := 0
+		doTx(t.Context(), p, hourlyOptions().Call(me, "k", "in"), func(ctx context.Context, tx *memory.Tx) (string, error) {
+			runs++
+			pass(2 * time.Second)
+			return puts("e", "v")(ctx, tx)
+		}).want(t, "v", false)
+		check.Equal(t, runs, 2, "the function ran")
+		wantRecords(t, mem, 2)
 		p.seen.want(t, event.Retried)
 	})
 }
@@ -210,19 +187,12 @@ func TestGenerationsAreWhole(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		call := hourlyOptions().Call(me, "k", "in")
 		for _, f := range []fault{{Result: &store.SwapResult{Err: store.ErrNoPartition}}, {Result: &store.SwapResult{Err: errBoom}}, {Before: errCut}} {
-			p.faults.Decide(func(r request) fault {
-				if r.Method == "SwapTx" {
-					return f
-				}
-				return fault{}
-			})
+			p.faults.Decide(failOn("SwapTx", f))
 			doTx(t.Context(), p, call, puts("e", "v")).wantErr(t, semel.ErrUnavailable)
 			wantEffect(t, mem, "e", false)
 		}
 		p.faults.Decide(nil)
-		if all := records(t, mem); len(all) != 0 {
-			t.Errorf("the records are %+v, want none", all)
-		}
+		wantRecords(t, mem, 0)
 		doTx(t.Context(), p, call, puts("e", "v")).want(t, "v", false)
 	})
 }
@@ -241,13 +211,11 @@ func (endedFirstStore) SwapTx(context.Context, *memory.Tx, []store.Change) ([]st
 func TestGenerationsOfAFunctionThatCommits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
-		engine := check.Must(semel.New(endedFirstStore{selfCommittingStore{mem}}, semel.Options{Survive: store.NoFailure}))(t)
-		p := &process{Engine: engine}
+		p := startSelfCommitting(t, endedFirstStore{selfCommittingStore{mem}})
 		doTx(t.Context(), p, hourlyOptions().Call(me, "k", "in"), puts("e", "v")).want(t, "v", false)
 		wantEffect(t, mem, "e", true)
 		pass(hour)
 		doTx(t.Context(), p, hourlyOptions().Call(me, "k", "in"), neverTx(t)).want(t, "v", true)
-		check.NoError(t, engine.Close(t.Context()))
 	})
 }
 
@@ -268,40 +236,34 @@ func TestGetFindsGenerations(t *testing.T) {
 
 func TestGenerationRejected(t *testing.T) {
 	t.Parallel()
-	for name, tt := range map[string]struct {
-		o     semel.OperationOptions[string]
-		field string
-	}{
-		"negative":      {semel.OperationOptions[string]{Generation: -hour}, "Generation"},
-		"short":         {semel.OperationOptions[string]{Generation: time.Minute - 1}, "Generation"},
-		"with a time":   {semel.OperationOptions[string]{Generation: hour, KeyTime: semel.UUIDv7Time}, "Generation"},
-		"leased":        {semel.OperationOptions[string]{Generation: hour, Policy: semel.Atomic(), Lease: lease}, "Generation"},
-		"elsewhere":     {semel.OperationOptions[string]{Generation: hour, Policy: semel.Hold()}, "Generation"},
-		"that keeps":    {semel.OperationOptions[string]{Generation: hour, OnError: semel.Keep}, "Generation"},
-		"that retries":  {semel.OperationOptions[string]{Generation: hour, Retry: &semel.Retry{}}, "Generation"},
-		"said twice":    {semel.OperationOptions[string]{Generation: hour, Retention: hour}, "Generation"},
-		"comes later":   {semel.OperationOptions[string]{Generation: hour, Redelivery: hour}, "Generation"},
-		"fits":          {semel.OperationOptions[string]{Generation: hour, Redelivery: hour - 1}, ""},
-		"fits, Atomic":  {semel.OperationOptions[string]{Generation: time.Minute, Policy: semel.Atomic()}, ""},
-		"fits, quickly": {semel.OperationOptions[string]{Generation: hour, Optimistic: true}, ""},
+	type options = semel.OperationOptions[string]
+	for name, o := range map[string]options{
+		"negative":                   {Generation: -hour},
+		"less than a minute":         {Generation: time.Minute - 1},
+		"with a KeyTime":             {Generation: hour, KeyTime: semel.UUIDv7Time},
+		"with a lease":               {Generation: hour, Policy: semel.Atomic(), Lease: lease},
+		"with another policy":        {Generation: hour, Policy: semel.Hold()},
+		"that keeps failures":        {Generation: hour, OnError: semel.Keep},
+		"with Retry":                 {Generation: hour, Retry: &semel.Retry{}},
+		"with a Retention":           {Generation: hour, Retention: hour},
+		"as short as the Redelivery": {Generation: hour, Redelivery: hour},
 	} {
-		p, mem := solo(t, semel.Options{})
-		call := plain("op", tt.o).Call(me, "k", "in")
-		err := doTx(t.Context(), p, call, puts("e", "v")).err
-		if tt.field != "" {
-			if f, ok := errtype.Find[*semel.FieldError](err); !ok || f.Field != tt.field {
-				t.Errorf("%s: DoTx = %v, want a FieldError of %s", name, err, tt.field)
-			}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, mem := solo(t, semel.Options{})
+			wantField(t, doTx(t.Context(), p, plain("op", o).Call(me, "k", "in"), puts("e", "v")).err, "Generation")
 			wantEffect(t, mem, "e", false)
-		} else if err != nil {
-			t.Errorf("%s: DoTx = %v", name, err)
-		}
+		})
+	}
+	for _, o := range []options{
+		{Generation: hour, Redelivery: hour - 1}, {Generation: time.Minute, Policy: semel.Atomic()}, {Generation: hour, Optimistic: true},
+	} {
+		p, _ := solo(t, semel.Options{})
+		doTx(t.Context(), p, plain("op", o).Call(me, "k", "in"), puts("e", "v")).want(t, "v", false)
 	}
 	p, mem := solo(t, semel.Options{})
 	wantField(t, do(t.Context(), p, hourlyOptions().Call(me, "k", "in"), never(t)).err, "Generation")
 	_, err := semel.Enqueue(t.Context(), p, hourlyOptions().Call(me, "k", "in"), semel.EnqueueOptions{})
 	wantField(t, err, "Retry") // which it cannot have
-	if all := records(t, mem); len(all) != 0 {
-		t.Errorf("the records are %+v, want none", all)
-	}
+	wantRecords(t, mem, 0)
 }

@@ -39,54 +39,35 @@ func (s selfCommittingStore) Atomic(ctx context.Context, id store.ID, hold bool,
 	return verdict, err
 }
 
+// startSelfCommitting starts a process over s.
+func startSelfCommitting(t *testing.T, s store.TxStore[*memory.Tx]) *process {
+	t.Helper()
+	p := &process{Engine: check.Must(semel.New(s, semel.Options{Survive: store.NoFailure}))(t)}
+	t.Cleanup(func() { check.NoError(t, p.Close(context.Background())) })
+	return p
+}
+
 // TestHandlerCommitsItsTransaction: the caller learns what happened, and the
 // function never runs again, although its effect was committed without the record.
 func TestHandlerCommitsItsTransaction(t *testing.T) {
-	t.Parallel()
-	for name, policy := range map[string]semel.OperationOptions[int]{
-		"inline": {}, "leased": {Policy: semel.Atomic(), Lease: 30e9},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			engine := check.Must(semel.New(selfCommittingStore{memory.New(memory.Options{})}, semel.Options{Survive: store.NoFailure}))(t)
-			call := semel.Define("op", policy).Call(semel.ScopeOf("u"), "k", 1)
-			for i := range 3 {
-				got, replayed, err := semel.DoTx(t.Context(), engine, call, func(_ context.Context, tx *memory.Tx) (int, error) {
-					return i + 40, tx.Put("effect", []byte{1})
-				})
-				if got != 40 || replayed != (i > 0) || err != nil {
-					t.Errorf("call %d returned %d, %v, %v; want 40, %v, nil", i, got, replayed, err, i > 0)
-				}
-			}
-		})
-	}
+	eachTxMode(t, func(t *testing.T, s txMode) {
+		p := startSelfCommitting(t, selfCommittingStore{memory.New(memory.Options{})})
+		call := plain("op", s.o).Call(me, "k", "in")
+		s.ask(t.Context(), p, call, puts("effect", "v")).want(t, "v", false)
+		s.ask(t.Context(), p, call, neverTx(t)).want(t, "v", true)
+	})
 }
 
 // TestHandlerCommitsItsTransactionAndFails: the effect has happened. The caller
 // gets an error that says so, and later callers learn that it succeeded and that
 // the result is not available.
 func TestHandlerCommitsItsTransactionAndFails(t *testing.T) {
-	t.Parallel()
-	for name, policy := range map[string]semel.OperationOptions[int]{
-		"inline": {}, "leased": {Policy: semel.Atomic(), Lease: 30e9},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			engine := check.Must(semel.New(selfCommittingStore{memory.New(memory.Options{})}, semel.Options{Survive: store.NoFailure}))(t)
-			call := semel.Define("op", policy).Call(semel.ScopeOf("u"), "k", 1)
-			runs := 0
-			ask := func() error {
-				_, _, err := semel.DoTx(t.Context(), engine, call, func(context.Context, *memory.Tx) (int, error) {
-					runs++
-					return 0, errAfterwards
-				})
-				return err
-			}
-			if err := ask(); !errors.Is(err, errAfterwards) || semel.VerdictOf(err) != store.Committed {
-				t.Errorf("the first call returned %v, verdict %v; want its own error, Committed", err, semel.VerdictOf(err))
-			}
-			check.ErrorIs(t, ask(), semel.ErrResultUnavailable, "the second call returned")
-			check.Equal(t, runs, 1, "the function ran")
-		})
-	}
+	eachTxMode(t, func(t *testing.T, s txMode) {
+		p := startSelfCommitting(t, selfCommittingStore{memory.New(memory.Options{})})
+		call := plain("op", s.o).Call(me, "k", "in")
+		a := s.ask(t.Context(), p, call, failsAfter(errAfterwards))
+		a.wantErr(t, errAfterwards)
+		check.Equal(t, semel.VerdictOf(a.err), store.Committed, "verdict")
+		check.ErrorIs(t, s.ask(t.Context(), p, call, neverTx(t)).err, semel.ErrResultUnavailable, "the second call")
+	})
 }

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -47,43 +47,35 @@ func (d *domain) op() *semel.Operation[string] {
 // TestHealByAFollower, while the leader still runs: it learns that it lost, and
 // answers with the healed bytes.
 func TestHealByAFollower(t *testing.T) {
-	t.Parallel()
-	for _, where := range []string{"of the leader's process", "of another process"} {
-		t.Run(where, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				mem := memory.New(memory.Options{})
-				p := start(t, mem, semel.Options{})
-				follower := p
-				if where == "of another process" {
-					follower = start(t, mem, semel.Options{})
-				}
-				d := new(domain)
-				call := d.op().Call(me, "k", "in")
-				do(t.Context(), p, call, func(context.Context) (string, error) {
-					d.effect("k", "what the domain says")
-					do(t.Context(), follower, call, never(t)).want(t, "what the domain says", true)
-					return "what the leader says", nil
-				}).want(t, "what the domain says", true)
-				follower.seen.want(t, event.Healed)
-				p.seen.want(t, event.Fenced)
-				p.seen.wantNone(t, event.Conflict)
-				do(t.Context(), p, call, never(t)).want(t, "what the domain says", true)
-				if r := record(t, mem, call); r.Attempt != 1 || r.Expire != 24*time.Hour {
-					t.Errorf("attempt %d, to expire in %v; want 1, in the retention", r.Attempt, r.Expire)
-				}
-			})
-		})
-	}
+	eachInBubble(t, map[string]bool{"of the leader's process": true, "of another process": false}, func(t *testing.T, same bool) {
+		p, follower, mem := pair(t, semel.Options{})
+		if same {
+			follower = p
+		}
+		d := new(domain)
+		call := d.op().Call(me, "k", "in")
+		do(t.Context(), p, call, func(context.Context) (string, error) {
+			d.effect("k", "what the domain says")
+			do(t.Context(), follower, call, never(t)).want(t, "what the domain says", true)
+			return "what the leader says", nil
+		}).want(t, "what the domain says", true)
+		follower.seen.want(t, event.Healed)
+		p.seen.want(t, event.Fenced)
+		p.seen.wantNone(t, event.Conflict)
+		do(t.Context(), p, call, never(t)).want(t, "what the domain says", true)
+		if r := record(t, mem, call); r.Attempt != 1 || r.Expire != 24*time.Hour {
+			t.Errorf("attempt %d, to expire in %v; want 1, in the retention", r.Attempt, r.Expire)
+		}
+	})
 }
 
 // TestHealLooksBeforeItWaits: also a follower that would wait looks first.
 func TestHealLooksBeforeItWaits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		mem := memory.New(memory.Options{})
+		p, mem := solo(t, semel.Options{Wait: time.Hour})
 		d := new(domain)
 		call := d.op().Call(me, "k", "in")
 		claimAndCrash(t, start(t, mem, semel.Options{}), call)
-		p := start(t, mem, semel.Options{Wait: time.Hour})
 		began := time.Now()
 		time.AfterFunc(12*time.Second, func() { d.effect("k", "v") })
 		do(t.Context(), p, call, never(t)).want(t, "v", true)
@@ -97,11 +89,10 @@ func TestHealLooksBeforeItWaits(t *testing.T) {
 // again; once the lease is over it is in doubt until evidence turns up.
 func TestHealFindsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		mem := memory.New(memory.Options{})
+		p, mem := solo(t, semel.Options{})
 		d := new(domain)
 		call := d.op().Call(me, "k", "in")
 		claimAndCrash(t, start(t, mem, semel.Options{}), call)
-		p := start(t, mem, semel.Options{})
 		for range 3 {
 			do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInProgress)
 		}
@@ -120,27 +111,23 @@ func TestHealFindsNothing(t *testing.T) {
 
 // TestHealProbeFails: no doubt is recorded, and the answer does not change.
 func TestHealProbeFails(t *testing.T) {
-	t.Parallel()
-	for s, want := range map[existingState]error{live: semel.ErrInProgress, expired: semel.ErrInProgress, inDoubt: semel.ErrInDoubt} {
-		t.Run(string(s), func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				mem := memory.New(memory.Options{})
-				d := &domain{err: errBoom}
-				call := d.op().Call(me, "k", "in")
-				createExisting(t, mem, call, s)
-				before := record(t, mem, call).Token
-				p := start(t, mem, semel.Options{})
-				a := do(t.Context(), p, call, never(t))
-				a.wantErr(t, want, errBoom)
-				if want == semel.ErrInProgress && semel.RetryAfter(a.err) <= 0 { //nolint:errorlint // one of the table
-					t.Errorf("RetryAfter(%v) is zero", a.err)
-				}
-				if got := record(t, mem, call).Token; got != before {
-					t.Errorf("the current record is %+v, want %+v", got, before)
-				}
-			})
-		})
+	type row struct {
+		found existingState
+		want  error
 	}
+	eachInBubble(t, map[string]row{
+		"live": {live, semel.ErrInProgress}, "expired": {expired, semel.ErrInProgress}, "in doubt": {inDoubt, semel.ErrInDoubt},
+	}, func(t *testing.T, tt row) {
+		p, mem := solo(t, semel.Options{})
+		d := &domain{err: errBoom}
+		call := d.op().Call(me, "k", "in")
+		createExisting(t, mem, call, tt.found)
+		before := record(t, mem, call).Token
+		a := do(t.Context(), p, call, never(t))
+		a.wantErr(t, tt.want, errBoom)
+		check.Equal(t, semel.RetryAfter(a.err) > 0, tt.found != inDoubt, "there is a RetryAfter(%v)", a.err)
+		check.Equal(t, record(t, mem, call).Token, before, "the current record")
+	})
 }
 
 // TestHealOfTheLeaderItself: a leader whose function returns an unknown error calls its own
@@ -169,65 +156,25 @@ func TestHealOfTheLeaderItself(t *testing.T) {
 	})
 }
 
-// TestHealConcurrently: one of them writes, and all give the same answer.
-func TestHealConcurrently(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		mem := memory.New(memory.Options{})
-		d := new(domain)
-		call := d.op().Call(me, "k", "in")
-		claimAndCrash(t, start(t, mem, semel.Options{}), call)
-		d.effect("k", "v")
-		gate := make(chan struct{})
-		var answers []<-chan answer
-		for range 10 {
-			p := start(t, mem, semel.Options{})
-			p.faults.Decide(func(r request) fault {
-				if r.To() == store.Succeeded {
-					return fault{Gate: gate}
-				}
-				return fault{}
-			})
-			answers = append(answers, later(func() answer { return do(t.Context(), p, call, never(t)) }))
-		}
-		synctest.Wait()
-		close(gate)
-		for _, a := range answers {
-			(<-a).want(t, "v", true)
-		}
-	})
-}
-
 // TestHealWithLostWrite: without the record there is no answer.
 func TestHealWithLostWrite(t *testing.T) {
-	t.Parallel()
-	for name, f := range map[string]fault{"cut": {Before: errCut}, "refused": {Result: &store.SwapResult{Err: errCut}}} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				mem := memory.New(memory.Options{})
-				d := new(domain)
-				call := d.op().Call(me, "k", "in")
-				createExisting(t, mem, call, inDoubt)
-				d.effect("k", "v")
-				p := start(t, mem, semel.Options{})
-				p.faults.Decide(func(r request) fault {
-					if r.To() == store.Succeeded {
-						return f
-					}
-					return fault{}
-				})
-				do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrUnavailable, errCut)
-				p.faults.Decide(nil)
-				do(t.Context(), p, call, never(t)).want(t, "v", true)
-			})
-		})
-	}
+	eachInBubble(t, map[string]fault{"cut": {Before: errCut}, "refused": {Result: &store.SwapResult{Err: errCut}}}, func(t *testing.T, f fault) {
+		p, mem := solo(t, semel.Options{})
+		d := new(domain)
+		call := d.op().Call(me, "k", "in")
+		createExisting(t, mem, call, inDoubt)
+		d.effect("k", "v")
+		p.faults.Decide(failTo(store.Succeeded, f))
+		do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrUnavailable, errCut)
+		p.faults.Decide(nil)
+		do(t.Context(), p, call, never(t)).want(t, "v", true)
+	})
 }
 
 // TestHealLosesToTheLeader that ends while the domain is looked at.
 func TestHealLosesToTheLeader(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		mem := memory.New(memory.Options{})
-		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		p, other, _ := pair(t, semel.Options{})
 		looking, look := make(chan struct{}), make(chan struct{})
 		first := true
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.Heal(func(context.Context, semel.Scope, string) (any, bool, error) {
@@ -271,18 +218,15 @@ func TestHealedResultThatCannotBeStored(t *testing.T) {
 // a sweeper looks.
 func TestHealProbeReceivesScopeAndKey(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		mem := memory.New(memory.Options{})
 		var got [][]string
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.Heal(func(_ context.Context, s semel.Scope, key string) (any, bool, error) {
 			got = append(got, append(s.Parts(), key))
 			return nil, false, nil
 		})})
+		p, mem := owned(t, op)
 		call := op.Call(semel.ScopeOf("tenant:1", "7:x"), "k\x00", "in")
 		createExisting(t, mem, call, expired)
-		p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
-		if _, err := admin.Sweep(t.Context(), p, 10); err != nil {
-			t.Errorf("Sweep: %v", err)
-		}
+		check.Must(admin.Sweep(t.Context(), p, 10))(t)
 		do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInDoubt)
 		for _, parts := range got {
 			if len(parts) != 3 || parts[0] != "tenant:1" || parts[1] != "7:x" || parts[2] != "k\x00" {

@@ -67,6 +67,13 @@ func launch(t *testing.T, f *faulty, s store.TxStore[*memory.Tx], o semel.Option
 	return p
 }
 
+// pair starts two processes over one store.
+func pair(t *testing.T, o semel.Options) (p, other *process, mem *memory.Store) {
+	t.Helper()
+	p, mem = solo(t, o)
+	return p, start(t, mem, o), mem
+}
+
 // solo starts a store and one process over it.
 func solo(t *testing.T, o semel.Options) (*process, *memory.Store) {
 	t.Helper()
@@ -141,11 +148,6 @@ type answer struct {
 	err      error
 }
 
-type (
-	handler   = func(ctx context.Context) (string, error)
-	txHandler = func(ctx context.Context, tx *memory.Tx) (string, error)
-)
-
 func do(ctx context.Context, p *process, c semel.Call, fn handler) answer {
 	v, replayed, err := semel.Do(ctx, p, c, fn)
 	return answer{v, replayed, err}
@@ -174,50 +176,17 @@ func later(ask func() answer) <-chan answer {
 	return answers
 }
 
-// returns is a handler that returns v.
-func returns(v string) handler { return func(context.Context) (string, error) { return v, nil } }
-
-// fails is a handler that returns err.
-func fails(err error) handler { return func(context.Context) (string, error) { return "", err } }
-
-// never is a handler that must not run.
-func never(t *testing.T) handler {
-	return func(context.Context) (string, error) {
-		t.Error("the function ran, want it not to")
-		return "ran", nil
-	}
+// blocked is later in a bubble: it returns when ask waits for something.
+func blocked(ask func() answer) <-chan answer {
+	answers := later(ask)
+	synctest.Wait()
+	return answers
 }
 
-func neverTx(t *testing.T) txHandler {
-	return func(ctx context.Context, _ *memory.Tx) (string, error) { return never(t)(ctx) }
-}
-
-// counted counts the runs of fn.
-type counted struct {
-	mu   sync.Mutex
-	runs int
-}
-
-func (c *counted) of(fn handler) handler {
-	return func(ctx context.Context) (string, error) {
-		c.mu.Lock()
-		c.runs++
-		c.mu.Unlock()
-		return fn(ctx)
-	}
-}
-
-func (c *counted) want(t *testing.T, runs int) {
+// later asks on a goroutine of its own, and returns when it waits for something.
+func (d entryPoint) later(t *testing.T, p *process, call semel.Call, fn handler) <-chan answer {
 	t.Helper()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	check.Equal(t, c.runs, runs, "the function ran")
-}
-
-// puts is a transaction's function that leaves an effect called name and
-// returns v.
-func puts(name, v string) txHandler {
-	return func(_ context.Context, tx *memory.Tx) (string, error) { return v, tx.Put(name, []byte("done")) }
+	return blocked(func() answer { return d.ask(t.Context(), p, call, fn) })
 }
 
 // wantEffect fails the test unless the effect called name is there, or is not.
@@ -289,6 +258,15 @@ func bubble(t *testing.T, test func(t *testing.T)) {
 	synctest.Test(t, test)
 }
 
+// eachInBubble runs test for each row, in a bubble of its own.
+func eachInBubble[Row any](t *testing.T, rows map[string]Row, test func(t *testing.T, row Row)) {
+	t.Helper()
+	t.Parallel()
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) { bubble(t, func(t *testing.T) { test(t, row) }) })
+	}
+}
+
 // edges returns the changes of a process as edges between states.
 func edges(changes []store.Change) []string {
 	var names []string
@@ -312,4 +290,8 @@ func plain(name string, o semel.OperationOptions[string]) *semel.Operation[strin
 	return semel.Define(name, o)
 }
 
-var me = semel.ScopeOf("me")
+var (
+	me = semel.ScopeOf("me")
+	// theCall is the call of the tests that need no options and no other key.
+	theCall = plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+)

@@ -2,7 +2,6 @@ package semel_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -23,17 +22,12 @@ func TestInTxAgainAfterARollback(t *testing.T) {
 		p, mem := solo(t, semel.Options{})
 		call := atomicCallOf("k")
 		do(t.Context(), p, call, func(ctx context.Context) (string, error) {
-			_, err := semel.InTx(ctx, p.Engine, func(ctx context.Context, tx *memory.Tx) (string, error) {
-				_, _ = puts("first", "")(ctx, tx)
-				return "", errBoom
-			})
-			if !errors.Is(err, errBoom) {
-				t.Errorf("InTx: %v, want the function's error", err)
-			}
+			_, err := semel.InTx(ctx, p.Engine, failsAfter(errBoom))
+			check.ErrorIs(t, err, errBoom, "InTx")
 			wantState(t, mem, call, store.InProgress)
 			return semel.InTx(ctx, p.Engine, puts("second", "v"))
 		}).want(t, "v", false)
-		wantEffect(t, mem, "first", false)
+		wantEffect(t, mem, "e", false)
 		wantEffect(t, mem, "second", true)
 	})
 }
@@ -60,33 +54,27 @@ func TestInTxAfterTheOutcome(t *testing.T) {
 // TestInTxDecidesTheOutcome: what the function of Do returns afterwards changes
 // nothing, and is seen.
 func TestInTxDecidesTheOutcome(t *testing.T) {
-	t.Parallel()
-	for name, after := range map[string]error{"another value": nil, "an error": errBoom, "a final error": semel.Final(errBoom)} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				p, mem := solo(t, semel.Options{})
-				call := atomicCallOf("k")
-				a := do(t.Context(), p, call, func(ctx context.Context) (string, error) {
-					if _, err := semel.InTx(ctx, p.Engine, puts("e", "v")); err != nil {
-						return "", err
-					}
-					return "something else", after
-				})
-				a.want(t, "v", false)
-				do(t.Context(), p, call, never(t)).want(t, "v", true)
-				wantState(t, mem, call, store.Succeeded)
-				if after != nil {
-					p.seen.want(t, event.AfterOutcome)
-				}
-			})
+	eachInBubble(t, map[string]error{"another value": nil, "an error": errBoom, "a final error": semel.Final(errBoom)}, func(t *testing.T, after error) {
+		p, mem := solo(t, semel.Options{})
+		call := atomicCallOf("k")
+		a := do(t.Context(), p, call, func(ctx context.Context) (string, error) {
+			if _, err := semel.InTx(ctx, p.Engine, puts("e", "v")); err != nil {
+				return "", err
+			}
+			return "something else", after
 		})
-	}
+		a.want(t, "v", false)
+		do(t.Context(), p, call, never(t)).want(t, "v", true)
+		wantState(t, mem, call, store.Succeeded)
+		if after != nil {
+			p.seen.want(t, event.AfterOutcome)
+		}
+	})
 }
 
 func TestInTxRejected(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		mem := memory.New(memory.Options{})
-		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		p, other, _ := pair(t, semel.Options{})
 		refused := func(ctx context.Context, p *process, field string) {
 			t.Helper()
 			_, err := semel.InTx(ctx, p.Engine, func(ctx context.Context, _ *memory.Tx) (string, error) { return never(t)(ctx) })
@@ -117,30 +105,21 @@ func TestInTxRejected(t *testing.T) {
 // TestInTxOfAZombie: its writes are rolled back, and its answer is the current
 // outcome.
 func TestInTxOfAZombie(t *testing.T) {
-	t.Parallel()
-	for _, s := range txModes() {
-		if !s.leased {
-			continue
-		}
-		t.Run(s.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				mem := memory.New(memory.Options{})
-				p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
-				call := plain("op", s.o).Call(me, "k", "in")
-				s.ask(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
-					p.faults.Decide(func(request) fault { return fault{Before: errCut} })
-					pass(2 * lease)
-					s.ask(t.Context(), other, call, puts("winner", "winner")).want(t, "winner", false)
-					p.faults.Decide(nil)
-					return puts("zombie", "zombie")(ctx, tx)
-				}).want(t, "winner", true)
-				wantEffect(t, mem, "zombie", false)
-				wantEffect(t, mem, "winner", true)
-				p.seen.want(t, event.LeaseLost, event.Fenced)
-				p.seen.wantNone(t, event.Conflict)
-			})
-		})
-	}
+	eachLeasedMode(t, func(t *testing.T, s txMode) {
+		p, other, mem := pair(t, semel.Options{})
+		call := plain("op", s.o).Call(me, "k", "in")
+		s.ask(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
+			p.crash()
+			pass(2 * lease)
+			s.ask(t.Context(), other, call, puts("winner", "winner")).want(t, "winner", false)
+			p.faults.Decide(nil)
+			return puts("zombie", "zombie")(ctx, tx)
+		}).want(t, "winner", true)
+		wantEffect(t, mem, "zombie", false)
+		wantEffect(t, mem, "winner", true)
+		p.seen.want(t, event.LeaseLost, event.Fenced)
+		p.seen.wantNone(t, event.Conflict)
+	})
 }
 
 // TestInlineFindsARecord: its writes are rolled back, and it answers from the
@@ -148,11 +127,9 @@ func TestInTxOfAZombie(t *testing.T) {
 // of another program version that runs the operation leased.)
 func TestInlineFindsARecord(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		mem := memory.New(memory.Options{})
-		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-		doTx(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
-			do(t.Context(), other, call, returns("winner")).want(t, "winner", false)
+		p, other, mem := pair(t, semel.Options{})
+		doTx(t.Context(), p, theCall, func(ctx context.Context, tx *memory.Tx) (string, error) {
+			do(t.Context(), other, theCall, returns("winner")).want(t, "winner", false)
 			return puts("zombie", "zombie")(ctx, tx)
 		}).want(t, "winner", true)
 		wantEffect(t, mem, "zombie", false)
@@ -164,13 +141,11 @@ func TestInlineFindsARecord(t *testing.T) {
 // the function runs again after a rollback.
 func TestInlineRetriesWhenTheRecordIsGone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		mem := memory.New(memory.Options{})
-		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		p, other, mem := pair(t, semel.Options{})
 		runs := 0
-		doTx(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
+		doTx(t.Context(), p, theCall, func(ctx context.Context, tx *memory.Tx) (string, error) {
 			if runs++; runs == 1 {
-				do(t.Context(), other, call, fails(semel.NotCommitted(errBoom)))
+				do(t.Context(), other, theCall, fails(semel.NotCommitted(errBoom)))
 				return puts("first", "first")(ctx, tx)
 			}
 			return puts("second", "second")(ctx, tx)
@@ -184,17 +159,10 @@ func TestInlineRetriesWhenTheRecordIsGone(t *testing.T) {
 // TestInlineCannotReadTheOtherRecord.
 func TestInlineCannotReadTheOtherRecord(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		mem := memory.New(memory.Options{})
-		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-		doTx(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
-			do(t.Context(), other, call, returns("winner")).want(t, "winner", false)
-			p.faults.Decide(func(r request) fault {
-				if r.Method == "Get" {
-					return fault{Before: errCut}
-				}
-				return fault{}
-			})
+		p, other, _ := pair(t, semel.Options{})
+		doTx(t.Context(), p, theCall, func(ctx context.Context, tx *memory.Tx) (string, error) {
+			do(t.Context(), other, theCall, returns("winner")).want(t, "winner", false)
+			p.faults.Decide(failOn("Get", fault{Before: errCut}))
 			return "zombie", nil
 		}).wantErr(t, semel.ErrUnavailable, errCut)
 	})

@@ -40,18 +40,15 @@ func TestReadFileJournalChangesNothing(t *testing.T) {
 	for _, n := range []byte{9, 7, 9} {
 		check.Require(t, j.Keep(entry(n)))
 	}
-	before, err := os.ReadFile(path)
-	check.Require(t, err)
+	before := check.Must(os.ReadFile(path))(t)
 	entries, damaged := readJournal(t, path)
-	last := entries[len(entries)-2:]
-	want := []journal.Entry{entry(9), entry(7)}
-	if diff := cmp.Diff(want, last); diff != "" || len(entries) != 5 || len(damaged) != 0 {
-		t.Errorf("%d entries and damage %v, the last two (-want +got):\n%s", len(entries), damaged, diff)
+	if len(entries) != 5 || len(damaged) != 0 {
+		t.Fatalf("%d entries and damage %v, want 5 and none", len(entries), damaged)
 	}
-	after, err := os.ReadFile(path)
-	if err != nil || string(after) != string(before) {
-		t.Errorf("the file is %q, %v, want it as it was", after, err)
+	if diff := cmp.Diff([]journal.Entry{entry(9), entry(7)}, entries[3:]); diff != "" {
+		t.Errorf("the entries since it was opened (-want +got):\n%s", diff)
 	}
+	check.Equal(t, string(check.Must(os.ReadFile(path))(t)), string(before), "the file")
 }
 
 // TestReadFileJournalReportsUnreadableLines: every unreadable line is reported, and
@@ -65,24 +62,16 @@ func TestReadFileJournalReportsUnreadableLines(t *testing.T) {
 	check.Require(t, os.WriteFile(path, whole, 0o600))
 	entries, damaged := readJournal(t, path)
 	check.Equal(t, len(entries), 2, "entries are read")
-	var lines []int
+	cut := map[int]bool{}
 	for _, d := range damaged {
-		lines = append(lines, d.Line)
+		cut[d.Line] = errors.Is(d, io.ErrUnexpectedEOF)
 	}
-	if diff := cmp.Diff([]int{1, 4, 5}, lines); diff != "" {
-		t.Fatalf("reported lines (-want +got):\n%s", diff)
+	if diff := cmp.Diff(map[int]bool{1: false, 4: false, 5: true}, cut); diff != "" {
+		t.Errorf("reported lines, and whether they are cut short (-want +got):\n%s", diff)
 	}
-	for _, d := range damaged {
-		if cut := errors.Is(d, io.ErrUnexpectedEOF); cut != (d.Line == 5) {
-			t.Errorf("%v: said to be cut short %v, want that of the last line alone", d, cut)
-		}
-	}
-	if _, err := journal.Open(path); err == nil {
-		t.Error("OpenFileJournal of a damaged journal: nil, want an error")
-	}
-	if after, err := os.ReadFile(path); err != nil || string(after) != string(whole) {
-		t.Errorf("the file is %q, %v, want it as it was: what cannot be read is not lost", after, err)
-	}
+	_, err := journal.Open(path)
+	check.Fails(t, err, "Open of a damaged journal")
+	check.Equal(t, string(check.Must(os.ReadFile(path))(t)), string(whole), "the file (what cannot be read is not lost)")
 }
 
 // TestOpenFileJournalKeepsUnknownLines: a line of a program that knows more
@@ -99,12 +88,10 @@ func TestOpenFileJournalKeepsUnknownLines(t *testing.T) {
 
 func TestReadFileJournalOfAnotherFile(t *testing.T) {
 	t.Parallel()
-	if _, _, err := journal.Read(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("ReadFileJournal of no file: %v, want fs.ErrNotExist", err)
-	}
-	if _, _, err := journal.Read(t.TempDir()); err == nil {
-		t.Error("ReadFileJournal of a directory: nil, want an error")
-	}
+	_, _, err := journal.Read(filepath.Join(t.TempDir(), "none"))
+	check.ErrorIs(t, err, fs.ErrNotExist, "Read of no file")
+	_, _, err = journal.Read(t.TempDir())
+	check.Fails(t, err, "Read of a directory")
 }
 
 // leaveEntry makes a process that cannot record how call ended, and returns the
@@ -121,94 +108,80 @@ func leaveEntry(t *testing.T, mem *memory.Store, call semel.Call, v string, err 
 	return entries[0]
 }
 
+// wantEntrySettled settles the entry, and checks the record that it leads to.
+func wantEntrySettled(t *testing.T, p *process, e journal.Entry, state store.State, recorded bool) {
+	t.Helper()
+	r, got, err := admin.Settle(t.Context(), p, e)
+	if err != nil || got != recorded || r.State != state {
+		t.Errorf("Settle = %v, %v, %v, want %v, %v", r.State, got, err, state, recorded)
+	}
+}
+
 // TestSettleRecordsAnEntry: repeating it changes nothing.
 func TestSettleRecordsAnEntry(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
+	type row struct {
 		v     string
 		err   error
 		state store.State
-	}{
+	}
+	tests := map[string]row{
 		"success": {v: "v", state: store.Succeeded},
 		"failure": {err: semel.Final(errBoom), state: store.Failed},
 		"refusal": {err: semel.NotCommitted(errBoom), state: store.Pending},
 		"doubt":   {err: errBoom, state: store.InDoubt},
 	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				mem := memory.New(memory.Options{})
-				call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-				e := leaveEntry(t, mem, call, tt.v, tt.err)
-				p := start(t, mem, semel.Options{})
-				now, recorded, err := admin.Settle(t.Context(), p, e)
-				if err != nil || !recorded || now.State != tt.state {
-					t.Errorf("Settle = %v, %v, %v, want %v recorded", now.State, recorded, err, tt.state)
-				}
-				if tt.state.Final() {
-					if now, recorded, err := admin.Settle(t.Context(), p, e); err != nil || !recorded || now.State != tt.state {
-						t.Errorf("Settle again = %v, %v, %v, want the same", now.State, recorded, err)
-					}
-				}
-				wantState(t, mem, call, tt.state)
-			})
-		})
-	}
+	eachInBubble(t, tests, func(t *testing.T, tt row) {
+		mem := memory.New(memory.Options{})
+		e := leaveEntry(t, mem, theCall, tt.v, tt.err)
+		p := start(t, mem, semel.Options{})
+		wantEntrySettled(t, p, e, tt.state, true)
+		if tt.state.Final() {
+			wantEntrySettled(t, p, e, tt.state, true)
+		}
+		wantState(t, mem, theCall, tt.state)
+	})
 }
 
 // TestSettleTooLate: a later change of the record stays.
 func TestSettleTooLate(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
+	type row struct {
 		meanwhile existingState
 		err       error
 		want      store.State
-	}{
+	}
+	tests := map[string]row{
 		"no record":                 {nothing, nil, store.Absent},
 		"failed by others":          {failed, nil, store.Failed},
 		"a doubt, nothing happened": {inDoubt, semel.NotCommitted(errBoom), store.InDoubt},
 	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				mem := memory.New(memory.Options{})
-				call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-				e := leaveEntry(t, mem, call, "v", tt.err)
-				if tt.meanwhile == inDoubt {
-					setInDoubt(t, mem, call)
-				} else {
-					mem = memory.New(memory.Options{}) // as if others had been there
-					createExisting(t, mem, call, tt.meanwhile)
-				}
-				before := record(t, mem, call)
-				p := start(t, mem, semel.Options{})
-				now, recorded, err := admin.Settle(t.Context(), p, e)
-				if err != nil || recorded || now.State != tt.want {
-					t.Errorf("Settle = %v, %v, %v, want %v and nothing recorded", now.State, recorded, err, tt.want)
-				}
-				if after := record(t, mem, call); after.Token != before.Token {
-					t.Errorf("the current record is %+v, want %+v", after.Token, before.Token)
-				}
-			})
-		})
-	}
+	eachInBubble(t, tests, func(t *testing.T, tt row) {
+		mem := memory.New(memory.Options{})
+		e := leaveEntry(t, mem, theCall, "v", tt.err)
+		if tt.meanwhile == inDoubt {
+			setInDoubt(t, mem, theCall)
+		} else {
+			mem = memory.New(memory.Options{}) // as if others had been there
+			createExisting(t, mem, theCall, tt.meanwhile)
+		}
+		before := record(t, mem, theCall)
+		p := start(t, mem, semel.Options{})
+		wantEntrySettled(t, p, e, tt.want, false)
+		check.Equal(t, record(t, mem, theCall).Token, before.Token, "the current record")
+	})
 }
 
 // TestSettleWithLostReply: nothing is known, and it says so in time.
 func TestSettleWithLostReply(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mem := memory.New(memory.Options{})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-		e := leaveEntry(t, mem, call, "v", nil)
+		e := leaveEntry(t, mem, theCall, "v", nil)
 		p := start(t, mem, semel.Options{})
 		p.hang()
 		if _, recorded, err := admin.Settle(t.Context(), p, e); !errors.Is(err, semel.ErrUnavailable) || recorded {
 			t.Errorf("Settle = %v, %v, want ErrUnavailable", recorded, err)
 		}
 		p.faults.Decide(nil)
-		if _, recorded, err := admin.Settle(t.Context(), p, e); err != nil || !recorded {
-			t.Errorf("Settle = %v, %v, want it recorded", recorded, err)
-		}
+		wantEntrySettled(t, p, e, store.Succeeded, true)
 	})
 }
 

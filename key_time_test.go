@@ -2,7 +2,6 @@ package semel_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +21,12 @@ func some(key string) (time.Time, bool) {
 		return semel.UUIDv7Time(uuid)
 	}
 	return time.Time{}, !strings.HasPrefix(key, "no ")
+}
+
+// withKeyTime is an operation of d whose keys have a time.
+func (d entryPoint) withKeyTime(keyTime func(string) (time.Time, bool)) *semel.Operation[string] {
+	d.o.KeyTime = keyTime
+	return plain("op", d.o)
 }
 
 // TestTimeOfTheKeyLeadsTheID: a table can be partitioned by the ID, and a key
@@ -47,9 +52,7 @@ func TestTimeOfTheKeyLeadsTheID(t *testing.T) {
 func TestKeysWithoutATimeAmongOthers(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, mem := solo(t, semel.Options{})
-		o := d.o
-		o.KeyTime = some
-		op := plain("op", o)
+		op := d.withKeyTime(some)
 		d.ask(t.Context(), p, op.Call(me, "k", "in"), returns("v")).want(t, "v", false)
 		pass(20 * time.Hour)
 		d.ask(t.Context(), p, op.Call(me, "k", "in"), never(t)).want(t, "v", true)
@@ -64,9 +67,7 @@ func TestClockOfTheEngine(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		const ahead = 30 * 24 * time.Hour
 		p, _ := solo(t, semel.Options{Clock: func() time.Time { return time.Now().Add(ahead) }})
-		o := d.o
-		o.KeyTime = semel.UUIDv7Time
-		op := plain("op", o)
+		op := d.withKeyTime(semel.UUIDv7Time)
 		d.ask(t.Context(), p, op.Call(me, uuidv7(time.Now()), "in"), never(t)).wantErr(t, semel.ErrKeyExpired)
 		d.ask(t.Context(), p, op.Call(me, uuidv7(time.Now().Add(ahead)), "in"), returns("v")).want(t, "v", false)
 	})
@@ -78,9 +79,7 @@ func TestClockOfTheEngine(t *testing.T) {
 func TestNoPartitionForTheKey(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, mem := solo(t, semel.Options{})
-		o := d.o
-		o.KeyTime = semel.UUIDv7Time
-		call := plain("op", o).Call(me, uuidv7(time.Now()), "in")
+		call := d.withKeyTime(semel.UUIDv7Time).Call(me, uuidv7(time.Now()), "in")
 		p.faults.Decide(func(r request) fault {
 			if r.Method == "Atomic" {
 				return fault{Rollback: store.ErrNoPartition}
@@ -90,7 +89,7 @@ func TestNoPartitionForTheKey(t *testing.T) {
 		a := d.ask(t.Context(), p, call, returns("v"))
 		a.wantErr(t, semel.ErrUnavailable)
 		if semel.RetryAfter(a.err) <= 0 {
-			t.Errorf("RetryAfter = %v, want some: the partition may be created", semel.RetryAfter(a.err))
+			t.Error("RetryAfter is zero, want some: the partition may be created")
 		}
 		wantState(t, mem, call, store.Absent)
 		p.faults.Decide(nil)
@@ -120,8 +119,7 @@ func TestRecordOutlivesRedelivery(t *testing.T) {
 			wantField(t, err, "Retention")
 			wantField(t, first, "Retention")
 		}
-		wantField(t, do(t.Context(), start(t, memory.New(memory.Options{}), semel.Options{}),
-			plain("op", semel.OperationOptions[string]{Redelivery: -1}).Call(me, "k", "in"), never(t)).err, "Redelivery")
+		wantRefusedEverywhere(t, plain("op", semel.OperationOptions[string]{Redelivery: -1}).Call(me, "k", "in"), "Redelivery")
 	})
 }
 
@@ -157,17 +155,8 @@ func TestGetFindsKeysWithATime(t *testing.T) {
 				t.Errorf("RecordIDs of %q = %v, and its record has %s", tt.key, ids, id)
 			}
 		}
-		if _, ok, err := admin.Get(t.Context(), knows, "op", me, "no k"); ok || err != nil {
-			t.Errorf("Get of a key that is refused = %v, %v, want none", ok, err)
-		}
-		if _, _, err := admin.Get(t.Context(), knows, "op", semel.Scope{}, "k"); !errors.Is(err, semel.ErrInvalid) {
-			t.Errorf("Get without a scope = %v, want ErrInvalid", err)
-		}
-		knows.faults.Decide(func(request) fault { return fault{Before: errCut} })
-		if _, _, err := admin.Get(t.Context(), knows, "op", me, "k"); !errors.Is(err, errCut) {
-			t.Errorf("Get without an answer = %v, want its error", err)
-		}
-		knows.faults.Decide(nil)
+		_, ok, err := admin.Get(t.Context(), knows, "op", me, "no k")
+		check.Result(ok, err)(t, false, "Get of a key that is refused")
 	})
 }
 
@@ -176,11 +165,7 @@ func TestGetFindsKeysWithATime(t *testing.T) {
 func TestKeyTimeThatPanics(t *testing.T) {
 	t.Parallel()
 	op := plain("op", semel.OperationOptions[string]{KeyTime: func(string) (time.Time, bool) { panic("no such key") }})
-	defer func() {
-		if r := recover(); r != "no such key" {
-			t.Errorf("Call ended with %v, want the panic of KeyTime", r)
-		}
-	}()
+	defer func() { check.Equal(t, recover(), any("no such key"), "Call ended with the panic") }()
 	_, _, _ = semel.Do(context.Background(), nil, op.Call(me, "k", "in"), never(t))
 }
 

@@ -36,8 +36,7 @@ func (a *reentrantObserver) Observe(ctx context.Context, e event.Event) {
 func TestObserverMayCallTheEngine(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		a := &reentrantObserver{kinds: make(chan event.Kind, 1000)}
-		mem := memory.New(memory.Options{})
-		p := start(t, mem, semel.Options{Observer: a, MaxUnrecorded: 3, Lease: time.Minute})
+		p, _ := solo(t, semel.Options{Observer: a, MaxUnrecorded: 3, Lease: time.Minute})
 		a.engine.Store(p.Engine)
 		op := plain("op", semel.OperationOptions[string]{})
 		call := func(key string) semel.Call { return op.Call(me, key, "in") }

@@ -3,7 +3,6 @@ package semel_test
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/semelgo/semel"
@@ -22,18 +21,16 @@ func optimistic() semel.OperationOptions[string] {
 // other is rolled back and answers from the record.
 func TestOptimisticConcurrently(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		mem := memory.New(memory.Options{})
-		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		p, other, mem := pair(t, semel.Options{})
 		call := plain("op", optimistic()).Call(me, "k", "in")
 		slow := make(chan struct{})
-		first := later(func() answer {
+		first := blocked(func() answer {
 			return doTx(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
 				v, err := puts("slow", "slow")(ctx, tx)
 				<-slow
 				return v, err
 			})
 		})
-		synctest.Wait()
 		doTx(t.Context(), other, call, puts("quick", "quick")).want(t, "quick", false) // it does not wait
 		close(slow)
 		(<-first).want(t, "quick", true)
@@ -48,11 +45,9 @@ func TestOptimisticConcurrently(t *testing.T) {
 // not run.
 func TestPessimisticConcurrently(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		mem := memory.New(memory.Options{})
-		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-		doTx(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
-			doTx(t.Context(), other, call, neverTx(t)).wantErr(t, semel.ErrInProgress)
+		p, other, _ := pair(t, semel.Options{})
+		doTx(t.Context(), p, theCall, func(ctx context.Context, tx *memory.Tx) (string, error) {
+			doTx(t.Context(), other, theCall, neverTx(t)).wantErr(t, semel.ErrInProgress)
 			return puts("slow", "slow")(ctx, tx)
 		}).want(t, "slow", false)
 	})
@@ -65,18 +60,13 @@ func TestOptimisticInOneProcess(t *testing.T) {
 		p, _ := solo(t, semel.Options{Wait: time.Minute})
 		call := plain("op", optimistic()).Call(me, "k", "in")
 		proceed := make(chan struct{})
-		first := later(func() answer {
-			return doTx(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
-				<-proceed
-				return puts("e", "v")(ctx, tx)
-			})
+		first := blocked(func() answer {
+			return doTx(t.Context(), p, call, func(ctx context.Context, _ *memory.Tx) (string, error) { return until(proceed)(ctx) })
 		})
-		synctest.Wait()
 		var others []<-chan answer
 		for range 20 {
-			others = append(others, later(func() answer { return doTx(t.Context(), p, call, neverTx(t)) }))
+			others = append(others, blocked(func() answer { return doTx(t.Context(), p, call, neverTx(t)) }))
 		}
-		synctest.Wait()
 		close(proceed)
 		(<-first).want(t, "v", false)
 		for _, o := range others {
@@ -89,43 +79,36 @@ func TestOptimisticInOneProcess(t *testing.T) {
 // TestOptimisticFailureToKeep: of a concurrent failure and success, all callers get
 // the one that was stored first.
 func TestOptimisticFailureToKeep(t *testing.T) {
-	t.Parallel()
-	for name, failsFirst := range map[string]bool{"the failure is first": true, "the success is first": false} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				mem := memory.New(memory.Options{})
-				p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
-				o := optimistic()
-				o.OnError = semel.Keep
-				call := plain("op", o).Call(me, "k", "in")
-				quick, slow := failsAfter(errBoom), puts("slow", "v")
-				if !failsFirst {
-					quick, slow = puts("quick", "v"), failsAfter(errBoom)
-				}
-				last := doTx(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
-					doTx(t.Context(), other, call, quick)
-					return slow(ctx, tx)
-				})
-				wantEffect(t, mem, "slow", false)
-				wantEffect(t, mem, "quick", !failsFirst)
-				if failsFirst {
-					last.wantFailure(t, "boom")
-					wantState(t, mem, call, store.Failed)
-					return
-				}
-				last.want(t, "v", true)
-				wantState(t, mem, call, store.Succeeded)
-			})
+	eachInBubble(t, map[string]bool{"the failure is first": true, "the success is first": false}, func(t *testing.T, failsFirst bool) {
+		p, other, mem := pair(t, semel.Options{})
+		o := optimistic()
+		o.OnError = semel.Keep
+		call := plain("op", o).Call(me, "k", "in")
+		quick, slow := failsAfter(errBoom), puts("slow", "v")
+		if !failsFirst {
+			quick, slow = puts("quick", "v"), failsAfter(errBoom)
+		}
+		last := doTx(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
+			doTx(t.Context(), other, call, quick)
+			return slow(ctx, tx)
 		})
-	}
+		wantEffect(t, mem, "slow", false)
+		wantEffect(t, mem, "quick", !failsFirst)
+		if failsFirst {
+			last.wantFailure(t, "boom")
+			wantState(t, mem, call, store.Failed)
+			return
+		}
+		last.want(t, "v", true)
+		wantState(t, mem, call, store.Succeeded)
+	})
 }
 
 // TestOptimisticRetry: the error of one that lost is not counted; that of one that did
 // not is, once.
 func TestOptimisticRetry(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		mem := memory.New(memory.Options{})
-		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		p, other, mem := pair(t, semel.Options{})
 		o := optimistic()
 		o.Retry = steady(9, 9)
 		call := plain("op", o).Call(me, "k", "in")
@@ -143,36 +126,29 @@ func TestOptimisticRetry(t *testing.T) {
 
 // TestOptimisticUnknownCommit is found out about as any other.
 func TestOptimisticUnknownCommit(t *testing.T) {
-	t.Parallel()
-	for _, f := range []fault{commitApplied(), commitDropped(), commitOpen()} {
-		t.Run(f.Name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				p, mem := solo(t, semel.Options{})
-				call := plain("op", optimistic()).Call(me, "k", "in")
-				p.faults.Decide(commits(f))
-				a, applied := doTx(t.Context(), p, call, puts("e", "v")), f.Name == "committed"
-				if applied {
-					a.want(t, "v", false)
-				} else {
-					a.wantRunNow(t, store.NotCommitted, store.Pending)
-				}
-				if f.Open {
-					check.Fails(t, p.faults.Release(), "the commit was applied after the certificate said that it never would be")
-				}
-				wantEffect(t, mem, "e", applied)
-				p.faults.Decide(nil)
-				last := doTx(t.Context(), p, call, puts("e", "v"))
-				last.want(t, "v", applied)
-			})
-		})
-	}
+	eachFault(t, []fault{commitApplied(), commitDropped(), commitOpen()}, func(t *testing.T, f fault) {
+		p, mem := solo(t, semel.Options{})
+		call := plain("op", optimistic()).Call(me, "k", "in")
+		p.faults.Decide(commits(f))
+		a, applied := doTx(t.Context(), p, call, puts("e", "v")), f.Name == "committed"
+		if applied {
+			a.want(t, "v", false)
+		} else {
+			a.wantRunNow(t, store.NotCommitted, store.Pending)
+		}
+		if f.Open {
+			check.Fails(t, p.faults.Release(), "the commit was applied after the certificate said that it never would be")
+		}
+		wantEffect(t, mem, "e", applied)
+		p.faults.Decide(nil)
+		doTx(t.Context(), p, call, puts("e", "v")).want(t, "v", applied)
+	})
 }
 
 // TestOptimisticAlwaysConflicts: the call fails with proof that nothing was done.
 func TestOptimisticAlwaysConflicts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		mem := memory.New(memory.Options{})
-		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		p, other, mem := pair(t, semel.Options{})
 		call := plain("op", optimistic()).Call(me, "k", "in")
 		waiting := plain("op", queueable(optimistic())).Call(me, "k", "in")
 		runs := 0

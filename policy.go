@@ -8,8 +8,8 @@ import (
 
 // Policy names what happens to a key after its leader has crashed, and so the
 // guarantee of the operation. The zero Policy is unset: [Do] then uses Hold, and
-// [DoTx] one transaction. IsZero reports whether it is unset, and IsAtomic whether it
-// is Atomic.
+// [DoTx] one transaction. IsZero reports whether it is unset, IsAtomic whether it is
+// Atomic, and HasProbe whether it is Heal or Fenced. String returns its name.
 type Policy = engine.Policy
 
 // Atomic means that the effect is in the record's own database, in the transaction

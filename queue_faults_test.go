@@ -1,7 +1,6 @@
 package semel_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -18,36 +17,15 @@ import (
 // queueRun is one call from its queue to its end, by workers, while one call of the
 // store goes wrong.
 type queueRun struct {
+	faultRun
 	op      *semel.Operation[string]
-	call    semel.Call
-	mem     *memory.Store
-	runs    int // of the function
 	answers []answer
 }
 
-// effect leaves an effect of this run: in the transaction of InTx under Atomic.
-func (e *queueRun) effect(ctx context.Context, p *process, inTx bool) (string, error) {
-	e.runs++
-	name := fmt.Sprint("e", e.runs)
-	if !inTx {
-		return "v", inTxOf(e.mem, name)
-	}
-	return semel.InTx(ctx, p.Engine, func(ctx context.Context, tx *memory.Tx) (string, error) { return puts(name, "v")(ctx, tx) })
-}
-
-func (e *queueRun) effects() int {
-	n := 0
-	for i := range e.runs {
-		if _, ok := e.mem.Value(fmt.Sprint("e", i+1)); ok {
-			n++
-		}
-	}
-	return n
-}
-
 // round lets a worker work once: claim, beat, run, and end as batch says.
-func (e *queueRun) round(t *testing.T, p *process, inTx, batch bool) {
+func (e *queueRun) round(t *testing.T, p *process, batch bool) {
 	t.Helper()
+	e.p = p
 	attempts, err := adapter.Dequeue(t.Context(), p, e.op, 2)
 	if err != nil && !errors.Is(err, semel.ErrUnavailable) {
 		t.Errorf("Dequeue: %v", err)
@@ -58,7 +36,7 @@ func (e *queueRun) round(t *testing.T, p *process, inTx, batch bool) {
 			continue
 		}
 		adapter.RenewLeases(t.Context(), p, attempts)
-		v, err := e.effect(a.Context(), p, inTx)
+		v, err := p.run(e.effect)(a.Context())
 		end := &adapter.Completion{Attempt: a, Value: v, Err: err}
 		if batch && len(adapter.CompleteMany(t.Context(), p, []*adapter.Completion{end})) == 0 {
 			e.answers = append(e.answers, answerOf(end.Outcome, end.EndErr))
@@ -92,14 +70,14 @@ func TestEveryStoreCallOfAQueueMayFail(t *testing.T) {
 func testQueueFault(t *testing.T, policy policyCase, hands, batch bool, f fault, k int) {
 	t.Helper()
 	inTx := policy.name == "Atomic"
-	e := &queueRun{mem: memory.New(memory.Options{}), op: plain("op", semel.OperationOptions[string]{Policy: policy.p, Retry: steady(9, 2)})}
+	e := &queueRun{faultRun: faultRun{mem: memory.New(memory.Options{})}, op: plain("op", semel.OperationOptions[string]{Policy: policy.p, Retry: steady(9, 2)})}
 	e.call = e.op.Call(me, "k", "in")
 	o := semel.Options{Operations: []semel.Declared{e.op}}
 	p, other := startQueue(t, newFaulty(e.mem), o, hands), startQueue(t, newFaulty(e.mem), o, hands)
 	p.faults.Decide(failWriteCall(k, f))
 	_, _ = semel.Enqueue(t.Context(), p, e.call, semel.EnqueueOptions{})
 	for range 3 {
-		e.round(t, p, inTx, batch)
+		e.round(t, p, batch)
 		pass(time.Second)
 	}
 	for _, a := range e.answers {
@@ -112,7 +90,7 @@ func testQueueFault(t *testing.T, policy policyCase, hands, batch bool, f fault,
 	for range 20 {
 		pass(lease)
 		_, _ = admin.Sweep(t.Context(), other, 10)
-		e.round(t, other, inTx, batch)
+		e.round(t, other, batch)
 		if record(t, e.mem, e.call).State.Final() {
 			break
 		}

@@ -22,6 +22,33 @@ func owned(t *testing.T, op semel.Declared) (*process, *memory.Store) {
 	return solo(t, semel.Options{Operations: []semel.Declared{op}})
 }
 
+// soloCall starts a process over a store of its own, and returns a call of an operation.
+func soloCall(t *testing.T, o semel.OperationOptions[string]) (*process, semel.Call) {
+	t.Helper()
+	p, _ := solo(t, semel.Options{})
+	return p, plain("op", o).Call(me, "k", "in")
+}
+
+// task is an operation that workers run, with these limits.
+func task(p semel.Policy, maxErrors, maxCrashes int) *semel.Operation[string] {
+	return plain("op", semel.OperationOptions[string]{Policy: p, Retry: steady(maxErrors, maxCrashes)})
+}
+
+// ownedTask starts a process that was given a task, over a store of its own.
+func ownedTask(t *testing.T, p semel.Policy, maxErrors, maxCrashes int) (*process, *semel.Operation[string]) {
+	t.Helper()
+	op := task(p, maxErrors, maxCrashes)
+	own, _ := owned(t, op)
+	return own, op
+}
+
+// queuedTask is ownedTask with one call that waits.
+func queuedTask(t *testing.T, p semel.Policy, maxErrors, maxCrashes int) (*process, *semel.Operation[string], semel.Call) {
+	t.Helper()
+	own, op := ownedTask(t, p, maxErrors, maxCrashes)
+	return own, op, queued(t, own, op, "k")[0]
+}
+
 // steady is how operations are tried again in these tests: 10 s after the first
 // error, 20 s after the second, and so on.
 func steady(maxErrors, maxCrashes int) *semel.Retry {
@@ -37,18 +64,26 @@ func queued(t *testing.T, p *process, op *semel.Operation[string], keys ...strin
 	calls := make([]semel.Call, 0, len(keys))
 	for _, key := range keys {
 		call := op.Call(me, key, key)
-		if added, err := semel.Enqueue(t.Context(), p, call, semel.EnqueueOptions{}); !added || err != nil {
-			t.Fatalf("Enqueue = %v, %v, want it added", added, err)
-		}
+		check.Result(semel.Enqueue(t.Context(), p, call, semel.EnqueueOptions{}))(t, true, "Enqueue")
 		calls = append(calls, call)
 	}
 	return calls
 }
 
-// dequeued claims what waits. What the test does not end is abandoned.
+// dequeued claims all that waits. What the test does not end is abandoned.
 func dequeued(t *testing.T, p *process, op semel.Declared, want int) []*semel.Attempt {
 	t.Helper()
-	attempts, err := adapter.Dequeue(t.Context(), p, op, 100)
+	return dequeuedUpTo(t, p, op, 100, want)
+}
+
+func dequeuedOne(t *testing.T, p *process, op semel.Declared) *semel.Attempt {
+	t.Helper()
+	return dequeuedUpTo(t, p, op, 1, 1)[0]
+}
+
+func dequeuedUpTo(t *testing.T, p *process, op semel.Declared, limit, want int) []*semel.Attempt {
+	t.Helper()
+	attempts, err := adapter.Dequeue(t.Context(), p, op, limit)
 	if err != nil || len(attempts) != want {
 		t.Fatalf("Dequeue = %d attempts, %v, want %d", len(attempts), err, want)
 	}
@@ -137,4 +172,16 @@ func queueable(o semel.OperationOptions[string]) semel.OperationOptions[string] 
 		o.Retry = &semel.Retry{Delay: func(int) time.Duration { return 0 }}
 	}
 	return o
+}
+
+// eachFaultyCall runs test for each fault of each of the first calls of the store, in a bubble of
+// its own.
+func eachFaultyCall(t *testing.T, calls int, test func(t *testing.T, f fault, k int)) {
+	t.Helper()
+	t.Parallel()
+	for name, f := range everyFault() {
+		for k := range calls {
+			t.Run(fmt.Sprintf("%s/%d", name, k+1), func(t *testing.T) { bubble(t, func(t *testing.T) { test(t, f, k+1) }) })
+		}
+	}
 }

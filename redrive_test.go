@@ -11,7 +11,6 @@ import (
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
-	"github.com/semelgo/semel/store/memory"
 )
 
 func redrive(c semel.Call) admin.RedriveRequest {
@@ -33,20 +32,17 @@ func exhaust(t *testing.T, p *process, op *semel.Operation[string]) semel.Call {
 // history and the operator's note.
 func TestRedrive(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		o := retried(semel.AtLeastOnce())
-		o.Retry = steady(2, 1)
-		op := plain("op", o)
-		p, mem := owned(t, op)
+		p, op := ownedTask(t, semel.AtLeastOnce(), 2, 1)
 		call := exhaust(t, p, op)
 		for n := range 2 {
-			wantState(t, mem, call, store.Failed)
+			wantState(t, p.mem, call, store.Failed)
 			r := redrive(call)
 			r.Delay = time.Hour
 			now, err := admin.Redrive(t.Context(), p, r)
-			check.Result(now.Token, err)(t, record(t, mem, call).Token, "Redrive")
-			current := wantState(t, mem, call, store.Pending)
+			check.Result(now.Token, err)(t, record(t, p.mem, call).Token, "Redrive")
+			current := wantState(t, p.mem, call, store.Pending)
 			wantDue(t, current, time.Hour)
-			got := progress(t, mem, call)
+			got := progress(t, p.mem, call)
 			if got.Errors != 0 || got.Redrives != n+1 || got.Ended != current.Attempt || len(got.Tries) != 2*(n+1) || current.Expire != 0 {
 				t.Errorf("%+v, expiring in %v; want it to begin anew, with its history, never to be purged", got, current.Expire)
 			}
@@ -72,17 +68,11 @@ func TestRedrive(t *testing.T) {
 // TestRedriveAfterCrashes: they are counted anew, too.
 func TestRedriveAfterCrashes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		o := retried(semel.Atomic())
-		o.Retry = steady(1, 1)
-		op := plain("op", o)
-		p, mem := owned(t, op)
-		call := queued(t, p, op, "k")[0]
-		crashAttempt(t, mem, op)
+		p, op, call := queuedTask(t, semel.Atomic(), 1, 1)
+		crashAttempt(t, p.mem, op)
 		sweepOne(t, p, call)
 		work(t, p, op, never(t)).wantErr(t)
-		if _, err := admin.Redrive(t.Context(), p, redrive(call)); err != nil {
-			t.Errorf("Redrive: %v", err)
-		}
+		check.Must(admin.Redrive(t.Context(), p, redrive(call)))(t)
 		work(t, p, op, p.run(returns("v"))).want(t, "v", false)
 	})
 }
@@ -90,14 +80,10 @@ func TestRedriveAfterCrashes(t *testing.T) {
 // TestRedriveOfAFinalFailure: the failure's details are not taken for a history.
 func TestRedriveOfAFinalFailure(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := plain("op", retried(semel.AtLeastOnce()))
-		p, mem := owned(t, op)
-		call := queued(t, p, op, "k")[0]
+		p, op, call := queuedTask(t, semel.AtLeastOnce(), 9, 9)
 		work(t, p, op, fails(semel.Final(&semel.Failure{Code: "no", Details: []byte(`{"redrives":7,"tries":[{"attempt":9}]}`)}))).wantErr(t)
-		if _, err := admin.Redrive(t.Context(), p, redrive(call)); err != nil {
-			t.Errorf("Redrive: %v", err)
-		}
-		if got := progress(t, mem, call); got.Redrives != 1 || len(got.Tries) != 0 {
+		check.Must(admin.Redrive(t.Context(), p, redrive(call)))(t)
+		if got := progress(t, p.mem, call); got.Redrives != 1 || len(got.Tries) != 0 {
 			t.Errorf("%+v, want one redrive and no history", got)
 		}
 	})
@@ -107,41 +93,37 @@ func TestRedriveOfAFinalFailure(t *testing.T) {
 // that has not failed and is not in doubt under a policy that allows another
 // attempt.
 func TestRedriveRejected(t *testing.T) {
-	t.Parallel()
-	for _, s := range existingStates() {
-		for name, given := range map[string]bool{"owned": true, "not retried": false, "not given": false} {
-			t.Run(string(s)+"/"+name, func(t *testing.T) {
-				bubble(t, func(t *testing.T) {
-					o := retried(semel.AtLeastOnce())
-					if name == "not retried" {
-						o.Retry = nil
-					}
-					op := plain("op", o)
-					var ops []semel.Declared
-					if name != "not given" {
-						ops = append(ops, op)
-					}
-					mem := memory.New(memory.Options{})
-					p := start(t, mem, semel.Options{Operations: ops})
-					call := op.Call(me, "k", "in")
-					createExisting(t, mem, call, s)
-					before := record(t, mem, call)
-					_, err := admin.Redrive(t.Context(), p, redrive(call))
-					var want error
-					switch {
-					case s == inDoubt && given: // AtLeastOnce allows another attempt
-					case s != failed:
-						want = admin.ErrNotFailed
-					case !given:
-						want = admin.ErrNotOwned
-					}
-					check.ErrorIs(t, err, want, "Redrive")
-					if r := record(t, mem, call); (r.Token == before.Token) != (want != nil) {
-						t.Errorf("%v became %v", before.Token, r.Token)
-					}
-				})
+	unretried := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce()})
+	for name, tt := range map[string]struct {
+		op    *semel.Operation[string]
+		given bool
+	}{
+		"owned": {task(semel.AtLeastOnce(), 9, 9), true}, "not retried": {unretried, true}, "not given": {task(semel.AtLeastOnce(), 9, 9), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachExisting(t, func(t *testing.T, s existingState) {
+				p, mem := solo(t, semel.Options{})
+				if tt.given {
+					p = start(t, mem, semel.Options{Operations: []semel.Declared{tt.op}})
+				}
+				call := tt.op.Call(me, "k", "in")
+				createExisting(t, mem, call, s)
+				before := record(t, mem, call)
+				_, err := admin.Redrive(t.Context(), p, redrive(call))
+				var want error
+				switch {
+				case s == inDoubt && name == "owned": // AtLeastOnce allows another attempt
+				case s != failed:
+					want = admin.ErrNotFailed
+				case name != "owned":
+					want = admin.ErrNotOwned
+				}
+				check.ErrorIs(t, err, want, "Redrive")
+				if r := record(t, mem, call); (r.Token == before.Token) != (want != nil) {
+					t.Errorf("%v became %v", before.Token, r.Token)
+				}
 			})
-		}
+		})
 	}
 }
 
@@ -162,95 +144,68 @@ func TestRedriveErrorsNameTheField(t *testing.T) {
 
 // TestRedriveErrors lets each store call fail. A reported success happened, once.
 func TestRedriveErrors(t *testing.T) {
-	t.Parallel()
-	for name, f := range everyFault() {
-		for k := range 4 {
-			t.Run(name, func(t *testing.T) {
-				bubble(t, func(t *testing.T) {
-					o := retried(semel.AtLeastOnce())
-					o.Retry = steady(2, 1)
-					op := plain("op", o)
-					p, mem := owned(t, op)
-					call := exhaust(t, p, op)
-					p.faults.Decide(failWriteCall(k+1, f))
-					_, err := admin.Redrive(t.Context(), p, redrive(call))
-					p.faults.Decide(nil)
-					if err == nil {
-						wantState(t, mem, call, store.Pending)
-					} else if _, err := admin.Redrive(t.Context(), p, redrive(call)); err != nil && !errors.Is(err, admin.ErrNotFailed) {
-						t.Errorf("Redrive again: %v", err)
-					}
-					if got := progress(t, mem, call); got.Redrives != 1 {
-						t.Errorf("%+v, want one redrive", got)
-					}
-					if notes, err := admin.Notes(t.Context(), p, call.ID()); err != nil || len(notes) != 1 {
-						t.Errorf("Notes = %v, %v, want one", notes, err)
-					}
-					work(t, p, op, returns("v")).want(t, "v", false)
-				})
-			})
+	eachFaultyCall(t, 4, func(t *testing.T, f fault, k int) {
+		p, op := ownedTask(t, semel.AtLeastOnce(), 2, 1)
+		call := exhaust(t, p, op)
+		p.faults.Decide(failWriteCall(k, f))
+		_, err := admin.Redrive(t.Context(), p, redrive(call))
+		p.faults.Decide(nil)
+		if err == nil {
+			wantState(t, p.mem, call, store.Pending)
+		} else if _, err := admin.Redrive(t.Context(), p, redrive(call)); err != nil && !errors.Is(err, admin.ErrNotFailed) {
+			t.Errorf("Redrive again: %v", err)
 		}
-	}
+		if got := progress(t, p.mem, call); got.Redrives != 1 {
+			t.Errorf("%+v, want one redrive", got)
+		}
+		if notes, err := admin.Notes(t.Context(), p, call.ID()); err != nil || len(notes) != 1 {
+			t.Errorf("Notes = %v, %v, want one", notes, err)
+		}
+		work(t, p, op, returns("v")).want(t, "v", false)
+	})
 }
 
 // TestReschedule moves what waits, either way, and nothing else.
 func TestReschedule(t *testing.T) {
-	t.Parallel()
-	for _, s := range existingStates() {
-		t.Run(string(s), func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				op := plain("op", retried(semel.AtLeastOnce()))
-				p, mem := owned(t, op)
-				call := op.Call(me, "k", "in")
-				createExisting(t, mem, call, s)
-				before := record(t, mem, call)
-				for _, delay := range []time.Duration{time.Hour, 0, time.Minute} {
-					now, err := admin.Reschedule(t.Context(), p, call.ID(), delay)
-					if s != pending {
-						if !errors.Is(err, admin.ErrNotPending) || record(t, mem, call).Token != before.Token {
-							t.Errorf("Reschedule: %v, want ErrNotPending", err)
-						}
-						continue
-					}
-					r := wantState(t, mem, call, store.Pending)
-					wantDue(t, r, delay)
-					if err != nil || now.Token != r.Token || r.Attempt != before.Attempt || r.Expire != 0 {
-						t.Errorf("Reschedule = %+v, %v, and the current record is %+v", now.Token, err, r)
-					}
-					if !slices.Equal(r.Outcome, before.Outcome) {
-						t.Errorf("its history became %s", r.Outcome)
-					}
+	eachExisting(t, func(t *testing.T, s existingState) {
+		p, op := ownedTask(t, semel.AtLeastOnce(), 9, 9)
+		call := op.Call(me, "k", "in")
+		createExisting(t, p.mem, call, s)
+		before := record(t, p.mem, call)
+		for _, delay := range []time.Duration{time.Hour, 0, time.Minute} {
+			now, err := admin.Reschedule(t.Context(), p, call.ID(), delay)
+			if s != pending {
+				if !errors.Is(err, admin.ErrNotPending) || record(t, p.mem, call).Token != before.Token {
+					t.Errorf("Reschedule: %v, want ErrNotPending", err)
 				}
-			})
-		})
-	}
+				continue
+			}
+			r := wantState(t, p.mem, call, store.Pending)
+			wantDue(t, r, delay)
+			if err != nil || now.Token != r.Token || r.Attempt != before.Attempt || r.Expire != 0 {
+				t.Errorf("Reschedule = %+v, %v, and the current record is %+v", now.Token, err, r)
+			}
+			if !slices.Equal(r.Outcome, before.Outcome) {
+				t.Errorf("its history became %s", r.Outcome)
+			}
+		}
+	})
 }
 
 // TestRescheduleErrors: with each of its calls.
 func TestRescheduleErrors(t *testing.T) {
-	t.Parallel()
-	for name, f := range everyFault() {
-		for k := range 3 {
-			t.Run(name, func(t *testing.T) {
-				bubble(t, func(t *testing.T) {
-					op := plain("op", retried(semel.AtLeastOnce()))
-					p, mem := owned(t, op)
-					call := queued(t, p, op, "k")[0]
-					p.faults.Decide(failWriteCall(k+1, f))
-					_, err := admin.Reschedule(t.Context(), p, call.ID(), time.Hour)
-					p.faults.Decide(nil)
-					if err == nil && f.Result == nil {
-						wantDue(t, wantState(t, mem, call, store.Pending), time.Hour)
-					}
-					if err != nil && !errors.Is(err, semel.ErrUnavailable) && !errors.Is(err, semel.ErrInProgress) {
-						t.Errorf("Reschedule: %v, want an error that allows a retry", err)
-					}
-					if _, err := admin.Reschedule(t.Context(), p, call.ID(), 0); err != nil {
-						t.Errorf("Reschedule again: %v", err)
-					}
-					work(t, p, op, returns("v")).want(t, "v", false)
-				})
-			})
+	eachFaultyCall(t, 3, func(t *testing.T, f fault, k int) {
+		p, op, call := queuedTask(t, semel.AtLeastOnce(), 9, 9)
+		p.faults.Decide(failWriteCall(k, f))
+		_, err := admin.Reschedule(t.Context(), p, call.ID(), time.Hour)
+		p.faults.Decide(nil)
+		if err == nil && f.Result == nil {
+			wantDue(t, wantState(t, p.mem, call, store.Pending), time.Hour)
 		}
-	}
+		if err != nil && !errors.Is(err, semel.ErrUnavailable) && !errors.Is(err, semel.ErrInProgress) {
+			t.Errorf("Reschedule: %v, want an error that allows a retry", err)
+		}
+		check.Must(admin.Reschedule(t.Context(), p, call.ID(), 0))(t)
+		work(t, p, op, returns("v")).want(t, "v", false)
+	})
 }

@@ -2,9 +2,7 @@ package semel_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,8 +59,7 @@ func takeOverRecord(t *testing.T, mem *memory.Store, a *semel.Attempt) store.Rec
 // TestRenewUsesOneRequest: nothing else does, and without it they are lost.
 func TestRenewUsesOneRequest(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := plain("op", retried(semel.AtLeastOnce()))
-		p, mem := owned(t, op)
+		p, op := ownedTask(t, semel.AtLeastOnce(), 9, 9)
 		attempts := running(t, p, op, 5)
 		p.faults.Decide(nil)
 		for range 9 {
@@ -74,7 +71,7 @@ func TestRenewUsesOneRequest(t *testing.T) {
 		}
 		wantAlive(t, attempts...)
 		for _, a := range attempts {
-			if r := record(t, mem, a.Call()); r.Token != a.Token() || r.Due != lease {
+			if r := record(t, p.mem, a.Call()); r.Token != a.Token() || r.Due != lease {
 				t.Errorf("the lease of %v is %v, want the attempt's own for a whole lease", r.Token, r.Due)
 			}
 		}
@@ -94,7 +91,7 @@ func TestRenewUsesOneRequest(t *testing.T) {
 // TestRenewIsBoundedByTheBatch of the store.
 func TestRenewIsBoundedByTheBatch(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := plain("op", retried(semel.AtLeastOnce()))
+		op := task(semel.AtLeastOnce(), 9, 9)
 		p := startOn(t, limited(func(c *store.Capabilities) { c.MaxBatch = 2 }), semel.Options{})
 		var attempts []*semel.Attempt
 		for _, key := range []string{"a", "b", "c", "d", "e"} {
@@ -110,32 +107,13 @@ func TestRenewIsBoundedByTheBatch(t *testing.T) {
 	})
 }
 
-// TestRenewFindsALostLease, and does not disturb its neighbours.
-func TestRenewFindsALostLease(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		op := plain("op", retried(semel.AtLeastOnce()))
-		p, mem := owned(t, op)
-		attempts := running(t, p, op, 3)
-		takeOverRecord(t, mem, attempts[1])
-		adapter.RenewLeases(t.Context(), p, attempts)
-		wantCause(t, attempts[1], semel.ErrLeaseLost)
-		wantAlive(t, attempts[0], attempts[2])
-		_, err := attempts[1].End("v", nil)
-		if !errors.Is(err, semel.ErrInProgress) {
-			t.Errorf("End of the lost one: %v, want an error about another owner", err)
-		}
-		answerOf(attempts[0].End("v", nil)).want(t, "v", false)
-	})
-}
-
 // TestRenewAfterReclaimBySameWorker: the same worker has claimed it again, and does not
-// know yet that its first attempt is over.
+// know yet that its first attempt is over. It finds out, and its neighbours are not disturbed.
 func TestRenewAfterReclaimBySameWorker(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := plain("op", retried(semel.AtLeastOnce()))
-		p, mem := owned(t, op)
+		p, op := ownedTask(t, semel.AtLeastOnce(), 9, 9)
 		attempts := running(t, p, op, 2)
-		takeOverRecord(t, mem, attempts[0])
+		takeOverRecord(t, p.mem, attempts[0])
 		again := dequeued(t, p, op, 1)[0]
 		for _, order := range [][]*semel.Attempt{{attempts[1], again, attempts[0]}, {attempts[0], again, attempts[1], again}} {
 			pass(20 * time.Second)
@@ -146,19 +124,20 @@ func TestRenewAfterReclaimBySameWorker(t *testing.T) {
 			wantAlive(t, again, attempts[1])
 		}
 		p.seen.wantNone(t, event.StoreError)
+		_, err := attempts[0].End("v", nil)
+		check.ErrorIs(t, err, semel.ErrInProgress, "End of the lost one")
+		answerOf(attempts[1].End("v", nil)).want(t, "v", false)
 	})
 }
 
 // TestRenewDuringAnEnd: the attempt's own outcome is no loss.
 func TestRenewDuringAnEnd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := plain("op", retried(semel.AtLeastOnce()))
-		p, mem := owned(t, op)
+		p, op := ownedTask(t, semel.AtLeastOnce(), 9, 9)
 		a := running(t, p, op, 1)[0]
 		p.faults.Decide(func(r request) fault { return fault{Mute: r.To() == store.Succeeded && r.MethodN == 1} })
-		ended := later(func() answer { return answerOf(a.End("v", nil)) })
-		synctest.Wait()
-		wantState(t, mem, a.Call(), store.Succeeded)
+		ended := blocked(func() answer { return answerOf(a.End("v", nil)) })
+		wantState(t, p.mem, a.Call(), store.Succeeded)
 		adapter.RenewLeases(t.Context(), p, []*semel.Attempt{a})
 		wantAlive(t, a)
 		(<-ended).want(t, "v", false)
@@ -200,35 +179,30 @@ func TestRenewEndsWithMaxRun(t *testing.T) {
 // TestRenewWithLostReply: the renewal waits at most for a heartbeat, and no lease
 // is lost that the store still has.
 func TestRenewWithLostReply(t *testing.T) {
-	t.Parallel()
-	for name, f := range map[string]fault{
+	eachInBubble(t, map[string]fault{
 		"no answer": {Hang: true}, "applied, no answer": {Mute: true}, "cut": {Before: errCut}, "busy": {Busy: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				o := retried(semel.AtLeastOnce())
-				o.Lease, o.Heartbeat = 3*time.Second, time.Second
-				op := plain("op", o)
-				p, _ := owned(t, op)
-				attempts := running(t, p, op, 2)
-				p.faults.Decide(func(request) fault { return f })
-				began := time.Now()
-				adapter.RenewLeases(t.Context(), p, attempts)
-				if took := time.Since(began); took > time.Second {
-					t.Errorf("it took %v, want no longer than a heartbeat", took)
-				}
-				wantAlive(t, attempts...)
-				pass(1900 * time.Millisecond)
-				p.faults.Decide(nil)
-				wantAlive(t, attempts...)
-				adapter.RenewLeases(t.Context(), p, attempts)
-				pass(2 * time.Second)
-				wantAlive(t, attempts...)
-				pass(2 * time.Second)
-				wantCause(t, attempts[0], semel.ErrLeaseLost)
-			})
-		})
-	}
+	}, func(t *testing.T, f fault) {
+		o := retried(semel.AtLeastOnce())
+		o.Lease, o.Heartbeat = 3*time.Second, time.Second
+		op := plain("op", o)
+		p, _ := owned(t, op)
+		attempts := running(t, p, op, 2)
+		p.faults.Decide(func(request) fault { return f })
+		began := time.Now()
+		adapter.RenewLeases(t.Context(), p, attempts)
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("it took %v, want no longer than a heartbeat", took)
+		}
+		wantAlive(t, attempts...)
+		pass(1900 * time.Millisecond)
+		p.faults.Decide(nil)
+		wantAlive(t, attempts...)
+		adapter.RenewLeases(t.Context(), p, attempts)
+		pass(2 * time.Second)
+		wantAlive(t, attempts...)
+		pass(2 * time.Second)
+		wantCause(t, attempts[0], semel.ErrLeaseLost)
+	})
 }
 
 // TestRenewOfNoAttempts asks nothing.
@@ -245,7 +219,7 @@ func TestRenewOfNoAttempts(t *testing.T) {
 // it is as good as one.
 func TestRenewWithinATransaction(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := plain("op", retried(semel.Atomic()))
+		op := task(semel.Atomic(), 9, 9)
 		p := startOn(t, limited(func(c *store.Capabilities) { c.Exclusion = store.ExcludesAll }), semel.Options{})
 		queued(t, p, op, "k")
 		a := dequeuedOne(t, p, op)
@@ -260,33 +234,5 @@ func TestRenewWithinATransaction(t *testing.T) {
 			return "v", nil
 		})
 		answerOf(a.End(nil, err)).want(t, "v", false)
-	})
-}
-
-func TestVeryLongLeaseDoesNotDelayOtherHeartbeats(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		mem := memory.New(memory.Options{})
-		p := start(t, mem, semel.Options{})
-		long := plain("long", semel.OperationOptions[string]{Lease: math.MaxInt64})
-		short := plain("short", semel.OperationOptions[string]{Lease: 30 * time.Second})
-		var both []*semel.Attempt
-		for _, c := range []semel.Call{long.Call(me, "k", "in"), short.Call(me, "k", "in")} {
-			a, _, err := adapter.Begin(t.Context(), p, c)
-			check.Require(t, err)
-			both = append(both, a)
-		}
-		pass(time.Minute)
-		answers := check.Must(mem.Get(t.Context(), []store.ID{both[1].Call().ID()}))(t)
-		if left := answers[0].Record.Due; left <= 0 {
-			t.Errorf("the lease of the other attempt is over since %v: it was not renewed", -left)
-		}
-		for _, a := range both {
-			if a.Context().Err() != nil {
-				t.Error("the lease is lost")
-			}
-			if _, err := a.End("v", nil); err != nil {
-				t.Error(err)
-			}
-		}
 	})
 }

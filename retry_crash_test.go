@@ -28,28 +28,24 @@ func crashAttempt(t *testing.T, mem *memory.Store, op semel.Declared) {
 // may be are no crash, and crashes are no errors.
 func TestCrashesAreCountedSeparately(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Retry: steady(3, 3)})
-		p, mem := owned(t, op)
-		call := queued(t, p, op, "k")[0]
+		p, op, call := queuedTask(t, semel.Atomic(), 3, 3)
 		for range 2 {
 			work(t, p, op, p.run(fails(errBoom)))
 			pass(time.Minute)
 			work(t, p, op, fails(semel.Snooze(0)))
 			ctx, hangUp := context.WithCancel(t.Context())
 			workIn(ctx, t, p, op, p.run(func(context.Context) (string, error) { hangUp(); return "", context.Canceled }))
-			crashAttempt(t, mem, op)
-			if swept, err := admin.Sweep(t.Context(), p, 10); err != nil || swept.Requeued != 1 {
-				t.Errorf("Sweep = %+v, %v, want one requeued", swept, err)
-			}
+			crashAttempt(t, p.mem, op)
+			check.Result(admin.Sweep(t.Context(), p, 10))(t, admin.Swept{Requeued: 1}, "Sweep")
 		}
-		got := progress(t, mem, call)
+		got := progress(t, p.mem, call)
 		if got.Errors != 2 || got.Snoozes != 2 || got.Ended != 6 {
 			t.Errorf("%+v, want two errors, two snoozes, and six of eight attempts that said how they ended", got)
 		}
 		wantTries(t, got, admin.TryError, admin.TrySnooze, admin.TryInterrupted, admin.TryCrash,
 			admin.TryError, admin.TrySnooze, admin.TryInterrupted, admin.TryCrash)
 		work(t, p, op, p.run(returns("v"))).want(t, "v", false)
-		if _, ok := admin.ProgressOf(wantState(t, mem, call, store.Succeeded)); ok {
+		if _, ok := admin.ProgressOf(wantState(t, p.mem, call, store.Succeeded)); ok {
 			t.Error("a success speaks of its attempts")
 		}
 	})
@@ -118,15 +114,13 @@ func crashingHandler(t *testing.T, a *semel.Attempt) {
 // TestTooManyCrashesBeforeATransaction: an inline one is not run either.
 func TestTooManyCrashesBeforeATransaction(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Retry: steady(1, 2)})
-		p, mem := owned(t, op)
-		call := queued(t, p, op, "k")[0]
-		crashAttempt(t, mem, op)
+		p, op, call := queuedTask(t, semel.Atomic(), 1, 2)
+		crashAttempt(t, p.mem, op)
 		sweepOne(t, p, call)
-		crashAttempt(t, mem, op) // no sweeper has run
+		crashAttempt(t, p.mem, op) // no sweeper has run
 		a := doTx(t.Context(), p, call, neverTx(t))
 		wantTries(t, wantCode(t, a.err, "exhausted"), admin.TryCrash, admin.TryInterrupted)
-		wantState(t, mem, call, store.Failed)
+		wantState(t, p.mem, call, store.Failed)
 		doTx(t.Context(), p, call, neverTx(t)).wantFailure(t, "2 attempts crashed")
 	})
 }
@@ -134,13 +128,12 @@ func TestTooManyCrashesBeforeATransaction(t *testing.T) {
 // TestTakeoversCountAsCrashes, without any sweeper.
 func TestTakeoversCountAsCrashes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		mem := memory.New(memory.Options{})
-		call := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), Retry: steady(1, 2)}).Call(me, "k", "in")
+		p, mem := solo(t, semel.Options{})
+		call := task(semel.Keyed(), 1, 2).Call(me, "k", "in")
 		for range 2 {
 			claimAndCrash(t, start(t, mem, semel.Options{}), call)
 			pass(time.Minute)
 		}
-		p := start(t, mem, semel.Options{})
 		do(t.Context(), p, call, never(t)).wantRunNow(t, store.Unknown, store.InDoubt)
 	})
 }
@@ -148,44 +141,28 @@ func TestTakeoversCountAsCrashes(t *testing.T) {
 // TestAttemptThatNeverRanIsNoCrash: claims without an answer, and claims of an engine
 // that closed.
 func TestAttemptThatNeverRanIsNoCrash(t *testing.T) {
-	t.Parallel()
-	tests := map[string]func(t *testing.T, mem *memory.Store, op *semel.Operation[string], c semel.Call){
-		"claim of a direct call, applied": func(t *testing.T, mem *memory.Store, _ *semel.Operation[string], c semel.Call) {
+	type claim = func(t *testing.T, mem *memory.Store, op *semel.Operation[string], c semel.Call)
+	lostClaim := func(f fault) claim {
+		return func(t *testing.T, mem *memory.Store, _ *semel.Operation[string], c semel.Call) {
 			t.Helper()
 			p := start(t, mem, semel.Options{})
 			p.faults.Decide(func(r request) fault {
 				if len(r.Changes) == 1 && r.Changes[0].If.State == store.Pending && r.To() == store.InProgress {
-					return fault{After: errCut}
+					return f
 				}
 				return fault{}
 			})
 			do(t.Context(), p, c, never(t)).wantErr(t, semel.ErrUnavailable)
 			pass(time.Minute)
-		},
-		"claim of a direct call, not applied": func(t *testing.T, mem *memory.Store, _ *semel.Operation[string], c semel.Call) {
-			t.Helper()
-			p := start(t, mem, semel.Options{})
-			p.faults.Decide(func(r request) fault {
-				if len(r.Changes) == 1 && r.Changes[0].If.State == store.Pending && r.To() == store.InProgress {
-					return fault{Before: errCut}
-				}
-				return fault{}
-			})
-			do(t.Context(), p, c, never(t)).wantErr(t, semel.ErrUnavailable)
-			pass(time.Minute)
-		},
+		}
+	}
+	tests := map[string]claim{
+		"claim of a direct call, applied":     lostClaim(fault{After: errCut}),
+		"claim of a direct call, not applied": lostClaim(fault{Before: errCut}),
 		"claim of a worker": func(t *testing.T, mem *memory.Store, op *semel.Operation[string], _ semel.Call) {
 			t.Helper()
 			p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
-			p.faults.Decide(func(r request) fault {
-				switch r.Method {
-				case "Dequeue":
-					return fault{After: errCut}
-				case "Reread":
-					return fault{Before: errCut}
-				}
-				return fault{}
-			})
+			p.faults.Decide(claiming(fault{After: errCut}))
 			if _, err := adapter.Dequeue(t.Context(), p, op, 1); !errors.Is(err, semel.ErrUnavailable) {
 				t.Errorf("Dequeue: %v, want ErrUnavailable", err)
 			}
@@ -194,47 +171,37 @@ func TestAttemptThatNeverRanIsNoCrash(t *testing.T) {
 			pass(time.Minute)
 		},
 	}
-	for name, live := range tests {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				op := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Retry: steady(99, 1)})
-				p, mem := owned(t, op)
-				call := queued(t, p, op, "k")[0]
-				for range 3 {
-					live(t, mem, op, call)
-				}
-				if r := wantState(t, mem, call, store.Pending); r.Attempt < 3 {
-					t.Errorf("the current attempt is %d, want none after the claims", r.Attempt)
-				}
-				pass(time.Hour)
-				work(t, p, op, p.run(returns("v"))).want(t, "v", false)
-			})
-		})
-	}
+	eachInBubble(t, tests, func(t *testing.T, live claim) {
+		p, op, call := queuedTask(t, semel.Atomic(), 99, 1)
+		for range 3 {
+			live(t, p.mem, op, call)
+		}
+		if r := wantState(t, p.mem, call, store.Pending); r.Attempt < 3 {
+			t.Errorf("the current attempt is %d, want none after the claims", r.Attempt)
+		}
+		pass(time.Hour)
+		work(t, p, op, p.run(returns("v"))).want(t, "v", false)
+	})
 }
 
 // TestRedriveResetsTheCounts: what was used up does not count any more once it was
 // resolved that nothing happened.
 func TestRedriveResetsTheCounts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Retry: steady(1, 1)})
-		p, mem := owned(t, op)
-		call := queued(t, p, op, "k")[0]
+		p, op, call := queuedTask(t, semel.AtLeastOnce(), 1, 1)
 		resolve := func() {
-			wantState(t, mem, call, store.InDoubt)
-			if _, err := admin.Resolve(t.Context(), p, admin.Resolution{ID: call.ID(), To: store.Pending, Actor: "ann", Reason: "looked"}); err != nil {
-				t.Errorf("Resolve: %v", err)
-			}
+			wantState(t, p.mem, call, store.InDoubt)
+			check.Must(admin.Resolve(t.Context(), p, admin.Resolution{ID: call.ID(), To: store.Pending, Actor: "ann", Reason: "looked"}))(t)
 		}
-		crashAttempt(t, mem, op)
+		crashAttempt(t, p.mem, op)
 		sweepOne(t, p, call)
 		work(t, p, op, never(t)).wantRunNow(t, store.Unknown, store.InDoubt)
 		resolve()
 		work(t, p, op, fails(errBoom)).wantRunNow(t, store.Unknown, store.InDoubt)
 		resolve()
-		got := progress(t, mem, call)
+		got := progress(t, p.mem, call)
 		wantTries(t, got, admin.TryCrash, admin.TryInterrupted, admin.TryError)
-		if r := record(t, mem, call); got.Errors != 0 || got.Ended != r.Attempt || r.Tainted {
+		if r := record(t, p.mem, call); got.Errors != 0 || got.Ended != r.Attempt || r.Tainted {
 			t.Errorf("%+v after attempt %d, tainted %v; want it to begin anew", got, r.Attempt, r.Tainted)
 		}
 		work(t, p, op, returns("v")).want(t, "v", false)

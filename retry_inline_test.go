@@ -2,7 +2,6 @@ package semel_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -93,42 +92,54 @@ func TestNothingThatWaitsIsPurgedBeforeItIsDue(t *testing.T) {
 // TestCommitErrorsWithRetry: the error counts once, also if recording it fails at
 // first.
 func TestCommitErrorsWithRetry(t *testing.T) {
-	t.Parallel()
-	for _, f := range []fault{commitApplied(), commitDropped(), commitRefused(), commitNoted()} {
-		t.Run(f.Name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				p, mem := solo(t, semel.Options{})
-				call := plain("op", semel.OperationOptions[string]{Retry: steady(2, 1)}).Call(me, "k", "in")
-				p.faults.Decide(commits(f))
-				doTx(t.Context(), p, call, failsAfter(errBoom)).wantRunNow(t, store.NotCommitted, store.Pending)
-				r := wantState(t, mem, call, store.Pending)
-				wantDue(t, r, 10*time.Second)
-				if p := progress(t, mem, call); p.Errors != 1 || r.Attempt != 1 || p.Ended != 1 {
-					t.Errorf("attempt %d led to %+v, want one error", r.Attempt, p)
+	eachFault(t, commitFaults(), func(t *testing.T, f fault) {
+		p, mem := solo(t, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{Retry: steady(2, 1)}).Call(me, "k", "in")
+		p.faults.Decide(commits(f))
+		doTx(t.Context(), p, call, failsAfter(errBoom)).wantRunNow(t, store.NotCommitted, store.Pending)
+		r := wantState(t, mem, call, store.Pending)
+		wantDue(t, r, 10*time.Second)
+		if p := progress(t, mem, call); p.Errors != 1 || r.Attempt != 1 || p.Ended != 1 {
+			t.Errorf("attempt %d led to %+v, want one error", r.Attempt, p)
+		}
+		wantEffect(t, mem, "e", false)
+	})
+}
+
+// TestUncommittedTransactionCountsAsAnError: what the function wrote can never be committed,
+// so it is an error of the function's, counted and delayed as one, and not tried forever.
+func TestUncommittedTransactionCountsAsAnError(t *testing.T) {
+	slow := func(ctx context.Context, _ *memory.Tx) (string, error) { <-ctx.Done(); return "", ctx.Err() }
+	interrupted := fault{Rollback: store.ErrInterrupted}
+	for name, tt := range map[string]struct {
+		commit fault
+		fn     txHandler
+	}{
+		"the commit is refused":                     {commitRefused(), puts("e", "v")},
+		"a timeout of the database":                 {interrupted, puts("e", "v")},
+		"a timeout of the database and a failure":   {interrupted, failsAfter(semel.Final(errBoom))},
+		"the deadline of the attempt's own context": {fault{}, slow},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachTxMode(t, func(t *testing.T, s txMode) {
+				s.o.Retry = steady(2, 9)
+				p, call := soloCall(t, s.o)
+				p.faults.Decide(everyCommit(tt.commit))
+				ask := func() answer {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+					defer cancel()
+					return s.ask(ctx, p, call, tt.fn)
 				}
-				wantEffect(t, mem, "e", false)
+				ask().wantRunNow(t, store.NotCommitted, store.Pending)
+				wantDue(t, wantState(t, p.mem, call, store.Pending), 10*time.Second)
+				wantTries(t, progress(t, p.mem, call), admin.TryError)
+				pass(time.Minute)
+				wantTries(t, wantCode(t, ask().err, "exhausted"), admin.TryError, admin.TryError)
+				wantState(t, p.mem, call, store.Failed)
+				wantEffect(t, p.mem, "e", false)
 			})
 		})
 	}
-}
-
-// TestRejectedCommitWithRetry: what the function wrote can never be committed, so it is
-// an error of the function's, counted and delayed as one, and in the end over.
-func TestRejectedCommitWithRetry(t *testing.T) {
-	eachTxMode(t, func(t *testing.T, s txMode) {
-		s.o.Retry = steady(2, 9)
-		p, mem := solo(t, semel.Options{})
-		call := plain("op", s.o).Call(me, "k", "in")
-		p.faults.Decide(everyCommit(commitRefused()))
-		a := s.ask(t.Context(), p, call, puts("e", "v"))
-		a.wantRunNow(t, store.NotCommitted, store.Pending)
-		wantDue(t, wantState(t, mem, call, store.Pending), 10*time.Second)
-		wantTries(t, progress(t, mem, call), admin.TryError)
-		pass(time.Minute)
-		wantTries(t, wantCode(t, s.ask(t.Context(), p, call, puts("e", "v")).err, "exhausted"), admin.TryError, admin.TryError)
-		wantState(t, mem, call, store.Failed)
-		wantEffect(t, mem, "e", false)
-	})
 }
 
 // TestUnknownCommitDoesNotCountAsAnError: it counts neither as an error nor as a
@@ -136,79 +147,27 @@ func TestRejectedCommitWithRetry(t *testing.T) {
 func TestUnknownCommitDoesNotCountAsAnError(t *testing.T) {
 	eachTxMode(t, func(t *testing.T, s txMode) {
 		s.o.Retry = steady(1, 1)
-		p, mem := solo(t, semel.Options{})
-		call := plain("op", s.o).Call(me, "k", "in")
+		p, call := soloCall(t, s.o)
 		for range 3 {
 			p.faults.Decide(commits(commitDropped()))
 			s.ask(t.Context(), p, call, puts("e", "v")).wantRunNow(t, store.NotCommitted, store.Pending)
 			pass(time.Minute)
 		}
-		wantTries(t, progress(t, mem, call), admin.TryInterrupted, admin.TryInterrupted, admin.TryInterrupted)
+		wantTries(t, progress(t, p.mem, call), admin.TryInterrupted, admin.TryInterrupted, admin.TryInterrupted)
 		p.faults.Decide(commits(commitApplied()))
 		s.ask(t.Context(), p, call, puts("e", "v")).want(t, "v", false)
-		wantEffect(t, mem, "e", true)
+		wantEffect(t, p.mem, "e", true)
 	})
-}
-
-// TestTaintedAttemptNeverFails: an attempt of an earlier program version with
-// another policy has an unknown effect. A rollback of a later attempt proves
-// nothing about it.
-func TestTaintedAttemptNeverFails(t *testing.T) {
-	t.Parallel()
-	for name, err := range map[string]error{"error": errBoom, "final": semel.Final(errBoom)} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				p, mem := solo(t, semel.Options{})
-				before := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce()}).Call(me, "k", "in")
-				do(t.Context(), p, before, fails(errBoom)).wantRunNow(t, store.Unknown, store.Pending)
-				call := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Retry: steady(2, 9)}).Call(me, "k", "in")
-				for n := range 4 {
-					doTx(t.Context(), p, call, failsAfter(err)).wantRunNow(t, store.Unknown, store.Pending)
-					if r := wantState(t, mem, call, store.Pending); r.Due <= 0 || !r.Tainted {
-						t.Errorf("try %d leads to %+v, want it tainted, and not due yet", n, r)
-					}
-					pass(time.Hour)
-				}
-				if p := progress(t, mem, call); p.Errors != 4 {
-					t.Errorf("%+v, want four errors", p)
-				}
-				doTx(t.Context(), p, call, puts("e", "v")).want(t, "v", false)
-			})
-		})
-	}
 }
 
 // TestPanicInATransactionRollsBack, not even a try: it is the process that
 // ends, as far as anybody can tell.
 func TestPanicInATransactionRollsBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p, mem := solo(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{Retry: steady(1, 1)}).Call(me, "k", "in")
+		p, call := soloCall(t, semel.OperationOptions[string]{Retry: steady(1, 1)})
 		abruptExits()[0].wantAbrupt(t, func() answer {
 			return doTx(t.Context(), p, call, func(context.Context, *memory.Tx) (string, error) { panic("out of cheese") })
 		})
-		wantState(t, mem, call, store.Absent)
-	})
-}
-
-// TestStoreOutageDuringAFailure: the caller learns of the rollback, and the count
-// is lost with the store.
-func TestStoreOutageDuringAFailure(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		p, mem := solo(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{Retry: steady(1, 1)}).Call(me, "k", "in")
-		p.faults.Decide(func(r request) fault {
-			if r.Method == "Atomic" {
-				return commitRefused()
-			}
-			return fault{Hang: true}
-		})
-		a := doTx(t.Context(), p, call, failsAfter(errBoom))
-		a.wantRunNow(t, store.NotCommitted, store.Absent)
-		if !errors.Is(a.err, errBoom) || !errors.Is(a.err, context.DeadlineExceeded) {
-			t.Errorf("got %v, want the function's error and the store's", a.err)
-		}
-		p.faults.Decide(nil)
-		wantState(t, mem, call, store.Absent)
+		wantState(t, p.mem, call, store.Absent)
 	})
 }

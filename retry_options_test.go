@@ -1,46 +1,15 @@
 package semel_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
 
 	"github.com/semelgo/semel"
-	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/internal/check"
-	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
-
-// TestRetryOptionsRejected, by name, by New and by the first call.
-func TestRetryOptionsRejected(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		field string
-		o     semel.OperationOptions[string]
-	}{
-		"errors":             {"Retry.MaxErrors", semel.OperationOptions[string]{Retry: &semel.Retry{MaxErrors: -1}}},
-		"crashes":            {"Retry.MaxCrashes", semel.OperationOptions[string]{Retry: &semel.Retry{MaxCrashes: -1}}},
-		"kept":               {"Retry", semel.OperationOptions[string]{Retry: &semel.Retry{}, OnError: semel.Keep}},
-		"optimistic, leased": {"Optimistic", semel.OperationOptions[string]{Optimistic: true, Policy: semel.Atomic(), Lease: time.Second}},
-		"optimistic, Hold":   {"Optimistic", semel.OperationOptions[string]{Optimistic: true, Policy: semel.Hold()}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				op := plain("op", tt.o)
-				p, mem := solo(t, semel.Options{})
-				wantField(t, do(t.Context(), p, op.Call(me, "k", "in"), never(t)).err, tt.field)
-				wantField(t, doTx(t.Context(), p, op.Call(me, "k", "in"), neverTx(t)).err, tt.field)
-				_, err := adapter.Dequeue(t.Context(), p, op, 1)
-				wantField(t, err, tt.field)
-				_, err = semel.New(mem, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{op}})
-				wantField(t, err, tt.field)
-			})
-		})
-	}
-}
 
 // TestRetryOptionsAreCopied: later changes by the caller have no effect.
 func TestRetryOptionsAreCopied(t *testing.T) {
@@ -87,22 +56,20 @@ func TestRetryByDefault(t *testing.T) {
 // where the store keeps less.
 func TestHistoryIsBounded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Retry: steady(15, 1)})
-		p, mem := owned(t, op)
-		call := queued(t, p, op, "k")[0]
+		p, op, call := queuedTask(t, semel.Atomic(), 15, 1)
 		long := errors.New(string(make([]byte, 5000)))
 		for range 14 {
 			work(t, p, op, p.run(fails(long)))
 			pass(time.Hour)
 		}
-		got := progress(t, mem, call)
+		got := progress(t, p.mem, call)
 		if got.Errors != 14 || len(got.Tries) != 10 || got.Tries[9].Attempt != 14 || len(got.Tries[9].Error) > 500 {
 			t.Errorf("%d errors, %d tries, the last of attempt %d with %d bytes", got.Errors, len(got.Tries), got.Tries[9].Attempt, len(got.Tries[9].Error))
 		}
-		w := limitedOver(mem, func(c *store.Capabilities) { c.MaxOutcome = 300 })
+		w := limitedOver(p.mem, func(c *store.Capabilities) { c.MaxOutcome = 300 })
 		small := startOn(t, w, semel.Options{})
 		work(t, small, op, small.run(fails(long))).wantErr(t)
-		r := wantState(t, mem, call, store.Failed)
+		r := wantState(t, p.mem, call, store.Failed)
 		if len(r.Outcome) > 300 {
 			t.Errorf("%d bytes are stored, want no more than the store keeps", len(r.Outcome))
 		}
@@ -116,8 +83,7 @@ func TestSnoozeWithoutRetry(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 				d.o.OnError = o
-				p, _ := solo(t, semel.Options{})
-				call := plain("op", d.o).Call(me, "k", "in")
+				p, call := soloCall(t, d.o)
 				a := d.ask(t.Context(), p, call, fails(semel.Snooze(time.Hour)))
 				if semel.VerdictOf(a.err) != store.NotCommitted || semel.Snooze(-1).Error() != "semel: snoozed for 0s" {
 					t.Errorf("got %v, want that nothing was done", a.err)
@@ -134,44 +100,22 @@ func TestSnoozeWithoutRetry(t *testing.T) {
 // TestRetryAddedToAnExistingOperation: attempts that ended before the operation
 // had a Retry do not count as crashes.
 func TestRetryAddedToAnExistingOperation(t *testing.T) {
-	t.Parallel()
-	for name, policy := range map[string]semel.Policy{
+	eachInBubble(t, map[string]semel.Policy{
 		"Hold": semel.Hold(), "AtLeastOnce": semel.AtLeastOnce(), "Atomic": semel.Atomic(),
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) { testRetryThatIsAddedLater(t, name, policy) })
-		})
-	}
-}
-
-func testRetryThatIsAddedLater(t *testing.T, name string, policy semel.Policy) {
-	t.Helper()
-	mem := memory.New(memory.Options{})
-	before := plain("op", semel.OperationOptions[string]{Policy: policy})
-	p := start(t, mem, semel.Options{})
-	for range 5 {
-		if a := do(t.Context(), p, before.Call(me, "k", "in"), fails(semel.NotCommitted(errBoom))); a.err == nil {
-			t.Fatal("the attempt did not fail")
+	}, func(t *testing.T, policy semel.Policy) {
+		p, before := soloCall(t, semel.OperationOptions[string]{Policy: policy})
+		for range 5 {
+			do(t.Context(), p, before, fails(semel.NotCommitted(errBoom))).wantErr(t, errBoom)
 		}
-	}
-	after := plain("op", semel.OperationOptions[string]{Policy: policy, Retry: &semel.Retry{MaxCrashes: 2, MaxErrors: 2}})
-	p = start(t, mem, semel.Options{Operations: []semel.Declared{after}})
-	if name == "AtLeastOnce" {
-		// The first crash of this version: one more is left.
-		dying := start(t, mem, semel.Options{})
-		do(t.Context(), dying, after.Call(me, "k", "in"), func(context.Context) (string, error) {
-			dying.crash()
-			return "", errBoom
-		})
-		pass(time.Minute)
-	}
-	do(t.Context(), p, after.Call(me, "k", "in"), func(ctx context.Context) (string, error) {
-		if name != "Atomic" {
-			return "done", nil
+		op := plain("op", semel.OperationOptions[string]{Policy: policy, Retry: &semel.Retry{MaxCrashes: 2, MaxErrors: 2}})
+		after := op.Call(me, "k", "in")
+		p = start(t, p.mem, semel.Options{Operations: []semel.Declared{op}})
+		if policy.String() == "AtLeastOnce" { // the first crash of this version: one more is left
+			claimAndCrash(t, start(t, p.mem, semel.Options{}), after)
+			pass(time.Minute)
 		}
-		return semel.InTx(ctx, p.Engine, func(context.Context, *memory.Tx) (string, error) { return "done", nil })
-	}).want(t, "done", false)
-	check.Equal(t, record(t, mem, after.Call(me, "k", "in")).State, store.Succeeded, "the record")
+		do(t.Context(), p, after, p.run(returns("done"))).want(t, "done", false)
+	})
 }
 
 // TestTwoDefinitionsOfOneName: an engine that was given an operation runs no other
@@ -180,16 +124,14 @@ func TestTwoDefinitionsOfOneName(t *testing.T) {
 	t.Parallel()
 	one, other := plain("create", semel.OperationOptions[string]{}), semel.Define("create", semel.OperationOptions[int]{})
 	mem := memory.New(memory.Options{})
-	if _, err := semel.New(mem, semel.Options{Operations: []semel.Declared{one, other}}); !isField(err, "Operations") {
-		t.Errorf("New with two definitions of one name: %v, want a FieldError of Operations", err)
-	}
+	_, err := semel.New(mem, semel.Options{Operations: []semel.Declared{one, other}})
+	wantField(t, err, "Operations")
 	p := start(t, mem, semel.Options{Operations: []semel.Declared{one, one}})
 	do(t.Context(), p, one.Call(me, "k", "in"), returns("done")).want(t, "done", false)
 	do(t.Context(), p, other.Call(me, "k2", 1), never(t)).wantErr(t, semel.ErrInvalid)
 	doTx(t.Context(), p, other.Call(me, "k3", 1), neverTx(t)).wantErr(t, semel.ErrInvalid)
-	if _, err := semel.Enqueue(t.Context(), p, other.Call(me, "k4", 1), semel.EnqueueOptions{}); !isField(err, "Operations") {
-		t.Errorf("Enqueue: %v, want a FieldError of Operations", err)
-	}
+	_, err = semel.Enqueue(t.Context(), p, other.Call(me, "k4", 1), semel.EnqueueOptions{})
+	wantField(t, err, "Operations")
 }
 
 // TestEnqueueRejectsOperationsWithoutRetry: no worker runs them, so the call would
@@ -198,13 +140,7 @@ func TestEnqueueRejectsOperationsWithoutRetry(t *testing.T) {
 	t.Parallel()
 	p, mem := solo(t, semel.Options{})
 	op := plain("mail", semel.OperationOptions[string]{})
-	if _, err := semel.Enqueue(t.Context(), p, op.Call(me, "k", "in"), semel.EnqueueOptions{}); !isField(err, "Retry") {
-		t.Errorf("Enqueue: %v, want a FieldError of Retry", err)
-	}
+	_, err := semel.Enqueue(t.Context(), p, op.Call(me, "k", "in"), semel.EnqueueOptions{})
+	wantField(t, err, "Retry")
 	check.Equal(t, record(t, mem, op.Call(me, "k", "in")).State, store.Absent, "the record")
-}
-
-func isField(err error, name string) bool {
-	field, ok := errtype.Find[*semel.FieldError](err)
-	return ok && field.Field == name
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
-	"github.com/semelgo/semel/store/memory"
 )
 
 // Rule 1: Failed and release are written only by the compare-and-swap of the
@@ -19,12 +18,11 @@ import (
 
 func TestRule01CommitWithoutAnswerThatCommitted(t *testing.T) {
 	eachTxMode(t, func(t *testing.T, s txMode) {
-		p, mem := solo(t, semel.Options{})
-		call := plain("pay", s.o).Call(me, "k", "in")
+		p, call := soloCall(t, s.o)
 		p.faults.Decide(commits(commitApplied()))
 		s.ask(t.Context(), p, call, puts("e", "paid")).want(t, "paid", false)
-		wantEffect(t, mem, "e", true)
-		wantState(t, mem, call, store.Succeeded)
+		wantEffect(t, p.mem, "e", true)
+		wantState(t, p.mem, call, store.Succeeded)
 		p.seen.want(t, event.AmbiguousYes)
 		s.ask(t.Context(), p, call, neverTx(t)).want(t, "paid", true)
 	})
@@ -32,8 +30,7 @@ func TestRule01CommitWithoutAnswerThatCommitted(t *testing.T) {
 
 func TestRule01CommitWithoutAnswerThatDidNotCommit(t *testing.T) {
 	eachTxMode(t, func(t *testing.T, s txMode) {
-		p, mem := solo(t, semel.Options{})
-		call := plain("pay", s.o).Call(me, "k", "in")
+		p, call := soloCall(t, s.o)
 		p.faults.Decide(commits(commitDropped()))
 		a := s.ask(t.Context(), p, call, puts("e", "paid"))
 		a.wantErr(t, errCut)
@@ -41,11 +38,11 @@ func TestRule01CommitWithoutAnswerThatDidNotCommit(t *testing.T) {
 		if errors.Is(a.err, semel.ErrOutcomeUnknown) {
 			t.Errorf("got %v, want the outcome to be known", a.err)
 		}
-		wantEffect(t, mem, "e", false)
-		check.Equal(t, wantState(t, mem, call, store.Pending).Attempt, 1, "attempt: is void")
+		wantEffect(t, p.mem, "e", false)
+		check.Equal(t, wantState(t, p.mem, call, store.Pending).Attempt, 1, "attempt: is void")
 		p.seen.want(t, event.AmbiguousNo)
 		s.ask(t.Context(), p, call, puts("e", "paid")).want(t, "paid", false)
-		check.Equal(t, wantState(t, mem, call, store.Succeeded).Attempt, 2, "attempt: succeeded")
+		check.Equal(t, wantState(t, p.mem, call, store.Succeeded).Attempt, 2, "attempt: succeeded")
 	})
 }
 
@@ -53,58 +50,21 @@ func TestRule01CommitWithoutAnswerThatDidNotCommit(t *testing.T) {
 // is still in flight in the database finds another record.
 func TestRule01CommitThatWouldComeLater(t *testing.T) {
 	eachTxMode(t, func(t *testing.T, s txMode) {
-		p, mem := solo(t, semel.Options{})
-		call := plain("pay", s.o).Call(me, "k", "in")
+		p, call := soloCall(t, s.o)
 		p.faults.Decide(commits(commitOpen()))
 		a := s.ask(t.Context(), p, call, puts("first", "one"))
 		a.wantRunNow(t, store.NotCommitted, store.Pending)
 		check.ErrorIs(t, p.faults.Release(), store.ErrSuperseded, "the late commit")
-		wantEffect(t, mem, "first", false)
+		wantEffect(t, p.mem, "first", false)
 		s.ask(t.Context(), p, call, puts("second", "two")).want(t, "two", false)
-		wantEffect(t, mem, "second", true)
-	})
-}
-
-// TestRule01LateCommitAfterTheNextAttempt: the same, with the retry in between.
-func TestRule01LateCommitAfterTheNextAttempt(t *testing.T) {
-	eachTxMode(t, func(t *testing.T, s txMode) {
-		mem := memory.New(memory.Options{})
-		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
-		call := plain("pay", s.o).Call(me, "k", "in")
-		p.faults.Decide(func(r request) fault {
-			switch {
-			case r.Method == "Atomic" && r.MethodN == 1:
-				return commitOpen()
-			case r.Method == "Swap" && s.leased && r.MethodN == 1:
-				return fault{} // the claim
-			default:
-				return fault{Before: errCut}
-			}
-		})
-		a := s.ask(t.Context(), p, call, puts("first", "one"))
-		a.wantErr(t, semel.ErrOutcomeUnknown)
-		pass(time.Minute) // the lease, where there is one
-		var retry answer
-		if s.leased {
-			retry = s.ask(t.Context(), other, call, puts("second", "two"))
-			retry.want(t, "two", false)
-		} else {
-			// The open transaction has the only right to the record.
-			s.ask(t.Context(), other, call, neverTx(t)).wantErr(t, semel.ErrInProgress)
-		}
-		err := p.faults.Release()
-		wantEffect(t, mem, "first", err == nil)
-		if s.leased != errors.Is(err, store.ErrSuperseded) {
-			t.Errorf("the late commit: %v", err)
-		}
+		wantEffect(t, p.mem, "second", true)
 	})
 }
 
 // TestRule01CertificateRepeatsWhileBusy: an answer of Busy is no answer.
 func TestRule01CertificateRepeatsWhileBusy(t *testing.T) {
 	eachTxMode(t, func(t *testing.T, s txMode) {
-		p, mem := solo(t, semel.Options{})
-		call := plain("pay", s.o).Call(me, "k", "in")
+		p, call := soloCall(t, s.o)
 		released := make(chan struct{})
 		p.faults.Decide(func(r request) fault {
 			if r.Method == "Atomic" {
@@ -125,7 +85,7 @@ func TestRule01CertificateRepeatsWhileBusy(t *testing.T) {
 		check.NoError(t, p.faults.Release(), "the open transaction's commit")
 		close(released)
 		(<-asked).want(t, "paid", false)
-		wantEffect(t, mem, "e", true)
+		wantEffect(t, p.mem, "e", true)
 		p.seen.want(t, event.AmbiguousYes)
 		check.Equal(t, p.faults.CallsOf("Get"), 0, "plain reads (a read is no certificate)")
 	})
@@ -134,46 +94,42 @@ func TestRule01CertificateRepeatsWhileBusy(t *testing.T) {
 // TestRule01NoCertificateIsUnknown: without a reply within RecordTimeout the caller
 // gets "outcome unknown", and never "failed"; the truth is found out later.
 func TestRule01NoCertificateIsUnknown(t *testing.T) {
-	t.Parallel()
 	for name, f := range map[string]fault{
 		"busy": {Busy: true}, "cut": {Before: errCut}, "no answer": {Hang: true}, "refused": {Result: &store.SwapResult{Err: errBoom}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachTxMode(t, func(t *testing.T, s txMode) { testNoCertificate(t, s, f) })
+			eachTxMode(t, func(t *testing.T, s txMode) {
+				const bound = 3 * time.Second
+				p, mem := solo(t, semel.Options{RecordTimeout: bound})
+				call := plain("pay", s.o).Call(me, "k", "in")
+				p.faults.Decide(func(r request) fault {
+					switch {
+					case r.Method == "Atomic":
+						return commitApplied()
+					case r.To() == store.Pending:
+						return f
+					default:
+						return fault{}
+					}
+				})
+				began := time.Now()
+				a := s.ask(t.Context(), p, call, puts("e", "paid"))
+				if took := time.Since(began); took > bound {
+					t.Errorf("the answer took %v, want at most RecordTimeout", took)
+				}
+				a.wantErr(t, semel.ErrOutcomeUnknown)
+				if _, failed := errtype.Find[*semel.Failure](a.err); failed || semel.VerdictOf(a.err) != store.Unknown {
+					t.Errorf("got %v, verdict %v; want Unknown and no failure", a.err, semel.VerdictOf(a.err))
+				}
+				if semel.RetryAfter(a.err) <= 0 {
+					t.Error("RetryAfter of an unknown outcome is zero, want a delay")
+				}
+				wantState(t, mem, call, store.Succeeded)
+				p.faults.Decide(nil)
+				s.ask(t.Context(), p, call, neverTx(t)).want(t, "paid", true)
+			})
 		})
 	}
-}
-
-func testNoCertificate(t *testing.T, s txMode, f fault) {
-	t.Helper()
-	const bound = 3 * time.Second
-	p, mem := solo(t, semel.Options{RecordTimeout: bound})
-	call := plain("pay", s.o).Call(me, "k", "in")
-	p.faults.Decide(func(r request) fault {
-		switch {
-		case r.Method == "Atomic":
-			return commitApplied()
-		case r.To() == store.Pending:
-			return f
-		default:
-			return fault{}
-		}
-	})
-	began := time.Now()
-	a := s.ask(t.Context(), p, call, puts("e", "paid"))
-	if took := time.Since(began); took > bound {
-		t.Errorf("the answer took %v, want at most RecordTimeout", took)
-	}
-	a.wantErr(t, semel.ErrOutcomeUnknown)
-	if _, failed := errtype.Find[*semel.Failure](a.err); failed || semel.VerdictOf(a.err) != store.Unknown {
-		t.Errorf("got %v, verdict %v; want Unknown and no failure", a.err, semel.VerdictOf(a.err))
-	}
-	if semel.RetryAfter(a.err) <= 0 {
-		t.Error("RetryAfter of an unknown outcome is zero, want a delay")
-	}
-	wantState(t, mem, call, store.Succeeded)
-	p.faults.Decide(nil)
-	s.ask(t.Context(), p, call, neverTx(t)).want(t, "paid", true)
 }
 
 // TestRule01LateCertificate: a certificate without a reply is repeated in the
@@ -206,8 +162,7 @@ func TestRule01LateCertificate(t *testing.T) {
 // answers from the current record.
 func TestRule01LostFailureIsNotReported(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		mem := memory.New(memory.Options{})
-		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		p, other, mem := pair(t, semel.Options{})
 		call := plain("pay", semel.OperationOptions[string]{Policy: semel.Keyed()}).Call(me, "k", "in")
 		zombie := do(t.Context(), p, call, func(ctx context.Context) (string, error) {
 			p.faults.Decide(func(request) fault { return fault{Before: errCut} })
@@ -226,50 +181,14 @@ func TestRule01LostFailureIsNotReported(t *testing.T) {
 // TestRule01UnconfirmedFailureIsNotReported: a failure whose record got no answer
 // is unknown, until the record says it.
 func TestRule01UnconfirmedFailureIsNotReported(t *testing.T) {
-	t.Parallel()
-	for name, f := range map[string]fault{"not applied": {Before: errCut}, "applied": {After: errCut}, "hanging": {Hang: true}} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				p, mem := solo(t, semel.Options{})
-				call := plain("pay", semel.OperationOptions[string]{}).Call(me, "k", "in")
-				p.faults.Decide(func(r request) fault {
-					if r.To() == store.Failed {
-						return f
-					}
-					return fault{}
-				})
-				a := do(t.Context(), p, call, fails(semel.Final(errBoom)))
-				a.wantErr(t, semel.ErrOutcomeUnknown, errBoom)
-				p.faults.Decide(nil)
-				pass(time.Minute)
-				wantState(t, mem, call, store.Failed)
-				a = do(t.Context(), p, call, never(t))
-				if failure, ok := errtype.Find[*semel.Failure](a.err); !ok || failure.Message != "boom" {
-					t.Errorf("later got %v, want the stored failure", a.err)
-				}
-			})
-		})
-	}
-}
-
-// TestRule01FailedWithALostReply: the change is repeated, and Failed is reported
-// only after the store has confirmed it.
-func TestRule01FailedWithALostReply(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		p, mem := solo(t, semel.Options{})
-		call := plain("pay", semel.OperationOptions[string]{}).Call(me, "k", "in")
-		lost := false
-		p.faults.Decide(func(r request) fault {
-			if r.To() == store.Failed && !lost {
-				lost = true
-				return fault{After: errCut}
-			}
-			return fault{}
-		})
+	eachInBubble(t, map[string]fault{"not applied": {Before: errCut}, "applied": {After: errCut}, "hanging": {Hang: true}}, func(t *testing.T, f fault) {
+		p, call := soloCall(t, semel.OperationOptions[string]{})
+		p.faults.Decide(failTo(store.Failed, f))
 		a := do(t.Context(), p, call, fails(semel.Final(errBoom)))
-		if failure, ok := errtype.Find[*semel.Failure](a.err); !ok || failure.Message != "boom" {
-			t.Errorf("got %v, want the failure", a.err)
-		}
-		wantState(t, mem, call, store.Failed)
+		a.wantErr(t, semel.ErrOutcomeUnknown, errBoom)
+		p.faults.Decide(nil)
+		pass(time.Minute)
+		wantState(t, p.mem, call, store.Failed)
+		do(t.Context(), p, call, never(t)).wantFailure(t, "boom")
 	})
 }

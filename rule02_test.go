@@ -48,37 +48,26 @@ func followerWrites(s existingState, p policyCase) []string {
 }
 
 func TestRule02FollowerWritesNothingElse(t *testing.T) {
-	t.Parallel()
 	for _, pc := range policies() {
-		for _, s := range existingStates() {
-			t.Run(pc.name+"/"+string(s), func(t *testing.T) {
-				bubble(t, func(t *testing.T) { testFollower(t, pc, s) })
+		t.Run(pc.name, func(t *testing.T) {
+			eachExisting(t, func(t *testing.T, s existingState) {
+				p, call := soloCall(t, semel.OperationOptions[string]{Policy: pc.p})
+				createExisting(t, p.mem, call, s)
+				before := record(t, p.mem, call)
+				ran := false
+				do(t.Context(), p, call, p.run(func(ctx context.Context) (string, error) {
+					ran = true
+					a, _ := semel.AttemptOf(ctx)
+					check.Equal(t, wantState(t, p.mem, call, store.InProgress).Token, a.Token(), "while the function runs, the claim")
+					return "v", nil
+				}))
+				wantEdges(t, p.faults, followerWrites(s, pc)...)
+				check.Equal(t, ran, s == nothing || s == pending || s == expired && pc.again, "the function ran")
+				for _, c := range p.faults.Changes() {
+					checkFollowerChange(t, before, c)
+				}
 			})
-		}
-	}
-}
-
-func testFollower(t *testing.T, pc policyCase, s existingState) {
-	t.Helper()
-	mem := memory.New(memory.Options{})
-	call := plain("op", semel.OperationOptions[string]{Policy: pc.p}).Call(me, "k", "in")
-	createExisting(t, mem, call, s)
-	before := record(t, mem, call)
-	p := start(t, mem, semel.Options{})
-	ran := false
-	do(t.Context(), p, call, p.run(func(ctx context.Context) (string, error) {
-		ran = true
-		a, _ := semel.AttemptOf(ctx)
-		if r := record(t, mem, call); r.Token != a.Token() || r.State != store.InProgress {
-			t.Errorf("the function runs while the current record is %+v, want its claim %+v", r.Token, a.Token())
-		}
-		return "v", nil
-	}))
-	wantEdges(t, p.faults, followerWrites(s, pc)...)
-	leads := s == nothing || s == pending || s == expired && pc.again
-	check.Equal(t, ran, leads, "the function ran")
-	for _, c := range p.faults.Changes() {
-		checkFollowerChange(t, before, c)
+		})
 	}
 }
 
@@ -100,40 +89,34 @@ func checkFollowerChange(t *testing.T, before store.Record, c store.Change) {
 // TestRule02InlineFollowerWritesNothingElse: an inline call has the right to the
 // record or writes nothing, but doubt when the lease of a leader is over.
 func TestRule02InlineFollowerWritesNothingElse(t *testing.T) {
-	t.Parallel()
 	want := map[existingState][]string{
 		nothing: {"Absent→Succeeded"}, pending: {"Pending→Succeeded"}, expired: {"InProgress→InDoubt"},
 	}
-	for _, s := range existingStates() {
-		t.Run(string(s), func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				mem := memory.New(memory.Options{})
-				call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-				createExisting(t, mem, call, s)
-				before := record(t, mem, call)
-				p := start(t, mem, semel.Options{})
-				doTx(t.Context(), p, call, puts("e", "v"))
-				wantEdges(t, p.faults, want[s]...)
-				wantEffect(t, mem, "e", s == nothing || s == pending)
-				for _, c := range p.faults.Changes() {
-					checkFollowerChange(t, before, c)
-				}
-			})
-		})
-	}
+	eachExisting(t, func(t *testing.T, s existingState) {
+		p, call := soloCall(t, semel.OperationOptions[string]{})
+		createExisting(t, p.mem, call, s)
+		before := record(t, p.mem, call)
+		doTx(t.Context(), p, call, puts("e", "v"))
+		wantEdges(t, p.faults, want[s]...)
+		wantEffect(t, p.mem, "e", s == nothing || s == pending)
+		for _, c := range p.faults.Changes() {
+			checkFollowerChange(t, before, c)
+		}
+	})
 }
 
-// TestRule02InlineWithoutTheRightRunsNothing: while another transaction has the
-// right to the record, the function is not called.
+// TestRule02InlineWithoutTheRightRunsNothing: while another transaction has the right to the
+// record, the function of no request is called, and the other request is invisible.
 func TestRule02InlineWithoutTheRightRunsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		mem := memory.New(memory.Options{})
-		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-		doTx(t.Context(), p, call, func(context.Context, *memory.Tx) (string, error) {
-			doTx(t.Context(), other, call, neverTx(t)).wantErr(t, semel.ErrInProgress)
+		p, other, _ := pair(t, semel.Options{})
+		op := plain("op", semel.OperationOptions[string]{})
+		doTx(t.Context(), p, op.Call(me, "k", "in"), func(context.Context, *memory.Tx) (string, error) {
+			doTx(t.Context(), other, op.Call(me, "k", "in"), neverTx(t)).wantErr(t, semel.ErrInProgress)
+			doTx(t.Context(), other, op.Call(me, "k", "other"), neverTx(t)).wantErr(t, semel.ErrInProgress)
 			return "v", nil
 		}).want(t, "v", false)
 		wantEdges(t, other.faults)
+		doTx(t.Context(), other, op.Call(me, "k", "other"), neverTx(t)).wantErr(t, semel.ErrMismatch)
 	})
 }

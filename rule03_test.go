@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/semelgo/semel"
@@ -46,69 +45,56 @@ func runsEverythingTwice(request) fault { return fault{Twice: true} }
 // TestRule03Lifetimes drives keys through everything that may happen to them:
 // with replies lost and with statements run twice it goes as it goes without.
 func TestRule03Lifetimes(t *testing.T) {
-	t.Parallel()
-	plans := map[string]func() func(request) fault{
+	for name, plan := range map[string]func() func(request) fault{
 		"undisturbed":          func() func(request) fault { return nil },
 		"first replies lost":   firstReplyLost,
 		"statements run twice": func() func(request) fault { return runsEverythingTwice },
-	}
-	for name, plan := range plans {
-		for _, l := range lifetimes() {
-			t.Run(name+"/"+l.name, func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { testLifetime(t, plan(), l) })
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachInBubble(t, lifetimes(), func(t *testing.T, l keyHistory) {
+				op := plain("op", l.o)
+				p, mem := owned(t, op)
+				call := op.Call(me, "k", "in")
+				createExisting(t, mem, call, l.found)
+				p.faults.Decide(plan())
+				l.live(t, p, call)
+				check.Equal(t, wantState(t, mem, call, l.state).Attempt, l.attempt, "attempt")
+				p.seen.wantNone(t, event.Late, event.Fenced, event.Conflict)
 			})
-		}
+		})
 	}
 }
 
 // keyHistory is what happens to one key, and its record afterwards.
 type keyHistory struct {
-	name           string
-	o              semel.OperationOptions[string]
-	createExisting existingState
-	live           func(t *testing.T, p *process, c semel.Call)
-	want           store.Token // without owner
+	o       semel.OperationOptions[string]
+	found   existingState
+	live    func(t *testing.T, p *process, c semel.Call)
+	state   store.State
+	attempt uint32
 }
 
-func testLifetime(t *testing.T, plan func(request) fault, l keyHistory) {
-	t.Helper()
-	mem := memory.New(memory.Options{})
-	op := plain("op", l.o)
-	call := op.Call(me, "k", "in")
-	createExisting(t, mem, call, l.createExisting)
-	p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
-	p.faults.Decide(plan)
-	l.live(t, p, call)
-	r := record(t, mem, call)
-	if r.State != l.want.State || r.Attempt != l.want.Attempt {
-		t.Errorf("%v of the current attempt is %d, want %v of %d", r.State, r.Attempt, l.want.State, l.want.Attempt)
-	}
-	p.seen.wantNone(t, event.Late, event.Fenced, event.Conflict)
-}
-
-func lifetimes() []keyHistory {
+func lifetimes() map[string]keyHistory {
+	none := semel.OperationOptions[string]{}
 	atomic := semel.OperationOptions[string]{Policy: semel.Atomic(), Lease: time.Minute}
 	keep := semel.OperationOptions[string]{OnError: semel.Keep}
-	return []keyHistory{
-		{name: "run", createExisting: nothing, live: runOnce, want: tokenOf(store.Succeeded, 1)},
-		{name: "fail", createExisting: nothing, live: failOnce, want: tokenOf(store.Failed, 1)},
-		{name: "release and run", createExisting: pending, live: runOnce, want: tokenOf(store.Succeeded, 2)},
-		{name: "doubt", createExisting: expired, live: findDoubt, want: tokenOf(store.InDoubt, 1)},
-		{name: "take over", o: semel.OperationOptions[string]{Policy: semel.Keyed()}, createExisting: expired, live: runOnce, want: tokenOf(store.Succeeded, 2)},
-		{name: "heal", o: semel.OperationOptions[string]{Policy: semel.Heal(finds("found", true))}, createExisting: expired, live: findHealed, want: tokenOf(store.Succeeded, 1)},
-		{name: "sweep", o: semel.OperationOptions[string]{Policy: semel.Keyed()}, createExisting: expired, live: sweepOne, want: tokenOf(store.Pending, 1)},
-		{name: "resolve", createExisting: inDoubt, live: resolveOne, want: tokenOf(store.Failed, 1)},
-		{name: "beat for ten leases", createExisting: nothing, live: runLong, want: tokenOf(store.Succeeded, 1)},
-		{name: "inline", createExisting: nothing, live: runTxOnce, want: tokenOf(store.Succeeded, 1)},
-		{name: "inline over Pending", createExisting: pending, live: runTxOnce, want: tokenOf(store.Succeeded, 2)},
-		{name: "inline failure", o: keep, createExisting: nothing, live: failTxOnce, want: tokenOf(store.Failed, 1)},
-		{name: "leased", o: atomic, createExisting: nothing, live: runTxOnce, want: tokenOf(store.Succeeded, 1)},
+	keyed := semel.OperationOptions[string]{Policy: semel.Keyed()}
+	heal := semel.OperationOptions[string]{Policy: semel.Heal(finds("found", true))}
+	return map[string]keyHistory{
+		"run":                 {none, nothing, runOnce, store.Succeeded, 1},
+		"fail":                {none, nothing, failOnce, store.Failed, 1},
+		"release and run":     {none, pending, runOnce, store.Succeeded, 2},
+		"doubt":               {none, expired, findDoubt, store.InDoubt, 1},
+		"take over":           {keyed, expired, runOnce, store.Succeeded, 2},
+		"heal":                {heal, expired, findHealed, store.Succeeded, 1},
+		"sweep":               {keyed, expired, sweepOne, store.Pending, 1},
+		"resolve":             {none, inDoubt, resolveOne, store.Failed, 1},
+		"beat for ten leases": {none, nothing, runLong, store.Succeeded, 1},
+		"inline":              {none, nothing, runTxOnce, store.Succeeded, 1},
+		"inline over Pending": {none, pending, runTxOnce, store.Succeeded, 2},
+		"inline failure":      {keep, nothing, failTxOnce, store.Failed, 1},
+		"leased":              {atomic, nothing, runTxOnce, store.Succeeded, 1},
 	}
-}
-
-func tokenOf(s store.State, attempt uint32) store.Token {
-	return store.Token{State: s, Attempt: attempt}
 }
 
 func runOnce(t *testing.T, p *process, c semel.Call) {
@@ -135,19 +121,17 @@ func failOnce(t *testing.T, p *process, c semel.Call) {
 
 func failTxOnce(t *testing.T, p *process, c semel.Call) {
 	t.Helper()
-	doTx(t.Context(), p, c, func(context.Context, *memory.Tx) (string, error) { return "", errBoom }).wantFailure(t, "boom")
+	doTx(t.Context(), p, c, failsAfter(errBoom)).wantFailure(t, "boom")
 	doTx(t.Context(), p, c, neverTx(t)).wantFailure(t, "boom")
 }
 
 func runTxOnce(t *testing.T, p *process, c semel.Call) {
 	t.Helper()
-	var runs counted
-	fn := func(_ context.Context, tx *memory.Tx) (string, error) {
-		return runs.of(returns("v"))(t.Context())
-	}
+	runs := 0
+	fn := func(context.Context, *memory.Tx) (string, error) { runs++; return "v", nil }
 	doTx(t.Context(), p, c, fn).want(t, "v", false)
 	doTx(t.Context(), p, c, neverTx(t)).want(t, "v", true)
-	runs.want(t, 1)
+	check.Equal(t, runs, 1, "runs")
 }
 
 func findDoubt(t *testing.T, p *process, c semel.Call) {
@@ -193,27 +177,21 @@ func resolveOne(t *testing.T, p *process, c semel.Call) {
 // TestRule03BusyAfterALostReply: a claim whose reply was lost, and that blocks its
 // own repetition, does not make the caller its own follower.
 func TestRule03BusyAfterALostReply(t *testing.T) {
-	t.Parallel()
-	for name, wait := range map[string]time.Duration{"told at once": 0, "waiting": time.Minute} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				p, _ := solo(t, semel.Options{})
-				call := plain("op", semel.OperationOptions[string]{Wait: wait}).Call(me, "k", "in")
-				p.faults.Decide(func(r request) fault {
-					switch {
-					case r.Method == "Swap" && r.MethodN == 1:
-						return fault{After: errCut}
-					case r.Method == "Swap" && r.MethodN == 2:
-						return fault{Busy: true}
-					default:
-						return fault{}
-					}
-				})
-				do(t.Context(), p, call, returns("v")).want(t, "v", false)
-				do(t.Context(), p, call, never(t)).want(t, "v", true)
-			})
+	eachInBubble(t, map[string]time.Duration{"told at once": 0, "waiting": time.Minute}, func(t *testing.T, wait time.Duration) {
+		p, call := soloCall(t, semel.OperationOptions[string]{Wait: wait})
+		p.faults.Decide(func(r request) fault {
+			switch {
+			case r.Method == "Swap" && r.MethodN == 1:
+				return fault{After: errCut}
+			case r.Method == "Swap" && r.MethodN == 2:
+				return fault{Busy: true}
+			default:
+				return fault{}
+			}
 		})
-	}
+		do(t.Context(), p, call, returns("v")).want(t, "v", false)
+		do(t.Context(), p, call, never(t)).want(t, "v", true)
+	})
 }
 
 // TestOwnOutcomeIsNotALostLease: a heartbeat that finds the attempt's own outcome,

@@ -30,26 +30,18 @@ func untilLost(t *testing.T, began time.Time, took *time.Duration) handler {
 }
 
 func TestRule04BlackHoledStoreEndsTheContext(t *testing.T) {
-	t.Parallel()
-	for name, f := range map[string]fault{"no answer": {Hang: true}, "cut": {Before: errCut}, "busy": {Busy: true}, "refused": {Result: &store.SwapResult{Err: errBoom}}} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				p, _ := solo(t, semel.Options{})
-				call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-				var took time.Duration
-				wait := untilLost(t, time.Now(), &took)
-				do(t.Context(), p, call, func(ctx context.Context) (string, error) {
-					p.faults.Decide(func(request) fault { return f })
-					defer p.faults.Decide(nil)
-					return wait(ctx)
-				}).want(t, "v", false)
-				if took != lease {
-					t.Errorf("the context ended after %v, want the lease of %v", took, lease)
-				}
-				check.Equal(t, p.seen.count(event.LeaseLost), 1, "LeaseLost")
-			})
-		})
-	}
+	eachInBubble(t, map[string]fault{"no answer": {Hang: true}, "cut": {Before: errCut}, "busy": {Busy: true}, "refused": {Result: &store.SwapResult{Err: errBoom}}}, func(t *testing.T, f fault) {
+		p, call := soloCall(t, semel.OperationOptions[string]{})
+		var took time.Duration
+		wait := untilLost(t, time.Now(), &took)
+		do(t.Context(), p, call, func(ctx context.Context) (string, error) {
+			p.faults.Decide(func(request) fault { return f })
+			defer p.faults.Decide(nil)
+			return wait(ctx)
+		}).want(t, "v", false)
+		check.Equal(t, took, lease, "the context ended after")
+		check.Equal(t, p.seen.count(event.LeaseLost), 1, "LeaseLost")
+	})
 }
 
 // TestRule04LeaseCountsFromBeforeTheClaimWasSent: the store may have counted it
@@ -80,8 +72,7 @@ func TestRule04LeaseCountsFromBeforeTheClaimWasSent(t *testing.T) {
 // not prolong the lease by as much.
 func TestRule04HeartbeatsCountFromWhenTheyWereSent(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p, _ := solo(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		p, call := soloCall(t, semel.OperationOptions[string]{})
 		gate := make(chan struct{})
 		var took time.Duration
 		wait := untilLost(t, time.Now(), &took)
@@ -105,42 +96,33 @@ func TestRule04HeartbeatsCountFromWhenTheyWereSent(t *testing.T) {
 // TestRule04OneHeartbeatWithoutAnswer: the one that is lost does not keep the
 // next from being sent.
 func TestRule04OneHeartbeatWithoutAnswer(t *testing.T) {
-	t.Parallel()
-	for name, f := range map[string]fault{"no answer": {Hang: true}, "no answer, applied": {Mute: true}, "cut": {Before: errCut}} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				p, _ := solo(t, semel.Options{})
-				call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-				do(t.Context(), p, call, func(ctx context.Context) (string, error) {
-					p.faults.Decide(func(r request) fault {
-						if r.MethodN%2 == 1 {
-							return f
-						}
-						return fault{}
-					})
-					pass(10 * lease)
-					return "v", context.Cause(ctx)
-				}).want(t, "v", false)
-				p.seen.wantNone(t, event.LeaseLost)
+	eachInBubble(t, map[string]fault{"no answer": {Hang: true}, "no answer, applied": {Mute: true}, "cut": {Before: errCut}}, func(t *testing.T, f fault) {
+		p, call := soloCall(t, semel.OperationOptions[string]{})
+		do(t.Context(), p, call, func(ctx context.Context) (string, error) {
+			p.faults.Decide(func(r request) fault {
+				if r.MethodN%2 == 1 {
+					return f
+				}
+				return fault{}
 			})
-		})
-	}
+			pass(10 * lease)
+			return "v", context.Cause(ctx)
+		}).want(t, "v", false)
+		p.seen.wantNone(t, event.LeaseLost)
+	})
 }
 
 // TestRule04SupersededLeaderIsCanceled: the next heartbeat finds out.
 func TestRule04SupersededLeaderIsCanceled(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p, mem := solo(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		p, call := soloCall(t, semel.OperationOptions[string]{})
 		var took time.Duration
 		wait := untilLost(t, time.Now(), &took)
 		a := do(t.Context(), p, call, func(ctx context.Context) (string, error) {
-			setInDoubt(t, mem, call)
+			setInDoubt(t, p.mem, call)
 			return wait(ctx)
 		})
-		if took != 10*time.Second {
-			t.Errorf("the context ended after %v, want with the first heartbeat", took)
-		}
+		check.Equal(t, took, 10*time.Second, "the context ended after")
 		a.want(t, "v", false) // and the doubt is settled by its leader
 		p.seen.want(t, event.LeaseLost, event.Settled)
 	})
@@ -149,8 +131,7 @@ func TestRule04SupersededLeaderIsCanceled(t *testing.T) {
 // TestRule04HeartbeatsKeepTheLease for ten leases, and others do not get in.
 func TestRule04HeartbeatsKeepTheLease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		mem := memory.New(memory.Options{})
-		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		p, other, mem := pair(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed()}).Call(me, "k", "in")
 		leader := later(func() answer {
 			return do(t.Context(), p, call, func(ctx context.Context) (string, error) {
@@ -173,52 +154,45 @@ func TestRule04HeartbeatsKeepTheLease(t *testing.T) {
 // one, the leader's end is valid.
 func TestRule04OutcomeAfterTheLeaseWasOver(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p, mem := solo(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed()}).Call(me, "k", "in")
+		p, call := soloCall(t, semel.OperationOptions[string]{Policy: semel.Keyed()})
 		do(t.Context(), p, call, func(ctx context.Context) (string, error) {
 			p.hang()
 			pass(5 * lease)
 			p.faults.Decide(nil)
 			return "v", nil
 		}).want(t, "v", false)
-		check.Equal(t, wantState(t, mem, call, store.Succeeded).Attempt, 1, "attempt: succeeded")
+		check.Equal(t, wantState(t, p.mem, call, store.Succeeded).Attempt, 1, "attempt: succeeded")
 	})
 }
 
 // TestRule04NoAbsoluteTimeLeavesTheEngine: a store with a wrong clock behaves like
 // one with a right clock, and receives the durations of the settings.
 func TestRule04NoAbsoluteTimeLeavesTheEngine(t *testing.T) {
-	t.Parallel()
-	for name, off := range map[string]time.Duration{"right": 0, "an hour ahead": time.Hour, "an hour behind": -time.Hour, "years off": -100_000 * time.Hour} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) { testClockOff(t, off) })
-		})
-	}
-}
-
-func testClockOff(t *testing.T, off time.Duration) {
-	t.Helper()
-	mem := memory.New(memory.Options{Now: func() time.Time { return time.Now().Add(off) }})
-	p := start(t, mem, semel.Options{})
-	call := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed()}).Call(me, "k", "in")
-	claimAndCrash(t, start(t, mem, semel.Options{}), call)
-	pass(lease - 1)
-	do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInProgress)
-	pass(1)
-	do(t.Context(), p, call, func(ctx context.Context) (string, error) {
-		pass(2 * lease)
-		return "v", context.Cause(ctx)
-	}).want(t, "v", false)
-	for _, c := range p.faults.Changes() {
-		if due := c.To.Due; due != 0 && due != lease {
-			t.Errorf("%v → %v is due in %v, want the lease or nothing", c.If.State, c.To.State, due)
+	eachInBubble(t, map[string]time.Duration{
+		"right": 0, "an hour ahead": time.Hour, "an hour behind": -time.Hour, "years off": -100_000 * time.Hour,
+	}, func(t *testing.T, off time.Duration) {
+		mem := memory.New(memory.Options{Now: func() time.Time { return time.Now().Add(off) }})
+		p := start(t, mem, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed()}).Call(me, "k", "in")
+		claimAndCrash(t, start(t, mem, semel.Options{}), call)
+		pass(lease - 1)
+		do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInProgress)
+		pass(1)
+		do(t.Context(), p, call, func(ctx context.Context) (string, error) {
+			pass(2 * lease)
+			return "v", context.Cause(ctx)
+		}).want(t, "v", false)
+		for _, c := range p.faults.Changes() {
+			if due := c.To.Due; due != 0 && due != lease {
+				t.Errorf("%v → %v is due in %v, want the lease or nothing", c.If.State, c.To.State, due)
+			}
+			if expire := c.To.Expire; expire != 0 && expire != 24*time.Hour {
+				t.Errorf("%v → %v expires in %v, want the retention or never", c.If.State, c.To.State, expire)
+			}
 		}
-		if expire := c.To.Expire; expire != 0 && expire != 24*time.Hour {
-			t.Errorf("%v → %v expires in %v, want the retention or never", c.If.State, c.To.State, expire)
-		}
-	}
-	pass(24*time.Hour - 1)
-	check.Result(admin.Purge(t.Context(), p, 10))(t, 0, "Purge within the retention")
-	pass(1)
-	check.Result(admin.Purge(t.Context(), p, 10))(t, 1, "Purge after the retention")
+		pass(24*time.Hour - 1)
+		check.Result(admin.Purge(t.Context(), p, 10))(t, 0, "Purge within the retention")
+		pass(1)
+		check.Result(admin.Purge(t.Context(), p, 10))(t, 1, "Purge after the retention")
+	})
 }

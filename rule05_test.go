@@ -57,18 +57,18 @@ func observe(t *testing.T, o semel.Options, oo semel.OperationOptions[string]) s
 }
 
 func TestRule05SettingsAreSeparate(t *testing.T) {
-	t.Parallel()
 	type (
 		options   = semel.Options
 		operation = semel.OperationOptions[string]
 	)
 	base := settings{Lease: 30 * time.Second, Heartbeat: 10 * time.Second, Retention: 24 * time.Hour}
 	with := func(change func(*settings)) settings { s := base; change(&s); return s }
-	tests := map[string]struct {
+	type row struct {
 		o    options
 		oo   operation
 		want settings
-	}{
+	}
+	tests := map[string]row{
 		"defaults":                 {want: base},
 		"lease of the engine":      {o: options{Lease: time.Minute}, want: with(func(s *settings) { s.Lease, s.Heartbeat = time.Minute, 20*time.Second })},
 		"lease of the operation":   {oo: operation{Lease: time.Minute}, want: with(func(s *settings) { s.Lease, s.Heartbeat = time.Minute, 20*time.Second })},
@@ -83,15 +83,9 @@ func TestRule05SettingsAreSeparate(t *testing.T) {
 		"max run of the operation": {o: options{MaxRun: time.Hour}, oo: operation{MaxRun: 45 * time.Second}, want: with(func(s *settings) { s.MaxRun = 45 * time.Second })},
 		"max run below the lease":  {o: options{MaxRun: 15 * time.Second}, want: with(func(s *settings) { s.Lease, s.MaxRun = 15*time.Second, 15*time.Second })},
 	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				if got := observe(t, tt.o, tt.oo); got != tt.want {
-					t.Errorf("lived by %+v, want %+v", got, tt.want)
-				}
-			})
-		})
-	}
+	eachInBubble(t, tests, func(t *testing.T, tt row) {
+		check.Equal(t, observe(t, tt.o, tt.oo), tt.want, "lived by")
+	})
 }
 
 // TestRule05RetentionCountsFromTheOutcome, not from the claim.
@@ -114,8 +108,7 @@ func TestRule05RetentionCountsFromTheOutcome(t *testing.T) {
 func TestRule05MaxRunRefusesTheHeartbeat(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const most = 100 * time.Second
-		mem := memory.New(memory.Options{})
-		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		p, other, mem := pair(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), MaxRun: most}).Call(me, "k", "in")
 		var took time.Duration
 		wait := untilLost(t, time.Now(), &took)
@@ -126,9 +119,7 @@ func TestRule05MaxRunRefusesTheHeartbeat(t *testing.T) {
 			do(t.Context(), other, call, returns("winner")).want(t, "winner", false)
 			return v, err
 		}).want(t, "winner", true)
-		if took != most {
-			t.Errorf("the context ended after %v, want max run of %v", took, most)
-		}
+		check.Equal(t, took, most, "the context ended after")
 		check.Equal(t, wantState(t, mem, call, store.Succeeded).Attempt, 2, "attempt: succeeded")
 	})
 }
@@ -145,9 +136,7 @@ func TestRule05MaxRunOfATransaction(t *testing.T) {
 			return "", context.Cause(ctx)
 		})
 		a.wantErr(t, semel.ErrLeaseLost)
-		if took != time.Minute {
-			t.Errorf("the context ended after %v, want max run of a minute", took)
-		}
+		check.Equal(t, took, time.Minute, "the context ended after")
 		s.ask(t.Context(), p, call, puts("e", "v")).want(t, "v", false)
 	})
 }
@@ -162,98 +151,92 @@ func wantField(t *testing.T, err error, field string) {
 }
 
 func TestRule05WrongOptionsNameTheField(t *testing.T) {
-	t.Parallel()
 	bad := semel.Define("op", semel.OperationOptions[string]{Lease: -1})
-	tests := []struct {
-		name, field string
-		o           semel.Options
-	}{
-		{"negative lease", "Lease", semel.Options{Lease: -1}},
-		{"negative heartbeat", "Heartbeat", semel.Options{Heartbeat: -1}},
-		{"heartbeat as long as the default lease", "Heartbeat", semel.Options{Heartbeat: 30 * time.Second}},
-		{"heartbeat longer than the lease", "Heartbeat", semel.Options{Lease: time.Second, Heartbeat: 2 * time.Second}},
-		{"negative max run", "MaxRun", semel.Options{MaxRun: -1}},
-		{"negative retention", "Retention", semel.Options{Retention: -1}},
-		{"negative wait", "Wait", semel.Options{Wait: -1}},
-		{"negative waiters", "MaxWaiters", semel.Options{MaxWaiters: -1}},
-		{"negative record timeout", "RecordTimeout", semel.Options{RecordTimeout: -1}},
-		{"nil operation", "Operations", semel.Options{Operations: []semel.Declared{nil}}},
-		{"bad operation", "Lease", semel.Options{Operations: []semel.Declared{bad}}},
+	type row struct {
+		field string
+		o     semel.Options
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			engine, err := semel.New(memory.New(memory.Options{}), tt.o)
-			wantField(t, err, tt.field)
-			if engine != nil {
-				t.Error("New returned an engine beside the error")
-			}
-		})
-	}
+	eachInBubble(t, map[string]row{
+		"negative lease":                         {"Lease", semel.Options{Lease: -1}},
+		"negative heartbeat":                     {"Heartbeat", semel.Options{Heartbeat: -1}},
+		"heartbeat as long as the default lease": {"Heartbeat", semel.Options{Heartbeat: 30 * time.Second}},
+		"heartbeat longer than the lease":        {"Heartbeat", semel.Options{Lease: time.Second, Heartbeat: 2 * time.Second}},
+		"negative max run":                       {"MaxRun", semel.Options{MaxRun: -1}},
+		"negative retention":                     {"Retention", semel.Options{Retention: -1}},
+		"negative wait":                          {"Wait", semel.Options{Wait: -1}},
+		"negative waiters":                       {"MaxWaiters", semel.Options{MaxWaiters: -1}},
+		"negative record timeout":                {"RecordTimeout", semel.Options{RecordTimeout: -1}},
+		"nil operation":                          {"Operations", semel.Options{Operations: []semel.Declared{nil}}},
+		"bad operation":                          {"Lease", semel.Options{Operations: []semel.Declared{bad}}},
+	}, func(t *testing.T, tt row) {
+		engine, err := semel.New(memory.New(memory.Options{}), tt.o)
+		wantField(t, err, tt.field)
+		if engine != nil {
+			t.Error("New returned an engine beside the error")
+		}
+	})
 }
 
 func TestRule05WrongDefinitionsNameTheField(t *testing.T) {
-	t.Parallel()
 	type options = semel.OperationOptions[string]
 	many := make([]func(string) any, 256)
-	tests := []struct {
-		name, operation, field string
-		o                      options
-	}{
-		{"no name", "", "Name", options{}},
-		{"name with a space", "a b", "Name", options{}},
-		{"name not of ASCII", "opération", "Name", options{}},
-		{"name too long", strings.Repeat("x", store.MaxOperation+1), "Name", options{}},
-		{"negative lease", "op", "Lease", options{Lease: -1}},
-		{"negative heartbeat", "op", "Heartbeat", options{Heartbeat: -1}},
-		{"heartbeat as long as the lease", "op", "Heartbeat", options{Lease: time.Second, Heartbeat: time.Second}},
-		{"heartbeat without a lease", "op", "Heartbeat", options{Heartbeat: time.Second}},
-		{"negative max run", "op", "MaxRun", options{MaxRun: -1}},
-		{"negative retention", "op", "Retention", options{Retention: -1}},
-		{"negative wait", "op", "Wait", options{Wait: -1}},
-		{"negative skew", "op", "Skew", options{Skew: -1}},
-		{"unknown OnError", "op", "OnError", options{OnError: 7}},
-		{"heal without a probe", "op", "Policy", options{Policy: semel.Heal(nil)}},
-		{"fence without raise", "op", "Policy", options{Policy: semel.Fenced(nil, finds("", false))}},
-		{"fence without look", "op", "Policy", options{Policy: semel.Fenced(raises(nil), nil)}},
-		{"too many fingerprints", "op", "Fingerprints", options{Fingerprints: many}},
+	type row struct {
+		operation, field string
+		o                options
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				op := plain(tt.operation, tt.o)
-				_, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{op}})
-				wantField(t, err, tt.field)
-				wantRefusedEverywhere(t, op.Call(me, "k", "in"), tt.field)
-			})
-		})
-	}
+	eachInBubble(t, map[string]row{
+		"no name":                        {"", "Name", options{}},
+		"name with a space":              {"a b", "Name", options{}},
+		"name not of ASCII":              {"opération", "Name", options{}},
+		"name too long":                  {strings.Repeat("x", store.MaxOperation+1), "Name", options{}},
+		"negative lease":                 {"op", "Lease", options{Lease: -1}},
+		"negative heartbeat":             {"op", "Heartbeat", options{Heartbeat: -1}},
+		"heartbeat as long as the lease": {"op", "Heartbeat", options{Lease: time.Second, Heartbeat: time.Second}},
+		"heartbeat without a lease":      {"op", "Heartbeat", options{Heartbeat: time.Second}},
+		"negative max run":               {"op", "MaxRun", options{MaxRun: -1}},
+		"negative retention":             {"op", "Retention", options{Retention: -1}},
+		"negative wait":                  {"op", "Wait", options{Wait: -1}},
+		"negative skew":                  {"op", "Skew", options{Skew: -1}},
+		"unknown OnError":                {"op", "OnError", options{OnError: 7}},
+		"heal without a probe":           {"op", "Policy", options{Policy: semel.Heal(nil)}},
+		"fence without raise":            {"op", "Policy", options{Policy: semel.Fenced(nil, finds("", false))}},
+		"fence without look":             {"op", "Policy", options{Policy: semel.Fenced(raises(nil), nil)}},
+		"too many fingerprints":          {"op", "Fingerprints", options{Fingerprints: many}},
+		"negative errors":                {"op", "Retry.MaxErrors", options{Retry: &semel.Retry{MaxErrors: -1}}},
+		"negative crashes":               {"op", "Retry.MaxCrashes", options{Retry: &semel.Retry{MaxCrashes: -1}}},
+		"kept and retried":               {"op", "Retry", options{Retry: &semel.Retry{}, OnError: semel.Keep}},
+		"optimistic, leased":             {"op", "Optimistic", options{Optimistic: true, Policy: semel.Atomic(), Lease: time.Second}},
+		"optimistic, Hold":               {"op", "Optimistic", options{Optimistic: true, Policy: semel.Hold()}},
+	}, func(t *testing.T, tt row) {
+		op := plain(tt.operation, tt.o)
+		p, mem := solo(t, semel.Options{})
+		_, err := semel.New(mem, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{op}})
+		wantField(t, err, tt.field)
+		_, err = adapter.Dequeue(t.Context(), p, op, 1)
+		wantField(t, err, tt.field)
+		wantRefusedEverywhere(t, op.Call(me, "k", "in"), tt.field)
+	})
 }
 
 func TestRule05WrongCallsNameTheField(t *testing.T) {
-	t.Parallel()
 	op := plain("op", semel.OperationOptions[string]{})
-	tests := []struct {
-		name, field string
-		call        semel.Call
-	}{
-		{"no call", "Call", semel.Call{}},
-		{"no scope", "Scope", op.Call(semel.Scope{}, "k", "in")},
-		{"scope of nothing", "Scope", op.Call(semel.ScopeOf(), "k", "in")},
-		{"empty part of a scope", "Scope", op.Call(semel.ScopeOf("tenant", ""), "k", "in")},
-		{"scope too long", "Scope", op.Call(semel.ScopeOf(strings.Repeat("s", store.MaxScope)), "k", "in")},
-		{"no key", "Key", op.Call(me, "", "in")},
-		{"key too long", "Key", op.Call(me, strings.Repeat("k", store.MaxKey+1), "in")},
-		{"input without a fingerprint", "Input", semel.Define("op", semel.OperationOptions[func()]{}).Call(me, "k", nil)},
-		{"chosen field without a fingerprint", "Input", plain("op", semel.OperationOptions[string]{
+	type row struct {
+		field string
+		call  semel.Call
+	}
+	eachInBubble(t, map[string]row{
+		"no call":                     {"Call", semel.Call{}},
+		"no scope":                    {"Scope", op.Call(semel.Scope{}, "k", "in")},
+		"scope of nothing":            {"Scope", op.Call(semel.ScopeOf(), "k", "in")},
+		"empty part of a scope":       {"Scope", op.Call(semel.ScopeOf("tenant", ""), "k", "in")},
+		"scope too long":              {"Scope", op.Call(semel.ScopeOf(strings.Repeat("s", store.MaxScope)), "k", "in")},
+		"no key":                      {"Key", op.Call(me, "", "in")},
+		"key too long":                {"Key", op.Call(me, strings.Repeat("k", store.MaxKey+1), "in")},
+		"input without a fingerprint": {"Input", semel.Define("op", semel.OperationOptions[func()]{}).Call(me, "k", nil)},
+		"chosen field without a fingerprint": {"Input", plain("op", semel.OperationOptions[string]{
 			Fingerprints: []func(string) any{func(string) any { return make(chan int) }},
 		}).Call(me, "k", "in")},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) { wantRefusedEverywhere(t, tt.call, tt.field) })
-		})
-	}
+	}, func(t *testing.T, tt row) { wantRefusedEverywhere(t, tt.call, tt.field) })
 }
 
 // wantRefusedEverywhere: every way in names the field, runs nothing, and asks

@@ -9,6 +9,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -33,39 +34,52 @@ func entryPoints() []entryPoint {
 	return all
 }
 
+// through runs fn by the entry point d, for a result of any type.
+func through[T any](ctx context.Context, p *process, d entryPoint, c semel.Call, fn func(context.Context) (T, error)) (T, bool, error) {
+	fnTx := func(ctx context.Context, _ *memory.Tx) (T, error) { return fn(ctx) }
+	switch d.name {
+	case "Do":
+		return semel.Do(ctx, p, c, fn)
+	case "InTx":
+		return semel.Do(ctx, p, c, func(ctx context.Context) (T, error) { return semel.InTx(ctx, p.Engine, fnTx) })
+	case "DoBatch":
+		return semel.DoBatch(ctx, p.Engine, c, func(ctx context.Context) (T, memory.Batch, error) {
+			v, err := fn(ctx)
+			return v, nil, err
+		})
+	default:
+		return semel.DoTx(ctx, p.Engine, c, fnTx)
+	}
+}
+
 func eachEntryPoint(t *testing.T, test func(t *testing.T, d entryPoint)) {
 	t.Helper()
 	t.Parallel()
-	for _, d := range entryPoints() {
-		t.Run(d.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { test(t, d) })
-		})
+	for _, row := range entryPoints() {
+		t.Run(row.name, func(t *testing.T) { bubble(t, func(t *testing.T) { test(t, row) }) })
 	}
 }
 
 func TestRule06CancelBeforeTheCall(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-		p, mem := solo(t, semel.Options{})
-		call := plain("op", d.o).Call(me, "k", "in")
+		p, call := soloCall(t, d.o)
 		ctx, hangUp := context.WithCancel(t.Context())
 		hangUp()
 		d.ask(ctx, p, call, never(t)).wantErr(t, context.Canceled)
-		wantState(t, mem, call, store.Absent)
+		wantState(t, p.mem, call, store.Absent)
 	})
 }
 
 func TestRule06CancelInTheHandler(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-		p, mem := solo(t, semel.Options{})
-		call := plain("op", d.o).Call(me, "k", "in")
+		p, call := soloCall(t, d.o)
 		ctx, hangUp := context.WithCancel(t.Context())
 		d.ask(ctx, p, call, func(ctx context.Context) (string, error) {
 			hangUp()
 			<-ctx.Done()
 			return "v", nil
 		}).want(t, "v", false)
-		wantState(t, mem, call, store.Succeeded)
+		wantState(t, p.mem, call, store.Succeeded)
 		d.ask(t.Context(), p, call, never(t)).want(t, "v", true)
 	})
 }
@@ -73,23 +87,16 @@ func TestRule06CancelInTheHandler(t *testing.T) {
 // TestRule06CancelWhileTheOutcomeIsRecorded: the running write continues.
 func TestRule06CancelWhileTheOutcomeIsRecorded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p, mem := solo(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		p, call := soloCall(t, semel.OperationOptions[string]{})
 		ctx, hangUp := context.WithCancel(t.Context())
 		gate := make(chan struct{})
-		p.faults.Decide(func(r request) fault {
-			if r.To() == store.Succeeded {
-				return fault{Gate: gate}
-			}
-			return fault{}
-		})
-		leader := later(func() answer { return do(ctx, p, call, returns("v")) })
-		synctest.Wait()
+		p.faults.Decide(failTo(store.Succeeded, fault{Gate: gate}))
+		leader := blocked(func() answer { return do(ctx, p, call, returns("v")) })
 		hangUp()
 		synctest.Wait()
 		close(gate)
 		(<-leader).want(t, "v", false)
-		wantState(t, mem, call, store.Succeeded)
+		wantState(t, p.mem, call, store.Succeeded)
 	})
 }
 
@@ -97,8 +104,7 @@ func TestRule06CancelWhileTheOutcomeIsRecorded(t *testing.T) {
 // same.
 func TestRule06CancelWhileTheCommitIsAmbiguous(t *testing.T) {
 	eachTxMode(t, func(t *testing.T, s txMode) {
-		p, _ := solo(t, semel.Options{})
-		call := plain("op", s.o).Call(me, "k", "in")
+		p, call := soloCall(t, s.o)
 		p.faults.Decide(commits(commitApplied()))
 		ctx, hangUp := context.WithCancel(t.Context())
 		s.ask(ctx, p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
@@ -120,9 +126,7 @@ func TestRule06RecordingHasABound(t *testing.T) {
 			returned = time.Now()
 			return "v", nil
 		}).want(t, "v", false)
-		if took := time.Since(returned); took != 2*time.Second {
-			t.Errorf("recording took %v, want RecordTimeout", took)
-		}
+		check.Equal(t, time.Since(returned), 2*time.Second, "it took")
 		p.faults.Decide(nil)
 	})
 }
@@ -130,33 +134,24 @@ func TestRule06RecordingHasABound(t *testing.T) {
 // TestRule06CancelDuringTheClaim: nothing was run, so the claim that may have
 // been granted is given back, and the key waits for no lease.
 func TestRule06CancelDuringTheClaim(t *testing.T) {
-	t.Parallel()
-	for name, f := range map[string]fault{"not granted": {Hang: true}, "granted": {Mute: true}} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				p, mem := solo(t, semel.Options{})
-				call := plain("op", semel.OperationOptions[string]{Retention: time.Hour}).Call(me, "k", "in")
-				p.faults.Decide(func(r request) fault {
-					if r.MethodN == 1 {
-						return f
-					}
-					return fault{}
-				})
-				ctx, hangUp := context.WithCancel(t.Context())
-				caller := later(func() answer { return do(ctx, p, call, never(t)) })
-				synctest.Wait()
-				hangUp()
-				(<-caller).wantErr(t, semel.ErrUnavailable, context.Canceled)
-				synctest.Wait()
-				// Pending also where nothing was granted: so it cannot be later.
-				if r := wantState(t, mem, call, store.Pending); r.Expire != time.Hour {
-					t.Errorf("what is given back expires in %v, want the operation's retention", r.Expire)
-				}
-				p.seen.wantNone(t, event.Late, event.LateRecorded) // no event is emitted
-				do(t.Context(), p, call, returns("v")).want(t, "v", false)
-			})
+	eachInBubble(t, map[string]fault{"not granted": {Hang: true}, "granted": {Mute: true}}, func(t *testing.T, f fault) {
+		p, call := soloCall(t, semel.OperationOptions[string]{Retention: time.Hour})
+		p.faults.Decide(func(r request) fault {
+			if r.MethodN == 1 {
+				return f
+			}
+			return fault{}
 		})
-	}
+		ctx, hangUp := context.WithCancel(t.Context())
+		caller := blocked(func() answer { return do(ctx, p, call, never(t)) })
+		hangUp()
+		(<-caller).wantErr(t, semel.ErrUnavailable, context.Canceled)
+		synctest.Wait()
+		// Pending also where nothing was granted: so it cannot be later.
+		check.Equal(t, wantState(t, p.mem, call, store.Pending).Expire, time.Hour, "it expires in")
+		p.seen.wantNone(t, event.Late, event.LateRecorded) // no event is emitted
+		do(t.Context(), p, call, returns("v")).want(t, "v", false)
+	})
 }
 
 // TestRule06CancelOfAFollower: the leader and the other followers do not notice.
@@ -165,14 +160,12 @@ func TestRule06CancelOfAFollower(t *testing.T) {
 		p, _ := solo(t, semel.Options{Wait: time.Hour})
 		call := plain("op", d.o).Call(me, "k", "in")
 		finish := make(chan struct{})
-		leader := later(func() answer {
+		leader := blocked(func() answer {
 			return d.ask(t.Context(), p, call, func(context.Context) (string, error) { <-finish; return "v", nil })
 		})
-		synctest.Wait()
 		ctx, hangUp := context.WithCancel(t.Context())
 		gone := later(func() answer { return d.ask(ctx, p, call, never(t)) })
-		stays := later(func() answer { return d.ask(t.Context(), p, call, never(t)) })
-		synctest.Wait()
+		stays := blocked(func() answer { return d.ask(t.Context(), p, call, never(t)) })
 		hangUp()
 		(<-gone).wantErr(t, context.Canceled)
 		close(finish)
@@ -181,22 +174,15 @@ func TestRule06CancelOfAFollower(t *testing.T) {
 	})
 }
 
-// TestRule06CancelOfTheCallerThatSendsTheClaim: followers that arrived meanwhile do
-// not share the cancellation of the first caller.
+// TestRule06CancelOfTheCallerThatSendsTheClaim: followers that arrived meanwhile do not
+// share the cancellation of the first caller. One of them sends the request in its place.
 func TestRule06CancelOfTheCallerThatSendsTheClaim(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-		p, _ := solo(t, semel.Options{})
-		call := plain("op", d.o).Call(me, "k", "in")
-		asked := false
-		p.faults.Decide(func(request) fault {
-			defer func() { asked = true }()
-			return fault{Hang: !asked}
-		})
+		p, call := soloCall(t, d.o)
+		p.faults.Decide(failCall(1, fault{Hang: true}))
 		ctx, hangUp := context.WithCancel(t.Context())
-		first := later(func() answer { return d.ask(ctx, p, call, never(t)) })
-		synctest.Wait()
-		second := later(func() answer { return d.ask(t.Context(), p, call, returns("v")) })
-		synctest.Wait()
+		first := blocked(func() answer { return d.ask(ctx, p, call, never(t)) })
+		second := d.later(t, p, call, returns("v"))
 		hangUp()
 		(<-first).wantErr(t, semel.ErrUnavailable)
 		(<-second).want(t, "v", false)
@@ -207,8 +193,7 @@ func TestRule06CancelOfTheCallerThatSendsTheClaim(t *testing.T) {
 // found the store unavailable get the same error.
 func TestRule06StoreOutageIsReportedToAllFollowers(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-		p, _ := solo(t, semel.Options{})
-		call := plain("op", d.o).Call(me, "k", "in")
+		p, call := soloCall(t, d.o)
 		gate := make(chan struct{})
 		p.faults.Decide(func(request) fault { return fault{Gate: gate, Before: errCut} })
 		var callers []<-chan answer

@@ -50,20 +50,15 @@ func (a abruptExit) wantAbrupt(t *testing.T, ask func() answer) {
 		ask()
 		returned = true
 	}()
-	if got := <-done; got != a.panics {
-		t.Errorf("it ended with %v, want %v to go on", got, a.panics)
-	}
+	check.Equal(t, <-done, a.panics, "it ended with")
 }
 
 // eachAbruptExit runs test in a bubble for each way not to return.
 func eachAbruptExit(t *testing.T, test func(t *testing.T, a abruptExit)) {
 	t.Helper()
 	t.Parallel()
-	for _, a := range abruptExits() {
-		t.Run(a.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { test(t, a) })
-		})
+	for _, row := range abruptExits() {
+		t.Run(row.name, func(t *testing.T) { bubble(t, func(t *testing.T) { test(t, row) }) })
 	}
 }
 
@@ -86,12 +81,11 @@ func TestRule07InDo(t *testing.T) {
 				o := keep
 				o.Policy = pc.p
 				o.Classify = func(error) store.Verdict { return store.NotCommitted } // it is not called
-				p, mem := solo(t, semel.Options{})
-				call := plain("op", o).Call(me, "k", "in")
+				p, call := soloCall(t, o)
 				ab.wantAbrupt(t, func() answer {
 					return do(t.Context(), p, call, func(context.Context) (string, error) { ab.stop(); return "v", nil })
 				})
-				wantAfterAbrupt(t, p, mem, call, pc)
+				wantAfterAbrupt(t, p, p.mem, call, pc)
 			})
 		})
 	}
@@ -156,8 +150,7 @@ func TestRule07InATransaction(t *testing.T) {
 // succeeded, whatever else its function does.
 func TestRule07AfterTheOutcome(t *testing.T) {
 	eachAbruptExit(t, func(t *testing.T, ab abruptExit) {
-		p, mem := solo(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic()}).Call(me, "k", "in")
+		p, call := soloCall(t, semel.OperationOptions[string]{Policy: semel.Atomic()})
 		ab.wantAbrupt(t, func() answer {
 			return do(t.Context(), p, call, func(ctx context.Context) (string, error) {
 				if _, err := semel.InTx(ctx, p.Engine, puts("e", "v")); err != nil {
@@ -167,7 +160,7 @@ func TestRule07AfterTheOutcome(t *testing.T) {
 				return "", nil
 			})
 		})
-		wantState(t, mem, call, store.Succeeded)
+		wantState(t, p.mem, call, store.Succeeded)
 		p.seen.want(t, event.AfterOutcome)
 		do(t.Context(), p, call, never(t)).want(t, "v", true)
 	})
@@ -187,11 +180,10 @@ func TestRule07InTheOperationsOwnFunctions(t *testing.T) {
 						ab.stop()
 					}
 				}
-				p, mem := solo(t, semel.Options{})
-				call := plain("op", in.o(trip)).Call(me, "k", "in")
-				createExisting(t, mem, call, in.createExisting)
+				p, call := soloCall(t, in.o(trip))
+				createExisting(t, p.mem, call, in.createExisting)
 				ab.wantAbrupt(t, func() answer { return in.ask(t.Context(), p, call, trip) })
-				wantState(t, mem, call, in.state)
+				wantState(t, p.mem, call, in.state)
 				stop = false
 				wantFree(t, p)
 				a := do(t.Context(), p, call, p.run(returns("again")))
@@ -304,16 +296,10 @@ func TestRule07FollowersOfAnAttemptThatPanicked(t *testing.T) {
 // transaction was superseded has not succeeded.
 func TestRule07SwallowedErrorOfATransaction(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		mem := memory.New(memory.Options{})
-		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		p, other, mem := pair(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic()}).Call(me, "k", "in")
 		do(t.Context(), p, call, func(ctx context.Context) (string, error) {
-			p.faults.Decide(func(r request) fault {
-				if r.Method == "Swap" {
-					return fault{Before: errCut}
-				}
-				return fault{}
-			})
+			p.faults.Decide(failOn("Swap", fault{Before: errCut}))
 			pass(2 * lease)
 			do(t.Context(), other, call, other.run(returns("winner"))).want(t, "winner", false)
 			if _, err := semel.InTx(ctx, p.Engine, puts("zombie", "v")); err == nil {

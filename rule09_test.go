@@ -2,7 +2,6 @@ package semel_test
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -12,7 +11,6 @@ import (
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
-	"github.com/semelgo/semel/store/memory"
 )
 
 // Rule 9: after a finished effect whose outcome cannot be recorded, the caller
@@ -34,43 +32,31 @@ func storeOutages() map[string]fault {
 }
 
 func TestRule09StoreOutageAfterTheEffect(t *testing.T) {
-	t.Parallel()
-	for name, f := range storeOutages() {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				mem := memory.New(memory.Options{})
-				p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
-				call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-				do(t.Context(), p, call, outageAfter(p, "v", f)).want(t, "v", false)
-				p.seen.want(t, event.Late)
-				claimed := record(t, mem, call).Token
-				p.faults.Decide(nil)
-				pass(2 * time.Minute)
-				p.seen.want(t, event.LateRecorded)
-				r := wantState(t, mem, call, store.Succeeded)
-				if r.Attempt != claimed.Attempt || r.Owner != claimed.Owner {
-					t.Errorf("recorded as %+v, want the token of the claim %+v", r.Token, claimed)
-				}
-				do(t.Context(), p, call, never(t)).want(t, "v", true)
-				do(t.Context(), other, call, never(t)).want(t, "v", true)
-			})
-		})
-	}
+	eachInBubble(t, storeOutages(), func(t *testing.T, f fault) {
+		p, other, mem := pair(t, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		do(t.Context(), p, call, outageAfter(p, "v", f)).want(t, "v", false)
+		p.seen.want(t, event.Late)
+		claimed := record(t, mem, call).Token
+		p.faults.Decide(nil)
+		pass(2 * time.Minute)
+		p.seen.want(t, event.LateRecorded)
+		r := wantState(t, mem, call, store.Succeeded)
+		if r.Attempt != claimed.Attempt || r.Owner != claimed.Owner {
+			t.Errorf("recorded as %+v, want the token of the claim %+v", r.Token, claimed)
+		}
+		do(t.Context(), p, call, never(t)).want(t, "v", true)
+		do(t.Context(), other, call, never(t)).want(t, "v", true)
+	})
 }
 
 // TestRule09HeartbeatsContinue while the outcome is not recorded, so that no takeover
 // happens: here only ends of attempts fail.
 func TestRule09HeartbeatsContinue(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		mem := memory.New(memory.Options{})
-		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		p, other, _ := pair(t, semel.Options{})
 		call := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed()}).Call(me, "k", "in")
-		p.faults.Decide(func(r request) fault {
-			if r.To() == store.Succeeded {
-				return fault{Before: errCut}
-			}
-			return fault{}
-		})
+		p.faults.Decide(failTo(store.Succeeded, fault{Before: errCut}))
 		do(t.Context(), p, call, returns("v")).want(t, "v", false)
 		for range 10 {
 			pass(lease)
@@ -87,77 +73,65 @@ func TestRule09HeartbeatsContinue(t *testing.T) {
 	})
 }
 
-// TestRule09LeaseIsOverBeforeTheStoreIsBack: the policy has decided meanwhile,
-// and what was late says what it knows.
-func TestRule09LeaseIsOverBeforeTheStoreIsBack(t *testing.T) {
-	t.Parallel()
-	t.Run("Hold", func(t *testing.T) {
-		bubble(t, func(t *testing.T) {
-			mem := memory.New(memory.Options{})
-			p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
-			call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-			do(t.Context(), p, call, outageAfter(p, "v", fault{Before: errCut})).want(t, "v", false)
-			pass(2 * lease)
-			do(t.Context(), other, call, never(t)).wantErr(t, semel.ErrInDoubt)
-			p.faults.Decide(nil)
-			pass(time.Minute) // the late leader settles the doubt
-			do(t.Context(), other, call, never(t)).want(t, "v", true)
-			p.seen.want(t, event.LateRecorded)
-		})
+// TestRule09DoubtIsSettledLate: the lease was over before the store was back, and another caller
+// has recorded the doubt. The late leader settles it.
+func TestRule09DoubtIsSettledLate(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, other, _ := pair(t, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		do(t.Context(), p, call, outageAfter(p, "v", fault{Before: errCut})).want(t, "v", false)
+		pass(2 * lease)
+		do(t.Context(), other, call, never(t)).wantErr(t, semel.ErrInDoubt)
+		p.faults.Decide(nil)
+		pass(time.Minute)
+		do(t.Context(), other, call, never(t)).want(t, "v", true)
+		p.seen.want(t, event.LateRecorded)
 	})
-	t.Run("AtLeastOnce", func(t *testing.T) {
-		bubble(t, func(t *testing.T) {
-			mem := memory.New(memory.Options{})
-			p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
-			call := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce()}).Call(me, "k", "in")
-			do(t.Context(), p, call, outageAfter(p, "v", fault{Before: errCut})).want(t, "v", false)
-			pass(2 * lease)
-			finish := make(chan struct{})
-			second := later(func() answer {
-				return do(t.Context(), other, call, func(context.Context) (string, error) { <-finish; return "second", nil })
-			})
-			synctest.Wait()
+}
+
+// TestRule09EffectOfASupersededAttempt: the same, but the policy has let another attempt run,
+// which does not know of the effect. An operator learns of it.
+func TestRule09EffectOfASupersededAttempt(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, other, _ := pair(t, semel.Options{})
+		call := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce()}).Call(me, "k", "in")
+		do(t.Context(), p, call, outageAfter(p, "v", fault{Before: errCut})).want(t, "v", false)
+		pass(2 * lease)
+		do(t.Context(), other, call, func(context.Context) (string, error) {
 			p.faults.Decide(nil)
 			pass(time.Minute)
-			p.seen.want(t, event.Conflict) // an effect that the second attempt does not know of
+			p.seen.want(t, event.Conflict)
 			p.seen.wantNone(t, event.LateRecorded)
-			close(finish)
-			(<-second).want(t, "second", false)
-		})
+			return "second", nil
+		}).want(t, "second", false)
 	})
 }
 
 // TestRule09OtherEndsAreRetriedToo: after an end without success the outcome is
 // unknown, and is recorded late all the same.
 func TestRule09OtherEndsAreRetriedToo(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		p     semel.Policy
-		err   error
-		state store.State
-	}{
-		"fail":    {semel.Hold(), semel.Final(errBoom), store.Failed},
-		"release": {semel.Hold(), semel.NotCommitted(errBoom), store.Pending},
-		"doubt":   {semel.Hold(), errBoom, store.InDoubt},
-		"requeue": {semel.Keyed(), errBoom, store.Pending},
+	type row struct {
+		p       semel.Policy
+		err     error
+		state   store.State
+		tainted bool // the next attempt follows one with an unknown outcome
 	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				p, mem := solo(t, semel.Options{Lease: time.Hour})
-				call := plain("op", semel.OperationOptions[string]{Policy: tt.p}).Call(me, "k", "in")
-				a := do(t.Context(), p, call, func(context.Context) (string, error) { p.hang(); return "", tt.err })
-				a.wantErr(t, semel.ErrOutcomeUnknown, errBoom)
-				a.wantRunNow(t, store.Unknown, store.InProgress)
-				p.faults.Decide(nil)
-				pass(time.Minute)
-				if r := wantState(t, mem, call, tt.state); r.Tainted != (name == "requeue") {
-					t.Errorf("tainted: %v, want it only where the next attempt follows one with an unknown outcome", r.Tainted)
-				}
-				p.seen.want(t, event.Late, event.LateRecorded)
-			})
-		})
-	}
+	eachInBubble(t, map[string]row{
+		"fail":    {semel.Hold(), semel.Final(errBoom), store.Failed, false},
+		"release": {semel.Hold(), semel.NotCommitted(errBoom), store.Pending, false},
+		"doubt":   {semel.Hold(), errBoom, store.InDoubt, false},
+		"requeue": {semel.Keyed(), errBoom, store.Pending, true},
+	}, func(t *testing.T, tt row) {
+		p, mem := solo(t, semel.Options{Lease: time.Hour})
+		call := plain("op", semel.OperationOptions[string]{Policy: tt.p}).Call(me, "k", "in")
+		a := do(t.Context(), p, call, func(context.Context) (string, error) { p.hang(); return "", tt.err })
+		a.wantErr(t, semel.ErrOutcomeUnknown, errBoom)
+		a.wantRunNow(t, store.Unknown, store.InProgress)
+		p.faults.Decide(nil)
+		pass(time.Minute)
+		check.Equal(t, wantState(t, mem, call, tt.state).Tainted, tt.tainted, "tainted")
+		p.seen.want(t, event.Late, event.LateRecorded)
+	})
 }
 
 // TestRule09TooManyUnrecordedOutcomes: what has no place any more is alarmed; its lease
@@ -232,48 +206,35 @@ func TestRule09OneOutcomeDoesNotDelayOthers(t *testing.T) {
 // TestRule09CloseDrains: what is late is recorded before Close returns.
 func TestRule09CloseDrains(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p, mem := solo(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		p, call := soloCall(t, semel.OperationOptions[string]{})
 		do(t.Context(), p, call, outageAfter(p, "v", fault{Hang: true})).want(t, "v", false)
 		time.AfterFunc(time.Minute, func() { p.faults.Decide(nil) })
 		check.NoError(t, p.Close(t.Context()), "Close")
-		wantState(t, mem, call, store.Succeeded)
+		wantState(t, p.mem, call, store.Succeeded)
 	})
 }
 
 // TestRule09CloseGivesUp when its context ends; then the lease is not kept
 // either, and the policy decides.
 func TestRule09CloseGivesUp(t *testing.T) {
-	t.Parallel()
-	for name, f := range storeOutages() {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				p, mem := solo(t, semel.Options{})
-				op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed()})
-				p.faults.Decide(func(r request) fault {
-					if r.To() == store.Succeeded {
-						return f
-					}
-					return fault{}
-				})
-				for _, key := range []string{"a", "b", "c"} {
-					do(t.Context(), p, op.Call(me, key, "in"), returns("v")).want(t, "v", false)
-				}
-				ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
-				defer cancel()
-				if err := p.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("Close: %v, want the end of its context", err)
-				}
-				synctest.Wait()
-				p.faults.Decide(nil)
-				pass(2 * lease)
-				check.Equal(t, p.faults.Calls(), 0, "calls of the store after Close gave up")
-				for _, key := range []string{"a", "b", "c"} {
-					if r := record(t, mem, op.Call(me, key, "in")); r.State == store.InProgress && r.Due > 0 {
-						t.Errorf("the lease of %s is kept for another %v", key, r.Due)
-					}
-				}
-			})
-		})
-	}
+	eachInBubble(t, storeOutages(), func(t *testing.T, f fault) {
+		p, mem := solo(t, semel.Options{})
+		op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed()})
+		p.faults.Decide(failTo(store.Succeeded, f))
+		for _, key := range []string{"a", "b", "c"} {
+			do(t.Context(), p, op.Call(me, key, "in"), returns("v")).want(t, "v", false)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
+		defer cancel()
+		check.ErrorIs(t, p.Close(ctx), context.DeadlineExceeded, "Close")
+		synctest.Wait()
+		p.faults.Decide(nil)
+		pass(2 * lease)
+		check.Equal(t, p.faults.Calls(), 0, "calls of the store after Close gave up")
+		for _, key := range []string{"a", "b", "c"} {
+			if r := record(t, mem, op.Call(me, key, "in")); r.State == store.InProgress && r.Due > 0 {
+				t.Errorf("the lease of %s is kept for another %v", key, r.Due)
+			}
+		}
+	})
 }

@@ -4,14 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"reflect"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
@@ -30,76 +29,73 @@ type group struct {
 }
 
 func TestRule10EmptyIsAResult(t *testing.T) {
-	t.Run("void", everyCallReturns(struct{}{}))
-	t.Run("zero", everyCallReturns(0))
-	t.Run("false", everyCallReturns(false))
-	t.Run("empty string", everyCallReturns(""))
-	t.Run("string of any kind", everyCallReturns("\x00 </script> \u2028 ü"))
-	t.Run("nil", everyCallReturns[any](nil))
-	t.Run("nil pointer", everyCallReturns[*group](nil))
-	t.Run("pointer", everyCallReturns(&group{ID: 1 << 60, Name: "n"}))
-	t.Run("nil slice", everyCallReturns[[]string](nil))
-	t.Run("empty slice", everyCallReturns([]string{}))
-	t.Run("nil map", everyCallReturns[map[string]int](nil))
-	t.Run("empty map", everyCallReturns(map[string]int{}))
-	t.Run("zero struct", everyCallReturns(group{}))
-	t.Run("full struct", everyCallReturns(group{7, "g", []string{"a", ""}, map[string]any{"k": "v"}, &group{}}))
-	t.Run("no bytes", everyCallReturns([]byte{}))
-	t.Run("bytes", everyCallReturns([]byte{0, 255, '\n'}))
-	t.Run("empty raw", everyCallReturns(semel.Raw{}))
-	t.Run("raw null", everyCallReturns(semel.Raw("null")))
-	t.Run("raw", everyCallReturns(semel.Raw{0, 255, 'j', '\n'}))
-	t.Run("raw as any", everyCallReturns[any](semel.Raw("{")))
-	t.Run("json", everyCallReturns(json.RawMessage(`{"a":1}`)))
-	t.Run("json null", everyCallReturns(json.RawMessage("null")))
-	t.Run("negative zero", everyCallReturns(-0.5))
+	t.Run("void", sameForAll(struct{}{}, false))
+	t.Run("zero", sameForAll(0, false))
+	t.Run("false", sameForAll(false, false))
+	t.Run("empty string", sameForAll("", false))
+	t.Run("string of any kind", sameForAll("\x00 </script> \u2028 ü", false))
+	t.Run("nil", sameForAll[any](nil, false))
+	t.Run("nil pointer", sameForAll[*group](nil, false))
+	t.Run("pointer", sameForAll(&group{ID: 1 << 60, Name: "n"}, false))
+	t.Run("nil slice", sameForAll[[]string](nil, false))
+	t.Run("empty slice", sameForAll([]string{}, false))
+	t.Run("nil map", sameForAll[map[string]int](nil, false))
+	t.Run("empty map", sameForAll(map[string]int{}, false))
+	t.Run("zero struct", sameForAll(group{}, false))
+	t.Run("full struct", sameForAll(group{7, "g", []string{"a", ""}, map[string]any{"k": "v"}, &group{}}, false))
+	t.Run("no bytes", sameForAll([]byte{}, false))
+	t.Run("bytes", sameForAll([]byte{0, 255, '\n'}, false))
+	t.Run("empty raw", sameForAll(semel.Raw{}, false))
+	t.Run("raw null", sameForAll(semel.Raw("null"), false))
+	t.Run("raw", sameForAll(semel.Raw{0, 255, 'j', '\n'}, false))
+	t.Run("raw as any", sameForAll[any](semel.Raw("{"), false))
+	t.Run("json", sameForAll(json.RawMessage(`{"a":1}`), false))
+	t.Run("json null", sameForAll(json.RawMessage("null"), false))
+	t.Run("negative zero", sameForAll(-0.5, false))
 }
 
-// everyCallReturns checks that every caller gets v, by every call, and the handler
-// runs once.
-func everyCallReturns[T any](v T) func(t *testing.T) {
+// sameForAll checks that all callers in two processes get the same result, by every entry
+// point, and that the function runs once. The result is v, unless storing it alters it,
+// which is an alarm.
+func sameForAll[T any](v T, altered bool) func(t *testing.T) {
 	return func(t *testing.T) {
 		t.Parallel()
-		for _, d := range entryPoints() {
+		for _, d := range append(entryPoints(), entryPoint{name: "DoBatch"}) {
 			t.Run(d.name, func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { testReplay(t, d, v) })
+				bubble(t, func(t *testing.T) { testSameForAll(t, d, v, altered) })
 			})
 		}
 	}
 }
 
-func testReplay[T any](t *testing.T, d entryPoint, v T) {
+func testSameForAll[T any](t *testing.T, d entryPoint, v T, altered bool) {
 	t.Helper()
-	p, mem := solo(t, semel.Options{})
-	other := start(t, mem, semel.Options{})
+	p, other, _ := pair(t, semel.Options{})
 	call := plain("op", d.o).Call(me, "k", "in")
 	runs := 0
-	ask := func(p *process) (T, bool, error) {
-		fn := func(context.Context) (T, error) { runs++; return v, nil }
-		fnTx := func(ctx context.Context, _ *memory.Tx) (T, error) { return fn(ctx) }
-		switch d.name {
-		case "Do":
-			return semel.Do(t.Context(), p, call, fn)
-		case "InTx":
-			return semel.Do(t.Context(), p, call, func(ctx context.Context) (T, error) { return semel.InTx(ctx, p.Engine, fnTx) })
-		default:
-			return semel.DoTx(t.Context(), p.Engine, call, fnTx)
-		}
-	}
+	fn := func(context.Context) (T, error) { runs++; return v, nil }
+	want, wantErr := v, error(nil)
 	for i, p := range []*process{p, p, other} {
-		got, replayed, err := ask(p)
-		if err != nil || replayed != (i > 0) || !reflect.DeepEqual(got, v) {
-			t.Errorf("asker %d got %#v, replayed %v, %v; want %#v", i, got, replayed, err, v)
+		got, replayed, err := through(t.Context(), p, d, call, fn)
+		if i == 0 && altered {
+			want, wantErr = got, err
+		}
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(partlyEncoded{})); diff != "" {
+			t.Errorf("caller %d (-want +got):\n%s", i, diff)
+		}
+		if unavailable := errors.Is(err, semel.ErrResultUnavailable); err != nil && !unavailable || unavailable != (wantErr != nil) || err == nil && replayed != (i > 0) {
+			t.Errorf("caller %d got replayed %v, %v; want the first caller's %v", i, replayed, err, wantErr)
 		}
 	}
-	check.Equal(t, runs, 1, "the function ran")
+	if d.name != "DoBatch" { // its function has no effects of its own
+		check.Equal(t, runs, 1, "the function ran")
+	}
+	check.Equal(t, p.seen.count(event.Altered) > 0, altered, "the alarm that the result was altered")
 }
 
 func TestRule10NilRawIsEmptyRaw(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p, _ := solo(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		p, call := soloCall(t, semel.OperationOptions[string]{})
 		for range 2 {
 			got, _, err := semel.Do(t.Context(), p, call, func(context.Context) (semel.Raw, error) { return nil, nil })
 			if err != nil || len(got) != 0 {
@@ -113,8 +109,7 @@ func TestRule10NilRawIsEmptyRaw(t *testing.T) {
 // requested type is unavailable; the operation does not run again.
 func TestRule10ResultOfAnotherType(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p, mem := solo(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		p, call := soloCall(t, semel.OperationOptions[string]{})
 		do(t.Context(), p, call, returns("a string")).want(t, "a string", false)
 		_, replayed, err := semel.Do(t.Context(), p, call, func(context.Context) (int, error) { return 1, errBoom })
 		if !errors.Is(err, semel.ErrResultUnavailable) || !replayed {
@@ -124,7 +119,7 @@ func TestRule10ResultOfAnotherType(t *testing.T) {
 		if !errors.Is(err, semel.ErrResultUnavailable) || !replayed {
 			t.Errorf("requested as raw: replayed %v, %v, want ErrResultUnavailable", replayed, err)
 		}
-		wantState(t, mem, call, store.Succeeded)
+		wantState(t, p.mem, call, store.Succeeded)
 	})
 }
 

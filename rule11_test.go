@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/semelgo/semel"
@@ -18,39 +17,33 @@ import (
 // seen, before anything else is said. Fingerprints carry a version.
 
 func TestRule11InEveryState(t *testing.T) {
-	t.Parallel()
 	for _, pc := range policies() {
-		for _, s := range existingStates() {
-			if s == nothing {
-				continue
-			}
-			t.Run(pc.name+"/"+string(s), func(t *testing.T) {
-				bubble(t, func(t *testing.T) {
-					mem := memory.New(memory.Options{})
-					op := plain("op", semel.OperationOptions[string]{Policy: pc.p})
-					createExisting(t, mem, op.Call(me, "k", "in"), s)
-					before := record(t, mem, op.Call(me, "k", "in"))
-					p := start(t, mem, semel.Options{})
-					other := op.Call(me, "k", "other")
-					do(t.Context(), p, other, never(t)).wantErr(t, semel.ErrMismatch)
-					if pc.name == "unset" || pc.name == "Atomic" {
-						doTx(t.Context(), p, other, neverTx(t)).wantErr(t, semel.ErrMismatch)
-					}
-					if after := record(t, mem, other); after.Token != before.Token {
-						t.Errorf("the record went from %+v to %+v", before.Token, after.Token)
-					}
-					wantEdges(t, p.faults, tryNew)
-					p.seen.want(t, event.Mismatch)
-				})
+		t.Run(pc.name, func(t *testing.T) {
+			eachExisting(t, func(t *testing.T, s existingState) {
+				if s == nothing {
+					return
+				}
+				p, mem := solo(t, semel.Options{})
+				op := plain("op", semel.OperationOptions[string]{Policy: pc.p})
+				createExisting(t, mem, op.Call(me, "k", "in"), s)
+				other := op.Call(me, "k", "other")
+				before := record(t, mem, other)
+				do(t.Context(), p, other, never(t)).wantErr(t, semel.ErrMismatch)
+				if pc.name == "unset" || pc.name == "Atomic" {
+					doTx(t.Context(), p, other, neverTx(t)).wantErr(t, semel.ErrMismatch)
+				}
+				check.Equal(t, record(t, mem, other).Token, before.Token, "the record")
+				wantEdges(t, p.faults, tryNew)
+				p.seen.want(t, event.Mismatch)
 			})
-		}
+		})
 	}
 }
 
 // TestRule11MismatchBeforeTheProbe: another request learns nothing from the probe.
 func TestRule11MismatchBeforeTheProbe(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		mem := memory.New(memory.Options{})
+		p, mem := solo(t, semel.Options{})
 		asked := false
 		probe := func(context.Context, semel.Scope, string) (any, bool, error) {
 			asked = true
@@ -58,7 +51,6 @@ func TestRule11MismatchBeforeTheProbe(t *testing.T) {
 		}
 		op := plain("op", semel.OperationOptions[string]{Policy: semel.Heal(probe)})
 		createExisting(t, mem, op.Call(me, "k", "in"), live)
-		p := start(t, mem, semel.Options{})
 		do(t.Context(), p, op.Call(me, "k", "other"), never(t)).wantErr(t, semel.ErrMismatch)
 		if asked {
 			t.Error("the probe was called")
@@ -78,9 +70,7 @@ func TestRule11WhileItRunsInThisProcess(t *testing.T) {
 				d.ask(t.Context(), p, op.Call(me, "k", "in"), func(ctx context.Context) (string, error) {
 					began := time.Now()
 					d.ask(t.Context(), p, op.Call(me, "k", "other"), never(t)).wantErr(t, semel.ErrMismatch)
-					if took := time.Since(began); took != 0 {
-						t.Errorf("answered after %v, want at once", took)
-					}
+					check.Equal(t, time.Since(began), 0, "it took")
 					return "v", nil
 				}).want(t, "v", false)
 			})
@@ -95,39 +85,18 @@ func TestRule11WhileTheFirstCallIsClaiming(t *testing.T) {
 		p, _ := solo(t, semel.Options{Wait: time.Hour})
 		op := plain("op", d.o)
 		gate := make(chan struct{})
-		p.faults.Decide(func(r request) fault {
-			if r.MethodN == 1 && r.Method == "Swap" {
-				return fault{Gate: gate}
-			}
-			return fault{}
-		})
+		p.faults.Decide(failFirst("Swap", fault{Gate: gate}))
 		finish := make(chan struct{})
-		first := later(func() answer {
+		first := blocked(func() answer {
 			return d.ask(t.Context(), p, op.Call(me, "k", "in"), func(context.Context) (string, error) { <-finish; return "v", nil })
 		})
-		synctest.Wait()
 		same := later(func() answer { return d.ask(t.Context(), p, op.Call(me, "k", "in"), never(t)) })
-		other := later(func() answer { return d.ask(t.Context(), p, op.Call(me, "k", "other"), never(t)) })
-		synctest.Wait()
+		other := blocked(func() answer { return d.ask(t.Context(), p, op.Call(me, "k", "other"), never(t)) })
 		close(gate)
 		(<-other).wantErr(t, semel.ErrMismatch)
 		close(finish)
 		(<-first).want(t, "v", false)
 		(<-same).want(t, "v", true)
-	})
-}
-
-// TestRule11InlineOfAnotherProcess is invisible until it commits.
-func TestRule11InlineOfAnotherProcess(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		mem := memory.New(memory.Options{})
-		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
-		op := plain("op", semel.OperationOptions[string]{})
-		doTx(t.Context(), p, op.Call(me, "k", "in"), func(context.Context, *memory.Tx) (string, error) {
-			doTx(t.Context(), other, op.Call(me, "k", "other"), neverTx(t)).wantErr(t, semel.ErrInProgress)
-			return "v", nil
-		}).want(t, "v", false)
-		doTx(t.Context(), other, op.Call(me, "k", "other"), neverTx(t)).wantErr(t, semel.ErrMismatch)
 	})
 }
 
@@ -172,67 +141,53 @@ func itemAndCountOf(o order) any {
 // so the call returns a retryable error; a process of the newer version answers it
 // (rule 16).
 func TestRule11FingerprintsOfOtherVersions(t *testing.T) {
-	t.Parallel()
 	version := func(n int) *semel.Operation[order] {
 		fields := []func(order) any{itemOf, itemAndCountOf}
 		return semel.Define("op", semel.OperationOptions[order]{Fingerprints: fields[:n]})
 	}
 	stored := order{"book", 1, "abc"}
-	tests := []struct {
-		name         string
+	type row struct {
 		stored, asks int
 		with         order
 		want         error
-	}{
-		{"whole input, same", 0, 0, stored, nil},
-		{"whole input, other", 0, 0, order{"book", 1, "xyz"}, semel.ErrMismatch},
-		{"fields, others do not count", 1, 1, order{"book", 2, "xyz"}, nil},
-		{"fields, other", 1, 1, order{"pen", 1, "abc"}, semel.ErrMismatch},
-		{"whole input by a newer program", 0, 2, stored, nil},
-		{"whole input by a newer program, other", 0, 2, order{"book", 1, "xyz"}, semel.ErrMismatch},
-		{"older fields by a newer program", 1, 2, order{"book", 2, "xyz"}, nil},
-		{"older fields by a newer program, other", 1, 2, order{"pen", 1, "abc"}, semel.ErrMismatch},
-		{"newer fields by an older program", 2, 1, stored, semel.ErrUnavailable},
-		{"newer fields by the first program", 1, 0, stored, semel.ErrUnavailable},
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				p, _ := solo(t, semel.Options{})
-				do(t.Context(), p, version(tt.stored).Call(me, "k", stored), returns("v")).want(t, "v", false)
-				a := do(t.Context(), p, version(tt.asks).Call(me, "k", tt.with), never(t))
-				if tt.want == nil {
-					a.want(t, "v", true)
-				} else {
-					a.wantErr(t, tt.want)
-				}
-				if errors.Is(tt.want, semel.ErrUnavailable) && errors.Is(a.err, semel.ErrMismatch) {
-					t.Errorf("got %v, which is also a mismatch", a.err)
-				}
-			})
-		})
-	}
+	eachInBubble(t, map[string]row{
+		"whole input, same":                      {0, 0, stored, nil},
+		"whole input, other":                     {0, 0, order{"book", 1, "xyz"}, semel.ErrMismatch},
+		"fields, others do not count":            {1, 1, order{"book", 2, "xyz"}, nil},
+		"fields, other":                          {1, 1, order{"pen", 1, "abc"}, semel.ErrMismatch},
+		"whole input by a newer program":         {0, 2, stored, nil},
+		"whole input by a newer program, other":  {0, 2, order{"book", 1, "xyz"}, semel.ErrMismatch},
+		"older fields by a newer program":        {1, 2, order{"book", 2, "xyz"}, nil},
+		"older fields by a newer program, other": {1, 2, order{"pen", 1, "abc"}, semel.ErrMismatch},
+		"newer fields by an older program":       {2, 1, stored, semel.ErrUnavailable},
+		"newer fields by the first program":      {1, 0, stored, semel.ErrUnavailable},
+	}, func(t *testing.T, tt row) {
+		p, _ := solo(t, semel.Options{})
+		do(t.Context(), p, version(tt.stored).Call(me, "k", stored), returns("v")).want(t, "v", false)
+		a := do(t.Context(), p, version(tt.asks).Call(me, "k", tt.with), never(t))
+		if tt.want == nil {
+			a.want(t, "v", true)
+			return
+		}
+		a.wantErr(t, tt.want)
+		check.Equal(t, errors.Is(a.err, semel.ErrMismatch), errors.Is(tt.want, semel.ErrMismatch), "%v is a mismatch", a.err)
+	})
 }
 
 // TestRule11AlgorithmOfANewerProgram: a fingerprint of an unknown algorithm cannot
 // be compared, so the call returns a retryable error.
 func TestRule11AlgorithmOfANewerProgram(t *testing.T) {
-	t.Parallel()
-	for name, stored := range map[string][]byte{"newer": {2, 0}, "empty": {}, "short": {1}, "long": make([]byte, 99)} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				p, mem := solo(t, semel.Options{})
-				call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-				to := store.Record{
-					ID: call.ID(), Token: store.Token{State: store.Pending, Owner: 1},
-					Operation: "op", Scope: me.Bytes(), Key: "k", Fingerprint: stored,
-				}
-				check.Must(mem.Swap(t.Context(), []store.Change{{To: to}}))(t)
-				do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrUnavailable)
-				doTx(t.Context(), p, call, neverTx(t)).wantErr(t, semel.ErrUnavailable)
-			})
-		})
-	}
+	eachInBubble(t, map[string]semel.Raw{"newer": {2, 0}, "empty": {}, "short": {1}, "long": make(semel.Raw, 99)}, func(t *testing.T, stored semel.Raw) {
+		p, call := soloCall(t, semel.OperationOptions[string]{})
+		to := store.Record{
+			ID: call.ID(), Token: store.Token{State: store.Pending, Owner: 1},
+			Operation: "op", Scope: me.Bytes(), Key: "k", Fingerprint: stored,
+		}
+		check.Must(p.mem.Swap(t.Context(), []store.Change{{To: to}}))(t)
+		do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrUnavailable)
+		doTx(t.Context(), p, call, neverTx(t)).wantErr(t, semel.ErrUnavailable)
+	})
 }
 
 // TestRule11RawInputsAreComparedByteForByte.
@@ -259,11 +214,11 @@ func TestRule11RawInputsAreComparedByteForByte(t *testing.T) {
 // request that made the record gets its response, and a request for a key without a
 // record is told to retry. Only the wrong request is a mismatch.
 func TestRule11InFlightRequestsRejectNoOther(t *testing.T) {
-	t.Parallel()
-	for name, row := range map[string]struct {
+	type row struct {
 		options semel.OperationOptions[string]
 		run     func(t *testing.T, p *process, c semel.Call, hold <-chan struct{}) answer
-	}{
+	}
+	eachInBubble(t, map[string]row{
 		"optimistic": {optimistic(), func(t *testing.T, p *process, c semel.Call, hold <-chan struct{}) answer {
 			return doTx(t.Context(), p, c, func(ctx context.Context, tx *memory.Tx) (string, error) {
 				<-hold
@@ -277,28 +232,22 @@ func TestRule11InFlightRequestsRejectNoOther(t *testing.T) {
 			})
 			return answer{v, replayed, err}
 		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				mem := memory.New(memory.Options{})
-				p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
-				op := plain("op", row.options)
-				right, wrong := op.Call(me, "k", "right"), op.Call(me, "k", "wrong")
-				hold := make(chan struct{})
-				inFlight := later(func() answer { return row.run(t, p, wrong, hold) })
-				synctest.Wait()
-				doTx(t.Context(), p, right, neverTx(t)).wantErr(t, semel.ErrInProgress)
-				doTx(t.Context(), other, right, puts("right", "right")).want(t, "right", false)
-				doTx(t.Context(), p, right, neverTx(t)).want(t, "right", true)
-				do(t.Context(), p, right, never(t)).want(t, "right", true)
-				doTx(t.Context(), p, op.Call(me, "k", "third"), neverTx(t)).wantErr(t, semel.ErrMismatch)
-				close(hold)
-				(<-inFlight).wantErr(t, semel.ErrMismatch)
-				wantEffect(t, mem, "wrong", false)
-				wantEffect(t, mem, "right", true)
-			})
-		})
-	}
+	}, func(t *testing.T, row row) {
+		p, other, mem := pair(t, semel.Options{})
+		op := plain("op", row.options)
+		right, wrong := op.Call(me, "k", "right"), op.Call(me, "k", "wrong")
+		hold := make(chan struct{})
+		inFlight := blocked(func() answer { return row.run(t, p, wrong, hold) })
+		doTx(t.Context(), p, right, neverTx(t)).wantErr(t, semel.ErrInProgress)
+		doTx(t.Context(), other, right, puts("right", "right")).want(t, "right", false)
+		doTx(t.Context(), p, right, neverTx(t)).want(t, "right", true)
+		do(t.Context(), p, right, never(t)).want(t, "right", true)
+		doTx(t.Context(), p, op.Call(me, "k", "third"), neverTx(t)).wantErr(t, semel.ErrMismatch)
+		close(hold)
+		(<-inFlight).wantErr(t, semel.ErrMismatch)
+		wantEffect(t, mem, "wrong", false)
+		wantEffect(t, mem, "right", true)
+	})
 }
 
 // TestRule11LeadersRejectOtherFingerprints: a claim and a held lock reject another request

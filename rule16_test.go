@@ -14,110 +14,70 @@ import (
 
 const month = 30 * 24 * time.Hour
 
-// settlers are the ways in which an engine that does not know the operation settles what
-// another program left.
-func settlers() map[string]struct {
-	createExisting func(t *testing.T, mem *memory.Store, op *semel.Operation[string]) semel.Call
-	act            func(t *testing.T, p *process, c semel.Call) (store.Record, error)
-} {
-	resolve := func(t *testing.T, p *process, c semel.Call) (store.Record, error) {
-		t.Helper()
-		return admin.Resolve(t.Context(), p, admin.Resolution{ID: c.ID(), To: store.Succeeded, Result: "v", Actor: "ann", Reason: "seen"})
-	}
-	cancel := func(t *testing.T, p *process, c semel.Call) (store.Record, error) {
-		t.Helper()
-		return admin.Cancel(t.Context(), p, c.ID(), "not wanted")
-	}
-	return map[string]struct {
-		createExisting func(t *testing.T, mem *memory.Store, op *semel.Operation[string]) semel.Call
-		act            func(t *testing.T, p *process, c semel.Call) (store.Record, error)
-	}{
-		"resolve what ended in doubt": {func(t *testing.T, mem *memory.Store, op *semel.Operation[string]) semel.Call {
-			t.Helper()
-			c := op.Call(me, "k", "in")
-			do(t.Context(), start(t, mem, semel.Options{}), c, fails(errBoom)).wantErr(t, semel.ErrOutcomeUnknown)
-			return c
-		}, resolve},
-		"resolve what a caller found dead": {func(t *testing.T, mem *memory.Store, op *semel.Operation[string]) semel.Call {
-			t.Helper()
-			c := op.Call(me, "k", "in")
-			createExisting(t, mem, c, expired)
-			do(t.Context(), start(t, mem, semel.Options{}), c, never(t)).wantErr(t, semel.ErrInDoubt)
-			return c
-		}, resolve},
-		"resolve what a sweeper found dead": {func(t *testing.T, mem *memory.Store, op *semel.Operation[string]) semel.Call {
-			t.Helper()
-			c := op.Call(me, "k", "in")
-			createExisting(t, mem, c, expired)
-			p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
-			if s, err := admin.Sweep(t.Context(), p, 10); s.Doubted != 1 || err != nil {
-				t.Fatalf("Sweep = %+v, %v", s, err)
-			}
-			return c
-		}, resolve},
-		"cancel what was released": {func(t *testing.T, mem *memory.Store, op *semel.Operation[string]) semel.Call {
-			t.Helper()
-			c := op.Call(me, "k", "in")
-			do(t.Context(), start(t, mem, semel.Options{}), c, fails(semel.NotCommitted(errBoom))).wantErr(t, errBoom)
-			return c
-		}, cancel},
-	}
-}
-
 // TestRule16RetentionIsStored: an engine that does not know an operation keeps its records
 // for as long as the operation does.
 func TestRule16RetentionIsStored(t *testing.T) {
-	t.Parallel()
-	for name, s := range settlers() {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				mem := memory.New(memory.Options{})
-				c := s.createExisting(t, mem, plain("op", semel.OperationOptions[string]{Retention: month}))
-				operator := start(t, mem, semel.Options{})
-				now, err := s.act(t, operator, c)
-				if err != nil || !now.State.Final() || now.Expire != month {
-					t.Errorf("the record is %v, kept for %v, %v; want it final, and kept for %v", now.State, now.Expire, err, month)
-				}
-			})
-		})
+	type row struct {
+		leave   func(t *testing.T, p *process, c semel.Call)
+		resolve bool // else cancel
 	}
-	t.Run("cancel what waits for a worker", func(t *testing.T) {
-		bubble(t, func(t *testing.T) {
-			mem := memory.New(memory.Options{})
-			op := plain("op", queueable(semel.OperationOptions[string]{Retention: month}))
-			c := queued(t, start(t, mem, semel.Options{}), op, "k")[0]
-			now, err := admin.Cancel(t.Context(), start(t, mem, semel.Options{}), c.ID(), "not wanted")
-			if err != nil || now.State != store.Failed || now.Expire != month {
-				t.Errorf("the record is %v, kept for %v, %v; want it Failed, and kept for %v", now.State, now.Expire, err, month)
-			}
-		})
+	eachInBubble(t, map[string]row{
+		"resolve what ended in doubt": {func(t *testing.T, p *process, c semel.Call) {
+			do(t.Context(), p, c, fails(errBoom)).wantErr(t, semel.ErrOutcomeUnknown)
+		}, true},
+		"resolve what a caller found dead": {func(t *testing.T, p *process, c semel.Call) {
+			createExisting(t, p.mem, c, expired)
+			do(t.Context(), p, c, never(t)).wantErr(t, semel.ErrInDoubt)
+		}, true},
+		"resolve what a sweeper found dead": {func(t *testing.T, p *process, c semel.Call) {
+			createExisting(t, p.mem, c, expired)
+			check.Result(admin.Sweep(t.Context(), p, 10))(t, admin.Swept{Doubted: 1}, "Sweep")
+		}, true},
+		"cancel what was released": {func(t *testing.T, p *process, c semel.Call) {
+			do(t.Context(), p, c, fails(semel.NotCommitted(errBoom))).wantErr(t, errBoom)
+		}, false},
+		"cancel what waits for a worker": {func(t *testing.T, p *process, _ semel.Call) {
+			queued(t, start(t, p.mem, semel.Options{}), plain("op", queueable(semel.OperationOptions[string]{Retention: month})), "k")
+		}, false},
+	}, func(t *testing.T, tt row) {
+		op := plain("op", semel.OperationOptions[string]{Retention: month})
+		p, mem := owned(t, op)
+		c := op.Call(me, "k", "k")
+		tt.leave(t, p, c)
+		stranger := start(t, mem, semel.Options{})
+		var now store.Record
+		var err error
+		if tt.resolve {
+			now, err = admin.Resolve(t.Context(), stranger, admin.Resolution{ID: c.ID(), To: store.Succeeded, Result: "v", Actor: "ann", Reason: "seen"})
+		} else {
+			now, err = admin.Cancel(t.Context(), stranger, c.ID(), "not wanted")
+		}
+		if err != nil || !now.State.Final() || now.Expire != month {
+			t.Errorf("the record is %v, kept for %v, %v; want it final, and kept for %v", now.State, now.Expire, err, month)
+		}
 	})
 }
 
 // TestRule16TaintFollowsThePolicyOfTheAttempt: a version of the program that has
 // made the operation Atomic proves nothing about an attempt that began under another policy.
 func TestRule16TaintFollowsThePolicyOfTheAttempt(t *testing.T) {
-	t.Parallel()
-	for name, before := range map[string]semel.Policy{
-		"Hold": semel.Hold(), "Keyed": semel.Keyed(), "AtLeastOnce": semel.AtLeastOnce(), "Atomic": semel.Atomic(),
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				mem := memory.New(memory.Options{})
-				createExisting(t, mem, plain("op", semel.OperationOptions[string]{Policy: before}).Call(me, "k", "in"), expired)
-				now := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Lease: time.Minute})
-				p := start(t, mem, semel.Options{Operations: []semel.Declared{now}})
-				call := now.Call(me, "k", "in")
-				a := doTx(t.Context(), p, call, func(context.Context, *memory.Tx) (string, error) { return "", semel.Final(errBoom) })
-				want, verdict := store.InDoubt, store.Unknown
-				if name == "Atomic" {
-					want, verdict = store.Failed, store.NotCommitted
-				}
-				check.Equal(t, semel.VerdictOf(a.err), verdict, "VerdictOf(%v)", a.err)
-				check.Equal(t, record(t, mem, call).State, want, "the record")
-			})
-		})
+	type row struct {
+		before  semel.Policy
+		state   store.State
+		verdict store.Verdict
 	}
+	eachInBubble(t, map[string]row{
+		"Hold":        {semel.Hold(), store.InDoubt, store.Unknown},
+		"Keyed":       {semel.Keyed(), store.InDoubt, store.Unknown},
+		"AtLeastOnce": {semel.AtLeastOnce(), store.InDoubt, store.Unknown},
+		"Atomic":      {semel.Atomic(), store.Failed, store.NotCommitted},
+	}, func(t *testing.T, tt row) {
+		p, call := soloCall(t, semel.OperationOptions[string]{Policy: semel.Atomic(), Lease: time.Minute})
+		createExisting(t, p.mem, plain("op", semel.OperationOptions[string]{Policy: tt.before}).Call(me, "k", "in"), expired)
+		a := doTx(t.Context(), p, call, func(context.Context, *memory.Tx) (string, error) { return "", semel.Final(errBoom) })
+		check.Equal(t, semel.VerdictOf(a.err), tt.verdict, "VerdictOf(%v)", a.err)
+		wantState(t, p.mem, call, tt.state)
+	})
 }
 
 // The input of an operation in three versions of a program. Each later one has more
@@ -154,23 +114,18 @@ func opV2() *semel.Operation[inputV2] {
 // A deployment that adds fields to an input changes nothing for the keys that exist, in
 // either direction, as long as the new fields are not set.
 func TestRule16ANewFieldDoesNotChangeFingerprints(t *testing.T) {
-	t.Parallel()
 	old, added := opV1().Call(me, "k", inputV1{"a", 7}), opV2().Call(me, "k", inputV2{Account: "a", Amount: 7})
-	for name, calls := range map[string][2]semel.Call{"old record": {old, added}, "new record": {added, old}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p, _ := solo(t, semel.Options{})
-			do(t.Context(), p, calls[0], returns("done")).want(t, "done", false)
-			do(t.Context(), p, calls[1], never(t)).want(t, "done", true)
-		})
-	}
+	eachInBubble(t, map[string][2]semel.Call{"old record": {old, added}, "new record": {added, old}}, func(t *testing.T, calls [2]semel.Call) {
+		p, _ := solo(t, semel.Options{})
+		do(t.Context(), p, calls[0], returns("done")).want(t, "done", false)
+		do(t.Context(), p, calls[1], never(t)).want(t, "done", true)
+	})
 }
 
 // A set field makes another request, and so does a pointer to zero.
 func TestRule16SetFieldsCount(t *testing.T) {
-	t.Parallel()
 	base := inputV2{Account: "a", Amount: 7}
-	for name, change := range map[string]func(*inputV2){
+	eachInBubble(t, map[string]func(*inputV2){
 		"old field":        func(in *inputV2) { in.Amount = 8 },
 		"field set to 0":   func(in *inputV2) { in.Amount = 0 },
 		"new field":        func(in *inputV2) { in.Currency = "EUR" },
@@ -182,16 +137,13 @@ func TestRule16SetFieldsCount(t *testing.T) {
 		"empty map":        func(in *inputV2) { in.Attrs = map[string]string{} },
 		"zero under a key": func(in *inputV2) { in.Attrs = map[string]string{"k": ""} },
 		"quotes":           func(in *inputV2) { in.Account = `a","Currency":"EUR` },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p, _ := solo(t, semel.Options{})
-			do(t.Context(), p, opV2().Call(me, "k", base), returns("done")).want(t, "done", false)
-			in := base
-			change(&in)
-			do(t.Context(), p, opV2().Call(me, "k", in), never(t)).wantErr(t, semel.ErrMismatch)
-		})
-	}
+	}, func(t *testing.T, change func(*inputV2)) {
+		p, _ := solo(t, semel.Options{})
+		do(t.Context(), p, opV2().Call(me, "k", base), returns("done")).want(t, "done", false)
+		in := base
+		change(&in)
+		do(t.Context(), p, opV2().Call(me, "k", in), never(t)).wantErr(t, semel.ErrMismatch)
+	})
 }
 
 // Fields that JSON chooses between have their JSON name once.

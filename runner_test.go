@@ -78,20 +78,13 @@ func TestAtomicNeedsTransactions(t *testing.T) {
 	t.Parallel()
 	atomically := semel.Define("atomically", semel.OperationOptions[string]{Policy: semel.Atomic()})
 	_, err := semel.NewRunner(plainstore.New(plainstore.Options{}), semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{atomically}})
-	wantPolicyError(t, err)
+	wantField(t, err, "Policy")
 	e := newRunner(t, plainstore.New(plainstore.Options{}), semel.Options{})
 	_, _, err = semel.Do(t.Context(), e, atomically.Call(me, "k", "in"), func(context.Context) (string, error) {
 		t.Error("the function runs")
 		return "", nil
 	})
-	wantPolicyError(t, err)
-}
-
-func wantPolicyError(t *testing.T, err error) {
-	t.Helper()
-	if f, ok := errtype.Find[*semel.FieldError](err); !ok || f.Field != "Policy" {
-		t.Errorf("got %v, want a FieldError about Policy", err)
-	}
+	wantField(t, err, "Policy")
 }
 
 // Operators see and resolve records of a store without transactions.

@@ -22,20 +22,13 @@ func silenced(meanwhile func()) func(request) fault {
 // transaction, and another process may have run the operation since. The leader
 // returns that outcome.
 func TestSupersededLeaderReturnsTheNewOutcome(t *testing.T) {
-	t.Parallel()
-	for name, fnErr := range map[string]error{"unawares": nil, "by an error of its own": errors.New("connection gone")} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				mem := memory.New(memory.Options{})
-				leader, winner := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
-				call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-				leader.faults.Decide(silenced(func() { doTx(t.Context(), winner, call, puts("e", "winner")).want(t, "winner", false) }))
-				a := doTx(t.Context(), leader, call, func(context.Context, *memory.Tx) (string, error) { return "silenced", fnErr })
-				a.want(t, "winner", true)
-				leader.seen.want(t, event.Fenced)
-			})
-		})
-	}
+	eachInBubble(t, map[string]error{"unawares": nil, "by an error of its own": errors.New("connection gone")}, func(t *testing.T, fnErr error) {
+		leader, winner, _ := pair(t, semel.Options{})
+		leader.faults.Decide(silenced(func() { doTx(t.Context(), winner, theCall, puts("e", "winner")).want(t, "winner", false) }))
+		a := doTx(t.Context(), leader, theCall, func(context.Context, *memory.Tx) (string, error) { return "silenced", fnErr })
+		a.want(t, "winner", true)
+		leader.seen.want(t, event.Fenced)
+	})
 }
 
 // TestInterruptedLeaderReportsNotCommitted if no other process has run the
@@ -43,11 +36,10 @@ func TestSupersededLeaderReturnsTheNewOutcome(t *testing.T) {
 func TestInterruptedLeaderReportsNotCommitted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		p.faults.Decide(silenced(nil))
-		a := doTx(t.Context(), p, call, puts("e", "v"))
+		a := doTx(t.Context(), p, theCall, puts("e", "v"))
 		a.wantErr(t, semel.ErrUnavailable)
 		a.wantRunNow(t, store.NotCommitted, store.Absent)
-		doTx(t.Context(), p, call, puts("e", "v")).want(t, "v", false)
+		doTx(t.Context(), p, theCall, puts("e", "v")).want(t, "v", false)
 	})
 }

@@ -9,19 +9,16 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
-	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
-	"github.com/semelgo/semel/store/memory"
 )
 
 // TestSweepPassesRecordsItCannotFree: records that no probe can look for, or that
 // an open transaction holds, keep those behind them waiting no longer than a pass.
 func TestSweepPassesRecordsItCannotFree(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		mem := memory.New(memory.Options{})
 		op := plain("op", semel.OperationOptions[string]{
 			Policy: semel.Heal(func(_ context.Context, _ semel.Scope, key string) (any, bool, error) {
 				if strings.HasPrefix(key, "blind") {
@@ -30,6 +27,7 @@ func TestSweepPassesRecordsItCannotFree(t *testing.T) {
 				return "found", true, nil
 			}),
 		})
+		p, mem := owned(t, op)
 		var held *semel.Attempt
 		for i := range 5 {
 			claimAndCrash(t, start(t, mem, semel.Options{}), op.Call(me, fmt.Sprint("blind", i), "in"))
@@ -45,7 +43,6 @@ func TestSweepPassesRecordsItCannotFree(t *testing.T) {
 			pass(time.Second)
 		}
 		pass(time.Minute)
-		p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
 		whileHeld(t, mem, held, func() {
 			for _, want := range []int{2, 1, 0} {
 				swept, err := admin.Sweep(t.Context(), p, 2)
@@ -64,49 +61,32 @@ func TestSweepPassesRecordsItCannotFree(t *testing.T) {
 // no more records than its limit.
 func TestSweepOfMoreThanAPage(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := plain("op", retried(semel.AtLeastOnce()))
-		p, _ := owned(t, op)
+		p, op := ownedTask(t, semel.AtLeastOnce(), 9, 9)
 		for i := range store.MaxLimit + 20 {
 			_, _ = semel.Enqueue(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), semel.EnqueueOptions{})
 		}
 		for _, limit := range []int{1000, 20} {
-			attempts, err := adapter.Dequeue(t.Context(), p, op, limit)
-			if err != nil || len(attempts) != limit {
-				t.Fatalf("Dequeue = %d, %v", len(attempts), err)
-			}
-			for _, a := range attempts {
-				t.Cleanup(a.Abandon)
-			}
+			dequeuedUpTo(t, p, op, limit, limit)
 		}
 		pass(time.Minute)
-		for limit, want := range map[int]int{0: 0, -1: 0} {
-			if swept, err := admin.Sweep(t.Context(), p, limit); swept.Requeued != want || err != nil {
-				t.Errorf("Sweep(%d) = %+v, %v", limit, swept, err)
-			}
+		for _, limit := range []int{0, -1} {
+			check.Result(admin.Sweep(t.Context(), p, limit))(t, admin.Swept{}, "Sweep")
 		}
-		if swept, err := admin.Sweep(t.Context(), p, 5); swept.Requeued != 5 || err != nil {
-			t.Errorf("Sweep(5) = %+v, %v", swept, err)
-		}
-		if swept, err := admin.Sweep(t.Context(), p, 5000); swept.Requeued != store.MaxLimit+15 || err != nil {
-			t.Errorf("Sweep(5000) = %+v, %v, want all", swept, err)
-		}
+		check.Result(admin.Sweep(t.Context(), p, 5))(t, admin.Swept{Requeued: 5}, "Sweep")
+		check.Result(admin.Sweep(t.Context(), p, 5000))(t, admin.Swept{Requeued: store.MaxLimit + 15}, "Sweep")
 	})
 }
 
 // TestSweepKeepsTheHistory of what it parks in doubt, too.
 func TestSweepKeepsTheHistory(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := plain("op", retried(semel.Hold()))
-		p, mem := owned(t, op)
-		call := queued(t, p, op, "k")[0]
+		p, op, call := queuedTask(t, semel.Hold(), 9, 9)
 		work(t, p, op, fails(semel.NotCommitted(errBoom)))
 		pass(time.Minute)
-		crashAttempt(t, mem, op)
-		if swept, err := admin.Sweep(t.Context(), p, 10); swept.Doubted != 1 || err != nil {
-			t.Errorf("Sweep = %+v, %v, want one doubted", swept, err)
-		}
-		wantState(t, mem, call, store.InDoubt)
-		wantTries(t, progress(t, mem, call), admin.TryError, admin.TryCrash)
+		crashAttempt(t, p.mem, op)
+		check.Result(admin.Sweep(t.Context(), p, 10))(t, admin.Swept{Doubted: 1}, "Sweep")
+		wantState(t, p.mem, call, store.InDoubt)
+		wantTries(t, progress(t, p.mem, call), admin.TryError, admin.TryCrash)
 	})
 }
 

@@ -2,7 +2,6 @@ package semel_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,7 +10,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
-	"github.com/semelgo/semel/internal/errtype"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -22,13 +21,10 @@ func TestTransactionCannotBegin(t *testing.T) {
 	eachTxMode(t, func(t *testing.T, s txMode) {
 		p, mem := solo(t, semel.Options{RecordTimeout: 3 * time.Second})
 		call := plain("op", s.o).Call(me, "k", "in")
-		p.faults.Decide(func(r request) fault { return fault{Hang: r.Method == "Atomic"} })
+		p.faults.Decide(everyCommit(fault{Hang: true}))
 		began := time.Now()
-		a := s.ask(t.Context(), p, call, func(ctx context.Context, _ *memory.Tx) (string, error) { return never(t)(ctx) })
-		a.wantErr(t, semel.ErrUnavailable)
-		if waited := time.Since(began); waited != 3*time.Second {
-			t.Errorf("the caller waited %v, want the RecordTimeout of 3s", waited)
-		}
+		s.ask(t.Context(), p, call, neverTx(t)).wantErr(t, semel.ErrUnavailable)
+		check.Equal(t, time.Since(began), 3*time.Second, "the caller waited")
 		p.seen.want(t, event.StoreError)
 		p.faults.Decide(nil)
 		s.ask(t.Context(), p, call, puts("e", "v")).want(t, "v", false)
@@ -63,9 +59,7 @@ func TestTransactionMayTakeLong(t *testing.T) {
 		call := plain("op", s.o).Call(me, "k", "in")
 		s.ask(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
 			pass(time.Minute)
-			if ctx.Err() != nil {
-				t.Errorf("the function's context has ended: %v", context.Cause(ctx))
-			}
+			check.NoError(t, context.Cause(ctx), "the function's context")
 			return puts("e", "v")(ctx, tx)
 		}).want(t, "v", false)
 		wantEffect(t, mem, "e", true)
@@ -75,18 +69,15 @@ func TestTransactionMayTakeLong(t *testing.T) {
 // TestTransactionWithinATransaction of the same connections is refused before anything
 // runs, whichever engine opens it: the second could wait for the connection of the first.
 func TestTransactionWithinATransaction(t *testing.T) {
-	t.Parallel()
 	for _, inner := range txModes() {
 		t.Run(inner.name+" within", func(t *testing.T) {
 			eachTxMode(t, func(t *testing.T, around txMode) {
-				mem := memory.New(memory.Options{})
-				p, same := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+				p, same, _ := pair(t, semel.Options{})
 				elsewhere, apart := solo(t, semel.Options{})
 				call := plain("op", inner.o).Call(me, "k", "in")
 				around.ask(t.Context(), p, plain("outer", around.o).Call(me, "k", "in"), func(ctx context.Context, _ *memory.Tx) (string, error) {
 					for _, e := range []*process{p, same} {
-						a := inner.ask(ctx, e, call, func(ctx context.Context, _ *memory.Tx) (string, error) { return never(t)(ctx) })
-						wantField(t, a.err, "ctx")
+						wantField(t, inner.ask(ctx, e, call, neverTx(t)).err, "ctx")
 					}
 					inner.ask(ctx, elsewhere, call, puts("e", "v")).want(t, "v", false)
 					return "v", nil
@@ -106,9 +97,7 @@ func TestWritesWithinAnExclusiveTransaction(t *testing.T) {
 	task := semel.Define("task", semel.OperationOptions[string]{Retry: &semel.Retry{}})
 	id := task.Call(me, "k", "in").ID()
 	writes := map[string]func(ctx context.Context) error{
-		"Do": func(ctx context.Context) error {
-			return do(ctx, p, plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in"), never(t)).err
-		},
+		"Do": func(ctx context.Context) error { return do(ctx, p, theCall, never(t)).err },
 		"Enqueue": func(ctx context.Context) error {
 			_, err := semel.Enqueue(ctx, p.Engine, task.Call(me, "k", "in"), semel.EnqueueOptions{})
 			return err
@@ -126,20 +115,14 @@ func TestWritesWithinAnExclusiveTransaction(t *testing.T) {
 	}
 	doTx(t.Context(), p, plain("outer", semel.OperationOptions[string]{}).Call(me, "k", "in"), func(ctx context.Context, tx *memory.Tx) (string, error) {
 		for name, write := range writes {
-			err := write(ctx)
-			if wrong, ok := errtype.Find[*semel.FieldError](err); !ok || wrong.Field != "ctx" {
-				t.Errorf("%s = %v, want ErrInvalid that names ctx", name, err)
-			}
+			t.Run(name, func(t *testing.T) { wantField(t, write(ctx), "ctx") }) //nolint:paralleltest // within the transaction
 		}
-		if _, err := semel.EnqueueTx(ctx, p.Engine, tx, task.Call(me, "k", "in"), semel.EnqueueOptions{}); err != nil {
-			t.Errorf("EnqueueTx = %v, want success", err)
-		}
-		if _, _, err := admin.Get(ctx, p, "task", me, "k"); err != nil {
-			t.Errorf("Get = %v, want success", err)
-		}
+		_, err := semel.EnqueueTx(ctx, p.Engine, tx, task.Call(me, "k", "in"), semel.EnqueueOptions{})
+		check.NoError(t, err, "EnqueueTx")
+		_, _, err = admin.Get(ctx, p, "task", me, "k")
+		check.NoError(t, err, "Get")
 		return "v", nil
 	}).want(t, "v", false)
-	if _, err := admin.Cancel(t.Context(), p, id, "r"); errors.Is(err, semel.ErrInvalid) {
-		t.Errorf("Cancel outside of the transaction = %v", err)
-	}
+	_, err := admin.Cancel(t.Context(), p, id, "r")
+	check.NoError(t, err, "Cancel outside of the transaction")
 }

@@ -11,7 +11,6 @@ import (
 // TestTransactionThatFailsIsUnavailable: the store has failed, and not the
 // operation. Nothing was done, and the same key may be tried again.
 func TestTransactionThatFailsIsUnavailable(t *testing.T) {
-	t.Parallel()
 	noSpace := errors.New("no space left")
 	for _, f := range []fault{{Name: "begin", Before: noSpace}, {Name: "commit", Rollback: noSpace}} {
 		t.Run(f.Name, func(t *testing.T) {

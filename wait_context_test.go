@@ -53,39 +53,22 @@ func TestWaitContextLimitsOnlyTheWait(t *testing.T) {
 // TestWaitContextOfAFollower: one that waits leaves when its patience is over, at
 // once and alone.
 func TestWaitContextOfAFollower(t *testing.T) {
-	t.Parallel()
-	for _, where := range []string{"of the leader's process", "of another process"} {
-		t.Run(where, func(t *testing.T) {
-			eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-				mem := memory.New(memory.Options{})
-				leader := start(t, mem, semel.Options{Wait: time.Hour})
-				follower := leader
-				if where == "of another process" {
-					follower = start(t, mem, semel.Options{Wait: time.Hour})
-				}
-				call := plain("op", d.o).Call(me, "k", "in")
-				finish := make(chan struct{})
-				first := later(func() answer {
-					return d.ask(t.Context(), leader, call, func(context.Context) (string, error) { <-finish; return "v", nil })
-				})
-				synctest.Wait()
-				ctx, hangUp := hangUpCall(t)
-				leaves := later(func() answer { return d.ask(ctx, follower, call, never(t)) })
-				synctest.Wait()
-				stays := later(func() answer { return d.ask(t.Context(), follower, call, never(t)) })
-				pass(time.Minute)
-				began := time.Now()
-				hangUp()
-				(<-leaves).wantErr(t, context.Canceled)
-				if took := time.Since(began); took != 0 {
-					t.Errorf("it left %v after its caller, want at once", took)
-				}
-				close(finish)
-				(<-first).want(t, "v", false)
-				(<-stays).want(t, "v", true)
-			})
-		})
-	}
+	eachFollower(t, semel.Options{Wait: time.Hour}, func(t *testing.T, d entryPoint, leader, follower *process) {
+		call := plain("op", d.o).Call(me, "k", "in")
+		finish := make(chan struct{})
+		first := d.later(t, leader, call, until(finish))
+		ctx, hangUp := hangUpCall(t)
+		leaves := blocked(func() answer { return d.ask(ctx, follower, call, never(t)) })
+		stays := d.later(t, follower, call, never(t))
+		pass(time.Minute)
+		began := time.Now()
+		hangUp()
+		(<-leaves).wantErr(t, context.Canceled)
+		check.Equal(t, time.Since(began), 0, "it left after its caller by")
+		close(finish)
+		(<-first).want(t, "v", false)
+		(<-stays).want(t, "v", true)
+	})
 }
 
 // TestWaitContextOfTheLeader: the end of a caller's wait disturbs neither the
@@ -96,23 +79,19 @@ func TestWaitContextOfTheLeader(t *testing.T) {
 		call, inner := plain("op", d.o).Call(me, "k", "in"), plain("inner", semel.OperationOptions[string]{}).Call(me, "k", "in")
 		other := start(t, memory.New(memory.Options{}), semel.Options{Wait: time.Hour})
 		finish := make(chan struct{})
-		slow := later(func() answer {
-			return do(t.Context(), other, inner, func(context.Context) (string, error) { <-finish; return "in", nil })
-		})
-		synctest.Wait()
+		slow := blocked(func() answer { return do(t.Context(), other, inner, until(finish)) })
 		ctx, hangUp := hangUpCall(t)
-		runs := later(func() answer {
+		runs := blocked(func() answer {
 			return d.ask(ctx, p, call, func(ctx context.Context) (string, error) {
-				do(ctx, other, inner, never(t)).want(t, "in", true)
+				do(ctx, other, inner, never(t)).want(t, "v", true)
 				return "v", ctx.Err()
 			})
 		})
-		synctest.Wait()
 		hangUp()
 		synctest.Wait()
 		close(finish)
 		(<-runs).want(t, "v", false)
-		(<-slow).want(t, "in", false)
+		(<-slow).want(t, "v", false)
 		wantState(t, mem, call, store.Succeeded)
 	})
 }

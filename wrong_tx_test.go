@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/semelgo/semel"
@@ -59,15 +58,10 @@ func TestTransactionOfAnotherStoreDoesNotCompile(t *testing.T) {
 func compile(t *testing.T, tx string) (string, error) {
 	t.Helper()
 	dir := t.TempDir()
-	source := filepath.Join(dir, "main.go")
+	source, file := filepath.Join(dir, "main.go"), filepath.Join(dir, "overlay.json")
 	check.Require(t, os.WriteFile(source, []byte(strings.Replace(txProgram, "TX", tx, 1)), 0o600))
-	root, err := os.Getwd()
-	check.Require(t, err)
-	overlay, err := json.Marshal(map[string]map[string]string{
-		"Replace": {filepath.Join(root, "internal", "wrongtx", "main.go"): source},
-	})
-	check.Require(t, err)
-	file := filepath.Join(dir, "overlay.json")
+	program := filepath.Join(check.Must(os.Getwd())(t), "internal", "wrongtx", "main.go")
+	overlay := check.Must(json.Marshal(map[string]map[string]string{"Replace": {program: source}}))(t)
 	check.Require(t, os.WriteFile(file, overlay, 0o600))
 	out, err := exec.CommandContext(t.Context(), "go", "build", "-overlay", file, "-o", os.DevNull, "./internal/wrongtx").CombinedOutput()
 	return string(out), err
@@ -99,11 +93,19 @@ func doInTx(ctx context.Context, p *process, c semel.Call, fn txHandler) answer 
 // eachTxMode runs test in a bubble for each mode.
 func eachTxMode(t *testing.T, test func(t *testing.T, s txMode)) {
 	t.Helper()
-	t.Parallel()
+	rows := map[string]txMode{}
 	for _, s := range txModes() {
-		t.Run(s.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { test(t, s) })
-		})
+		rows[s.name] = s
 	}
+	eachInBubble(t, rows, test)
+}
+
+// eachLeasedMode is eachTxMode without the mode inline.
+func eachLeasedMode(t *testing.T, test func(t *testing.T, s txMode)) {
+	t.Helper()
+	rows := map[string]txMode{}
+	for _, s := range txModes()[1:] {
+		rows[s.name] = s
+	}
+	eachInBubble(t, rows, test)
 }

@@ -19,4 +19,7 @@ var (
 	// ErrNotInDoubt means that a record to resolve is not in doubt: it is absent,
 	// Pending, running or final.
 	ErrNotInDoubt = callerr.ErrNotInDoubt
+	// ErrNoProbe means that no probe can be called: the engine was not given the record's
+	// operation, or the operation's policy has no probe.
+	ErrNoProbe = callerr.ErrNoProbe
 )

@@ -38,12 +38,17 @@ type SweeperOptions struct {
 }
 
 // Sweeper settles the records of dead leaders and purges records past their
-// retention, periodically. Any number of processes may run one. Correctness does
-// not depend on it.
+// retention, periodically: its method Run(ctx) does so until ctx ends. Any number of
+// processes may run one. Correctness does not depend on it, but without one, the record
+// of a crashed process that is in doubt raises no alarm until its caller retries.
 type Sweeper = engine.Sweeper
 
-// NewSweeper returns a sweeper for the operations that the engine was given. Wrong
-// options are a *FieldError.
+// NewSweeper returns a sweeper for the operations in [semel.Options].Operations; it only
+// purges if there are none. Wrong options are a *FieldError.
+//
+//	sweeper, err := admin.NewSweeper(engine, admin.SweeperOptions{})
+//	...
+//	go sweeper.Run(ctx)
 func NewSweeper(e semel.Runner, o SweeperOptions) (*Sweeper, error) {
 	return engine.NewSweeper(e, engine.SweeperOptions(o))
 }

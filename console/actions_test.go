@@ -50,6 +50,23 @@ func TestResolveOne(t *testing.T) {
 	check.Equal(t, g.state(t, id), store.Succeeded, "the record is")
 }
 
+// A result that callers of the operation could not decode is refused, until the actor insists.
+func TestResolveWithAnotherForm(t *testing.T) {
+	t.Parallel()
+	g := memoryRig(t)
+	g.run(t, g.charge, "order-0", false)
+	id := g.run(t, g.charge, "order-1", true)
+	page := g.get(t, "record?id="+id.String()).has(t, http.StatusOK, "Any form.")
+	form := url.Values{
+		"action": {"resolve"}, "record": page.tokens(), "to": {"succeeded"}, "result": {`{"id":"ch_1"}`}, "reason": {"the bank's list has it"},
+	}
+	g.post(t, "apply", form).has(t, http.StatusOK, "0 done", "Result is an object; results of operation charge are a string")
+	check.Equal(t, g.state(t, id), store.InDoubt, "the record is")
+	form.Set("any_form", "1")
+	g.post(t, "apply", form).has(t, http.StatusOK, "1 done")
+	check.Equal(t, g.state(t, id), store.Succeeded, "the record is")
+}
+
 func TestRedriveAndCancel(t *testing.T) {
 	t.Parallel()
 	g := memoryRig(t)
@@ -67,6 +84,34 @@ func TestRedriveAndCancel(t *testing.T) {
 	notes := check.Must(admin.Notes(t.Context(), g.engine, letter))(t)
 	if len(notes) != 2 || notes[1].Actor != "ann" || notes[1].Reason != "not needed" {
 		t.Errorf("notes: %+v", notes)
+	}
+}
+
+// Records that are selected on a list are redriven, and cancelled, without others.
+func TestSelectedRecords(t *testing.T) {
+	t.Parallel()
+	g := memoryRig(t)
+	var ids []store.ID
+	for i := range 5 {
+		ids = append(ids, g.run(t, g.mail, fmt.Sprintf("welcome-%d", i), true))
+	}
+	g.get(t, "records?operation=mail").has(t, http.StatusOK, `name="id" value="`+ids[4].String()+`"`, `name="action" value="cancel"`)
+	selected := url.Values{"id": {ids[0].String(), ids[2].String(), ids[3].String()}}
+	for _, action := range []string{"redrive", "cancel"} {
+		selected.Set("action", action)
+		preview := g.get(t, "preview?"+selected.Encode()).has(t, http.StatusOK, "<b>3 records</b>", "welcome-2").hasNot(t, "welcome-4")
+		check.Equal(t, len(g.events), map[string]int{"redrive": 0, "cancel": 1}[action], "audited events before %s", action)
+		form := url.Values{"action": {action}, "record": preview.tokens(), "reason": {action + " them"}}
+		g.post(t, "apply", form).has(t, http.StatusOK, "3 done, 0 changed meanwhile")
+	}
+	for i, id := range ids {
+		notes := check.Must(admin.Notes(t.Context(), g.engine, id))(t)
+		if chosen := i != 1 && i != 4; chosen != (len(notes) == 2) || !chosen && len(notes) > 0 {
+			t.Errorf("record %d has the notes %+v", i, notes)
+		}
+	}
+	if len(g.events) != 2 || g.events[1].Action != console.Cancel || len(g.events[1].Records) != 3 || g.events[1].Reason != "cancel them" {
+		t.Errorf("audited: %+v", g.events)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/internal/clock"
+	"github.com/semelgo/semel/internal/recordview"
 	"github.com/semelgo/semel/store"
 )
 
@@ -38,6 +39,7 @@ type decision struct {
 	Selected []selectedRecord
 
 	resolution admin.Resolution
+	anyForm    bool // the result may have another form than others of the operation
 }
 
 // parseDecision reads the form of an action.
@@ -56,6 +58,7 @@ func parseDecision(r *http.Request) (d decision, err error) {
 	if d.Selected, err = parseSelected(r.PostForm["record"]); err != nil || d.Action != Resolve {
 		return d, err
 	}
+	d.anyForm = r.PostFormValue("any_form") != ""
 	d.resolution, err = parseResolution(r, len(d.Selected))
 	return d, err
 }
@@ -247,14 +250,12 @@ func changeOne(ctx context.Context, e *cachedEngine, d *decision, actor string, 
 	var now store.Record
 	switch d.Action {
 	case Resolve:
-		w := d.resolution
-		w.ID, w.Attempt, w.Actor, w.Reason = seen.ID, seen.Token.Attempt, actor, d.Reason
-		now, err = admin.Resolve(ctx, e.Runner, w)
+		now, err = resolve(ctx, e.Runner, d, actor, &current)
 	case Redrive:
 		now, err = admin.Redrive(ctx, e.Runner, admin.RedriveRequest{ID: seen.ID, Actor: actor, Reason: d.Reason})
 	case Cancel:
 		now, err = admin.CancelAs(ctx, e.Runner, seen.ID, actor, d.Reason)
-	case Reveal, Purge:
+	case Reveal, Probe, Purge:
 	}
 	if err != nil {
 		c.Kind, c.Text = resultOf(err)
@@ -269,6 +270,19 @@ func changeOne(ctx context.Context, e *cachedEngine, d *decision, actor string, 
 		c.Kind, c.Text = kindChanged, "it has succeeded meanwhile"
 	}
 	return c
+}
+
+// resolve resolves the record that the actor saw.
+func resolve(ctx context.Context, e semel.Runner, d *decision, actor string, seen *store.Record) (store.Record, error) {
+	w := d.resolution
+	w.ID, w.Attempt, w.Actor, w.Reason = seen.ID, seen.Attempt, actor, d.Reason
+	if result, ok := w.Result.(json.RawMessage); ok && !d.anyForm {
+		list := func(ctx context.Context, q store.Query) ([]store.Record, error) { return admin.List(ctx, e, q) }
+		if err := recordview.CheckForm(ctx, list, seen.Operation, result); err != nil {
+			return *seen, fmt.Errorf("%w: tick \"Any form\" to store it nevertheless", err)
+		}
+	}
+	return admin.Resolve(ctx, e, w)
 }
 
 // resultOf returns what an error of a change means.

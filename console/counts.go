@@ -123,6 +123,9 @@ func countSome(ctx context.Context, e semel.Runner) ([]store.Count, error) {
 			if isOverdue(r) {
 				counts[n].Overdue++
 			}
+			if admin.IsDeadLetter(*r) {
+				counts[n].DeadLetters++
+			}
 			if r.Expire < 0 {
 				counts[n].Purgeable++
 			}

@@ -2,8 +2,11 @@ package console
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -34,6 +37,7 @@ type filter struct {
 	Scope     string // as pages show it
 	Key       string
 	Code      string // of a failure
+	Error     string // of the last attempt, as errorClass returns it
 	Overdue   bool
 	Dead      bool // dead letters only
 }
@@ -42,7 +46,7 @@ type filter struct {
 func parseFilter(r *http.Request) (f filter, err error) {
 	f = filter{
 		Operation: r.FormValue("operation"), Scope: strings.TrimSpace(r.FormValue("scope")), Key: r.FormValue("key"),
-		Code: r.FormValue("code"), Overdue: r.FormValue("overdue") != "", Dead: r.FormValue("dead") != "",
+		Code: r.FormValue("code"), Error: r.FormValue("error"), Overdue: r.FormValue("overdue") != "", Dead: r.FormValue("dead") != "",
 	}
 	if text := r.FormValue("state"); text != "" {
 		at := slices.IndexFunc(store.States(), func(s store.State) bool { return strings.EqualFold(s.String(), text) })
@@ -52,7 +56,7 @@ func parseFilter(r *http.Request) (f filter, err error) {
 		f.State = store.States()[at]
 	}
 	// A scope and a key are shown in a quoted form, which can be longer.
-	if len(f.Operation) > store.MaxOperation || len(f.Scope) > 4*store.MaxScope || len(f.Key) > 4*store.MaxKey || len(f.Code) > store.MaxOperation {
+	if len(f.Operation) > store.MaxOperation || len(f.Scope) > 4*store.MaxScope || len(f.Key) > 4*store.MaxKey || len(f.Code)+len(f.Error) > store.MaxOperation {
 		return f, badRequest("The search is too long.")
 	}
 	return f, nil
@@ -74,6 +78,7 @@ func (f *filter) values(engine string) url.Values {
 	set("scope", f.Scope)
 	set("key", f.Key)
 	set("code", f.Code)
+	set("error", f.Error)
 	if f.Overdue {
 		set("overdue", "1")
 	}
@@ -91,7 +96,8 @@ func (f *filter) matches(r *store.Record) bool {
 		(f.Key == "" || r.Key == f.Key || recordview.Safe(r.Key) == f.Key) &&
 		(!f.Overdue || isOverdue(r)) &&
 		(!f.Dead || admin.IsDeadLetter(*r)) &&
-		(f.Code == "" || codeOf(r) == f.Code)
+		(f.Code == "" || codeOf(r) == f.Code) &&
+		(f.Error == "" || errorClass(lastError(r)) == f.Error)
 }
 
 // isOverdue reports whether r waits for a worker, or its lease has expired.
@@ -103,6 +109,30 @@ func codeOf(r *store.Record) string {
 		return ""
 	}
 	return recordview.OutcomeOf(r, false).Code
+}
+
+// variable matches the parts of an error that differ from record to record.
+var variable = regexp.MustCompile(`0x[0-9a-fA-F]+|[0-9a-fA-F-]{16,}|\d+`)
+
+// lastError returns the error of the last attempt, or the message of the failure, without
+// the numbers in it.
+func lastError(r *store.Record) string {
+	text := recordview.OutcomeOf(r, true).Message
+	tries := recordview.TriesOf(r, true)
+	for _, try := range slices.Backward(tries) {
+		if try.Error != "" {
+			text = try.Error
+			break
+		}
+	}
+	return variable.ReplaceAllString(text, "…")
+}
+
+// errorClass returns a short hash of an error for URLs, in which the error itself stays
+// hidden.
+func errorClass(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
 }
 
 // searchResult is the result of a search.

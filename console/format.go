@@ -33,10 +33,11 @@ func functions() template.FuncMap {
 		"number":   number,
 		"title":    title,
 		"number64": func(n int) string { return number(int64(n)) },
-		"evidence": func(r store.Record) []recordview.Try { return recordview.TriesOf(&r, false) },
+		"tries":    func(r store.Record) []recordview.Try { return recordview.TriesOf(&r, false) },
 		"tab": func(p *page, path, text string) tab {
 			return tab{path + p.EngineQuery(), text, p.Path == path}
 		},
+		"probeForm": func(p *page, id store.ID) probeForm { return probeForm{p, id} },
 		"decide": func(p *page, a Action, token string, n int) decisionForm {
 			return decisionForm{p, a, []string{token}, n == 1, n}
 		},
@@ -50,6 +51,12 @@ func functions() template.FuncMap {
 type tab struct {
 	URL, Text string
 	Current   bool
+}
+
+// probeForm is the form that calls the probe of a record.
+type probeForm struct {
+	Page *page
+	ID   store.ID
 }
 
 // decisionForm is the form that asks for a decision about records.

@@ -22,17 +22,18 @@ func Handler(engines []Engine, o Options) (http.Handler, error) {
 	}
 	mux := http.NewServeMux()
 	for pattern, answer := range map[string]func(*site, http.ResponseWriter, *http.Request) error{
-		"GET /{$}":     showOverview,
+		"GET /{$}":     show("overview"),
 		"GET /records": showRecords,
-		"GET /record":  showRecord,
-		"POST /record": showRecord,
-		"GET /doubt":   showDoubt,
+		"GET /record":  show("record"),
+		"POST /record": reveal,
+		"POST /probe":  probe,
+		"GET /doubt":   show("doubt"),
 		"GET /dead":    showDead,
 		"POST /dead":   showDead,
 		"GET /storage": showStorage,
 		"GET /preview": showPreview,
 		"POST /apply":  apply,
-		"GET /events":  streamCounts,
+		"GET /events":  stream,
 		"GET /{name...}": func(s *site, w http.ResponseWriter, _ *http.Request) error {
 			return &statusError{http.StatusNotFound, "There is no such page."}
 		},

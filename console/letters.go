@@ -2,25 +2,22 @@ package console
 
 import (
 	"net/http"
-	"regexp"
 	"slices"
 
-	"github.com/semelgo/semel/internal/recordview"
 	"github.com/semelgo/semel/store"
 )
 
-// showDoubt lists the records in doubt, with the evidence that is stored.
-func showDoubt(s *site, w http.ResponseWriter, r *http.Request) error {
+// doubtPage lists the records in doubt, with the evidence that is stored.
+func doubtPage(s *site, r *http.Request) (*page, error) {
 	e, err := s.engineOf(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	v, err := listRecords(e, r, filter{State: store.InDoubt, Operation: r.FormValue("operation")}, "doubt")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.render(w, http.StatusOK, "doubt", s.page(r, e, "doubt", "In doubt", v))
-	return nil
+	return s.page(r, e, "doubt", "In doubt", v), nil
 }
 
 // maxLetters is the largest number of dead letters of a state that are grouped.
@@ -51,9 +48,6 @@ type letterGroup struct {
 	ListURL   string
 	ReviewURL string
 }
-
-// variable matches the parts of an error that differ from record to record.
-var variable = regexp.MustCompile(`0x[0-9a-fA-F]+|[0-9a-fA-F-]{16,}|\d+`)
 
 // showDead groups the dead letters by their errors. With POST it reveals the errors.
 func showDead(s *site, w http.ResponseWriter, r *http.Request) error {
@@ -100,7 +94,7 @@ func groupLetters(r *http.Request, e *cachedEngine) (v *deadLetters, ids []store
 		if g == nil {
 			g = &letterGroup{letterKind: key}
 			groups[key], v.Groups = g, append(v.Groups, g)
-			f := filter{Operation: key.Operation, State: key.State, Code: key.Code, Dead: true}
+			f := filter{Operation: key.Operation, State: key.State, Code: key.Code, Error: errorClass(key.Error), Dead: true}
 			values := f.values(e.Name)
 			g.ListURL = "records?" + values.Encode()
 			values.Set("action", string(Redrive))
@@ -116,18 +110,4 @@ func groupLetters(r *http.Request, e *cachedEngine) (v *deadLetters, ids []store
 	}
 	slices.SortStableFunc(v.Groups, func(a, b *letterGroup) int { return b.Records - a.Records })
 	return v, ids, nil
-}
-
-// lastError returns the error of the last attempt, or the message of the failure, without
-// the numbers in it.
-func lastError(r *store.Record) string {
-	text := recordview.OutcomeOf(r, true).Message
-	tries := recordview.TriesOf(r, true)
-	for _, try := range slices.Backward(tries) {
-		if try.Error != "" {
-			text = try.Error
-			break
-		}
-	}
-	return variable.ReplaceAllString(text, "…")
 }

@@ -16,10 +16,13 @@ type Engine struct {
 	// Name is the engine's name in the console. It may be empty if there is one engine.
 	Name string
 	// Runner is the engine. Give it the operations of the program, so that failed tasks
-	// can be redriven that are no dead letters.
+	// can be redriven that are no dead letters, and probes can be called.
 	Runner semel.Runner
 	// Journal is shown if it is given: outcomes that could not be recorded yet.
 	Journal journal.Journal
+	// Batches counts the sizes of the engine's batches: give it to the engine, too. Nil: the
+	// overview says that they are not known.
+	Batches *BatchSizes
 	// Partitions lists the partitions of the table of records. Nil: it has none.
 	Partitions func(ctx context.Context) ([]Partition, error)
 }
@@ -39,12 +42,16 @@ type Partition struct {
 type Actor struct {
 	// Name is stored with each change, and is required.
 	Name string
-	// Reveal allows the actor to see inputs, results and the errors of attempts. Each
-	// look at them is audited.
+	// Reveal allows the actor to see inputs, results and the errors of attempts, and to call
+	// probes. Each look at them is audited.
 	Reveal bool
-	// Write allows the actor to resolve, redrive, cancel and purge.
+	// Write allows the actor to resolve, redrive, cancel and purge, and to call probes: without
+	// Reveal it shows whether the effect was found, and not the result.
 	Write bool
 }
+
+// mayProbe reports whether the actor may call probes.
+func (a Actor) mayProbe() bool { return a.Reveal || a.Write }
 
 // Action is what an actor does, for the audit.
 type Action string
@@ -52,6 +59,7 @@ type Action string
 // The actions that are audited.
 const (
 	Reveal  Action = "reveal"  // see the data of callers
+	Probe   Action = "probe"   // call the probe of a record's operation, and see what it finds
 	Resolve Action = "resolve" // records in doubt
 	Redrive Action = "redrive" // dead letters
 	Cancel  Action = "cancel"  // waiting and running records
@@ -62,7 +70,7 @@ const (
 type Event struct {
 	Actor, Engine string
 	Action        Action
-	// Reason is the reason that the actor gave. Reveal needs none.
+	// Reason is the reason that the actor gave. Reveal and Probe need none.
 	Reason string
 	// Records are the records. For Purge the store chooses them, and there are none here.
 	Records []store.ID

@@ -15,10 +15,22 @@ type overview struct {
 
 	Totals     []stateTotal
 	Operations []*operationRow
-	Waiting    total // Pending records that are due
-	Expired    total // InProgress records whose lease has expired
+	Queues     []queueRow
+	Batches    *batchTotal // nil: not known
+	Waiting    total       // Pending records that are due
+	Expired    total       // InProgress records whose lease has expired
 	Doubt      total
 	Failures   total
+	Letters    int64 // dead letters, which are Failed or InDoubt
+}
+
+// queueRow are the Pending records of an operation.
+type queueRow struct {
+	Operation  string
+	Due, Later int64
+	Oldest     time.Duration // the longest time that one of them is Pending
+	// DueW, LaterW and OldestW are the lengths of bars, in per cent.
+	DueW, LaterW, OldestW float64
 }
 
 // total is a number of records and the age of the oldest.
@@ -47,23 +59,21 @@ type operationRow struct {
 	Operation string
 	States    []stateTotal
 	Records   int64
-	Overdue   int64
-	Waiting   time.Duration // how long the oldest Pending record is in its state
 }
 
-// showOverview shows the counts of an engine.
-func showOverview(s *site, w http.ResponseWriter, r *http.Request) error {
+// overviewPage returns the page with the counts of an engine.
+func overviewPage(s *site, r *http.Request) (*page, error) {
 	e, err := s.engineOf(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	v := overviewOf(e.counts.get(r.Context(), countWait))
+	v.Batches = e.Batches.total()
 	p := s.page(r, e, "./", "Overview", v)
 	if v.Reading && !v.Known {
 		p.Refresh = 2
 	}
-	s.render(w, http.StatusOK, "overview", p)
-	return nil
+	return p, nil
 }
 
 func overviewOf(counts countResult) *overview {
@@ -79,9 +89,11 @@ func overviewOf(counts countResult) *overview {
 		}
 		row.add(n)
 		total.add(n)
+		v.Letters += n.DeadLetters
 		switch n.State {
 		case store.Pending:
 			v.Waiting.add(n.Overdue, n.Oldest)
+			v.Queues = append(v.Queues, queueRow{Operation: n.Operation, Due: n.Overdue, Later: n.Records - n.Overdue, Oldest: n.Oldest})
 		case store.InProgress:
 			v.Expired.add(n.Overdue, n.Oldest)
 		case store.InDoubt:
@@ -99,7 +111,25 @@ func overviewOf(counts countResult) *overview {
 	slices.SortFunc(v.Operations, func(a, b *operationRow) int {
 		return cmp.Or(cmp.Compare(b.Records, a.Records), cmp.Compare(a.Operation, b.Operation))
 	})
+	drawQueues(v.Queues)
 	return v
+}
+
+// drawQueues sorts the queues, the deepest first, and draws the bars of their depths and
+// ages, each compared with the largest one.
+func drawQueues(queues []queueRow) {
+	slices.SortFunc(queues, func(a, b queueRow) int {
+		return cmp.Or(cmp.Compare(b.Due+b.Later, a.Due+a.Later), cmp.Compare(a.Operation, b.Operation))
+	})
+	deepest, oldest := int64(1), time.Duration(1)
+	for i := range queues {
+		deepest, oldest = max(deepest, queues[i].Due+queues[i].Later), max(oldest, queues[i].Oldest)
+	}
+	for i := range queues {
+		q := &queues[i]
+		q.DueW, q.LaterW = 100*float64(q.Due)/float64(deepest), 100*float64(q.Later)/float64(deepest)
+		q.OldestW = 100 * float64(q.Oldest) / float64(oldest)
+	}
 }
 
 func emptyStates() (all []stateTotal) {
@@ -112,14 +142,10 @@ func emptyStates() (all []stateTotal) {
 // add adds the count to its state.
 func (o *operationRow) add(n store.Count) {
 	o.Records += n.Records
-	o.Overdue += n.Overdue
 	for i := range o.States {
 		if o.States[i].State == n.State {
 			o.States[i].Records += n.Records
 		}
-	}
-	if n.State == store.Pending {
-		o.Waiting = max(o.Waiting, n.Oldest)
 	}
 }
 

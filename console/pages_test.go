@@ -23,7 +23,7 @@ func TestPagesShowRecords(t *testing.T) {
 	letter := g.run(t, g.mail, "welcome-1", true)
 	check.Must(semel.Enqueue(t.Context(), g.engine, g.mail.Call(semel.Shared(), "welcome-2", input{}), semel.EnqueueOptions{}))(t)
 
-	g.get(t, "").has(t, http.StatusOK, `data-live="doubt">2<`, "charge", "mail", "aria-current=\"page\"")
+	g.get(t, "").has(t, http.StatusOK, `<span class="figure">2</span> in doubt`, "charge", "mail", "aria-current=\"page\"")
 	g.get(t, "records").has(t, http.StatusOK, "order-1", "order-2", "welcome-1", "shop / 7", "shared")
 	g.get(t, "records?state=succeeded").has(t, http.StatusOK, "order-2").hasNot(t, "order-1", "welcome")
 	g.get(t, "records?operation=mail").has(t, http.StatusOK, "welcome-1", "welcome-2").hasNot(t, "order-")

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"encoding/hex"
 	"errors"
 	"net/http"
@@ -27,31 +28,67 @@ type recordDetail struct {
 	Token       string
 	Fingerprint string
 	InputBytes  int
+	Probe       probeState
+	Evidence    *evidence // nil: the probe was not called
+	Child       string    // the name of a downstream call
+	ChildKey    string    // its key; empty: no name was given
 }
 
-// showRecord shows a record. With POST it reveals the data of callers.
-func showRecord(s *site, w http.ResponseWriter, r *http.Request) error {
+// recordPage shows a record.
+func recordPage(s *site, r *http.Request) (*page, error) {
+	e, id, err := s.recordOf(r)
+	if err != nil {
+		return nil, err
+	}
+	v, err := detailOf(r, e, id, false)
+	if err != nil {
+		return nil, err
+	}
+	return s.page(r, e, "record", "Record", v), nil
+}
+
+// recordOf returns the record that the request names, and its engine.
+func (s *site) recordOf(r *http.Request) (*cachedEngine, store.ID, error) {
 	if err := r.ParseForm(); err != nil {
-		return badForm(err)
+		return nil, store.ID{}, badForm(err)
 	}
 	e, err := s.engineOf(r)
 	if err != nil {
-		return err
+		return nil, store.ID{}, err
 	}
 	id, err := store.ParseID(r.FormValue("id"))
 	if err != nil {
-		return badRequest("An ID has 32 hexadecimal digits.")
+		return nil, store.ID{}, badRequest("An ID has 32 hexadecimal digits.")
 	}
-	reveal := r.Method == http.MethodPost
-	if reveal {
-		if err := s.audit(r, e, Event{Action: Reveal, Records: []store.ID{id}}); err != nil {
-			return err
-		}
-	}
-	v, err := detailOf(r, e, id, reveal)
+	return e, id, nil
+}
+
+// reveal shows a record with the data of callers.
+func reveal(s *site, w http.ResponseWriter, r *http.Request) error {
+	return s.showAudited(w, r, Reveal, func(context.Context, *cachedEngine, *recordDetail) {})
+}
+
+// probe calls the probe of a record's operation, and shows the evidence.
+func probe(s *site, w http.ResponseWriter, r *http.Request) error {
+	return s.showAudited(w, r, Probe, func(ctx context.Context, e *cachedEngine, v *recordDetail) {
+		v.Evidence = callProbe(ctx, e.Runner, v.ID, actorOf(ctx).Reveal)
+	})
+}
+
+// showAudited shows a record after an action that changes nothing.
+func (s *site) showAudited(w http.ResponseWriter, r *http.Request, a Action, act func(context.Context, *cachedEngine, *recordDetail)) error {
+	e, id, err := s.recordOf(r)
 	if err != nil {
 		return err
 	}
+	if err := s.audit(r, e, Event{Action: a, Records: []store.ID{id}}); err != nil {
+		return err
+	}
+	v, err := detailOf(r, e, id, a == Reveal)
+	if err != nil {
+		return err
+	}
+	act(r.Context(), e, v)
 	s.render(w, http.StatusOK, "record", s.page(r, e, "record", "Record", v))
 	return nil
 }
@@ -61,8 +98,12 @@ func (s *site) audit(r *http.Request, e *cachedEngine, event Event) error {
 	actor := actorOf(r.Context())
 	event.Actor, event.Engine = actor.Name, e.Name
 	allowed := actor.Write
-	if event.Action == Reveal {
+	switch event.Action {
+	case Reveal:
 		allowed = actor.Reveal
+	case Probe:
+		allowed = actor.mayProbe()
+	case Resolve, Redrive, Cancel, Purge:
 	}
 	if !allowed {
 		return &statusError{http.StatusForbidden, "You may not do this."}
@@ -91,7 +132,10 @@ func detailOf(r *http.Request, e *cachedEngine, id store.ID, reveal bool) (*reco
 		Record: record, Revealed: reveal, Outcome: recordview.OutcomeOf(&record, reveal),
 		Progress: recordview.ProgressOf(&record), Tries: recordview.TriesOf(&record, reveal), Notes: notes,
 		Actions: actionsOn(&record), Token: tokenText(&record), Fingerprint: hex.EncodeToString(record.Fingerprint),
-		InputBytes: len(record.Input),
+		InputBytes: len(record.Input), Probe: probeOf(e.Runner, &record),
+	}
+	if v.Child = r.FormValue("child"); v.Child != "" {
+		v.ChildKey = admin.ChildKey(record, v.Child)
 	}
 	if reveal {
 		v.Input = bodyText(record.Input)

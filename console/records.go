@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/store"
 )
 
@@ -18,7 +19,12 @@ type recordList struct {
 	NextURL    string // the next page
 	FirstURL   string // the first page; empty on it
 	BulkURL    map[Action]string
+
+	runner semel.Runner
 }
+
+// Probe returns what is known about the probe of a record, for templates.
+func (l *recordList) Probe(r store.Record) probeState { return probeOf(l.runner, &r) }
 
 // showRecords lists the records that match the filter. An ID leads to its record.
 func showRecords(s *site, w http.ResponseWriter, r *http.Request) error {
@@ -47,7 +53,7 @@ func showRecords(s *site, w http.ResponseWriter, r *http.Request) error {
 // listRecords returns one page of a list at a path.
 func listRecords(e *cachedEngine, r *http.Request, f filter, path string) (*recordList, error) {
 	counts := e.counts.get(r.Context(), 0)
-	v := &recordList{Filter: f, Operations: counts.operations(), BulkURL: make(map[Action]string)}
+	v := &recordList{Filter: f, Operations: counts.operations(), BulkURL: make(map[Action]string), runner: e.Runner}
 	var after store.ID
 	if text := r.FormValue("after"); text != "" {
 		var err error

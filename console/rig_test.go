@@ -29,11 +29,23 @@ type rig struct {
 	server *httptest.Server
 	charge *semel.Operation[input] // its key becomes InDoubt when its function fails
 	mail   *semel.Operation[input] // a task, a dead letter after one error
+	wire   *semel.Operation[input] // as charge, with a probe
+	sizes  *console.BatchSizes
 
 	mu     sync.Mutex
 	actor  console.Actor
 	events []console.Event
-	refuse error // of Audit
+	refuse error     // of Audit
+	probe  probeFunc // of wire
+}
+
+type probeFunc func(ctx context.Context, key string) (result any, found bool, err error)
+
+// setProbe changes the probe of the operation wire.
+func (g *rig) setProbe(f probeFunc) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.probe = f
 }
 
 var errBank = errors.New("bank <script>alert(1)</script> does not answer")
@@ -47,11 +59,21 @@ func newRig(t *testing.T, s store.Store) *rig {
 			Policy: semel.AtLeastOnce(), Retry: &semel.Retry{MaxErrors: 1},
 		}),
 		actor: console.Actor{Name: "ann", Reveal: true, Write: true},
+		sizes: &console.BatchSizes{},
+		probe: func(context.Context, string) (any, bool, error) { return nil, false, nil },
 	}
+	g.wire = semel.Define("wire", semel.OperationOptions[input]{
+		Policy: semel.Heal(func(ctx context.Context, _ semel.Scope, key string) (any, bool, error) {
+			g.mu.Lock()
+			probe := g.probe
+			g.mu.Unlock()
+			return probe(ctx, key)
+		}),
+	})
 	g.engine = check.Must(semel.NewRunner(s, semel.Options{
-		Survive: store.NoFailure, Operations: []semel.Declared{g.charge, g.mail},
+		Survive: store.NoFailure, Operations: []semel.Declared{g.charge, g.mail, g.wire}, Observer: g.sizes,
 	}))(t)
-	pages := check.Must(console.Handler([]console.Engine{{Runner: g.engine}}, console.Options{
+	pages := check.Must(console.Handler([]console.Engine{{Runner: g.engine, Batches: g.sizes}}, console.Options{
 		Authenticate: func(*http.Request) (console.Actor, error) {
 			g.mu.Lock()
 			defer g.mu.Unlock()

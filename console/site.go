@@ -15,6 +15,10 @@ import (
 //go:embed static templates
 var files embed.FS
 
+// maxStreams limits the open streams of events. Other browsers show what is new when they
+// load the page again.
+const maxStreams = 100
+
 // site is what the pages share.
 type site struct {
 	engines []*cachedEngine
@@ -37,7 +41,8 @@ type page struct {
 	Engine  string
 	Engines []string
 	Actor   Actor
-	Refresh int // seconds until the page loads again without JavaScript; 0: never
+	Refresh int    // seconds until the page loads again without JavaScript; 0: never
+	Events  string // the URL of the page's events; empty: none
 	Body    any
 }
 
@@ -63,6 +68,9 @@ func (p *page) Link(path string, pairs ...string) string {
 
 // Record returns the URL of a record's page, for templates.
 func (p *page) Record(id store.ID) string { return p.Link("record", "id", id.String()) }
+
+// MayProbe reports whether the actor may call probes, for templates.
+func (p *page) MayProbe() bool { return p.Actor.mayProbe() }
 
 // statusError is an error with the status and the text that the actor sees.
 type statusError struct {

@@ -61,7 +61,7 @@ func statesOf(a Action) []store.State {
 		return []store.State{store.InDoubt, store.Failed}
 	case Cancel:
 		return []store.State{store.Pending, store.InProgress}
-	case Reveal, Purge:
+	case Reveal, Probe, Purge:
 	}
 	return nil
 }

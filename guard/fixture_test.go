@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -232,9 +231,6 @@ func inMemory(t *testing.T, o semel.Options) *semel.Engine[*memory.Tx] {
 	t.Helper()
 	return newEngine(t, memory.New(memory.Options{}), o)
 }
-
-// shortLease is for tests with real processes, whose leases must expire.
-var shortLease = semel.Options{Lease: 400 * time.Millisecond, Wait: time.Minute}
 
 // rounds returns n, or few of them with -short.
 func rounds(n int) int {

@@ -26,7 +26,10 @@ type Insertion[R any] struct {
 //
 // Insert recognizes the violation of a unique index by the errors of the drivers for
 // PostgreSQL, MySQL, MariaDB and SQLite. If there is a violation and Select finds no
-// row, the violated index is another one, and the driver's error is returned.
+// row, the driver's error is returned: the violated index is another one, or the transaction
+// reads an old snapshot. In a transaction at the isolation level repeatable read, which is the
+// default of MySQL and MariaDB, Select must therefore lock the row, by FOR UPDATE for instance:
+// such a read sees what is committed.
 //
 // In a transaction, the statement runs within a savepoint, because PostgreSQL aborts a
 // transaction after a violation. On a database, Insert begins a transaction of its
@@ -53,7 +56,8 @@ func Insert[R any](ctx context.Context, c Conn, n Insertion[R]) (row R, replayed
 	row, read := n.Scan(c.row(ctx, n.Select.text, n.Select.args))
 	switch {
 	case errors.Is(read, sql.ErrNoRows):
-		return row, false, fmt.Errorf("semel/guard: insert: %w", err)
+		return row, false, fmt.Errorf("semel/guard: insert: %w; Select finds no row: the violated index is another one, or the transaction "+
+			"reads an old snapshot", err)
 	case read != nil:
 		return row, false, fmt.Errorf("semel/guard: select: %w", read)
 	}

@@ -69,7 +69,7 @@ func TestSealWaitsForACommit(t *testing.T) {
 	<-fault.Fired() // the server has not answered yet
 	realtest.Poll(t, "the seal waits for a lock", func() bool {
 		var n int
-		d.scan(&n, `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'INSERT INTO semel_guard_rows%'`)
+		d.scan(&n, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'INSERT INTO semel_guard_rows%'`)
 		return n == 1
 	})
 	if n := d.count("effects", "a"); n != 0 {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -37,7 +38,7 @@ func checkThenAct[Tx any](t *testing.T, d *domain[Tx]) {
 		t.Errorf("check-then-act had %d effects; this test must show its failure", n)
 	}
 
-	e := newEngine(t, d.store, semel.Options{Wait: shortLease.Wait})
+	e := newEngine(t, d.store, semel.Options{Wait: time.Minute})
 	op := semel.Define("act", semel.OperationOptions[string]{})
 	both(func() {
 		_, _, err := guard.DoTx(t.Context(), e, op.Call(me, "locked", ""),

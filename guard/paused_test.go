@@ -107,9 +107,8 @@ func (p plant) operation(fenced bool) *semel.Operation[string] {
 }
 
 // sharedRecords returns an engine over the records that parent and child share.
-func sharedRecords(at servers.Place) (e semel.Runner, end func() error) {
-	o := shortLease
-	o.Survive = store.NoFailure
+func sharedRecords(at servers.Place, lease time.Duration) (e semel.Runner, end func() error) {
+	o := semel.Options{Lease: lease, Wait: time.Minute, Survive: store.NoFailure}
 	if at.Engine == "sqlite" {
 		db := must(sqlite.Open(at.Address))
 		return must(semel.New(sqlite.New(db, sqlite.Options{}), o)), db.Close
@@ -122,7 +121,7 @@ func sharedRecords(at servers.Place) (e semel.Runner, end func() error) {
 func childRecords() semel.Runner {
 	var at servers.Place
 	must(0, json.Unmarshal([]byte(os.Args[1]), &at))
-	e, _ := sharedRecords(at)
+	e, _ := sharedRecords(at, 400*time.Millisecond) // which is to expire
 	return e
 }
 
@@ -211,7 +210,7 @@ func pauseBeyondTheLease(t *testing.T, records servers.Place, fenced bool) {
 
 func sharedRecordsFor(t *testing.T, at servers.Place) semel.Runner {
 	t.Helper()
-	e, end := sharedRecords(at)
+	e, end := sharedRecords(at, time.Hour) // a slow machine does not use it up
 	t.Cleanup(func() {
 		_ = e.Close(context.WithoutCancel(t.Context()))
 		_ = end()

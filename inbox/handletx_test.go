@@ -45,7 +45,7 @@ func handleTx[Tx any](t *testing.T, open func(*testing.T) *rig[Tx]) {
 	for _, mode := range transactional() {
 		for name, show := range map[string]func(*testing.T, *rig[Tx], inbox.Mode){
 			"Duplicate": duplicate[Tx], "Error": failing[Tx], "Poison": poison[Tx], "Final": final[Tx],
-			"Panic": panicking[Tx], "Mismatch": mismatch[Tx], "Names": names[Tx], "Nested": nested[Tx],
+			"Panic": panicking[Tx], "Mismatch": mismatch[Tx], "Names": names[Tx],
 			"Redrive": redriven[Tx], "AtOnce": deliverConcurrently[Tx],
 		} {
 			t.Run(mode.String()+"/"+name, func(t *testing.T) {
@@ -203,20 +203,6 @@ func names[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
 	want(t, inbox.HandleTx(t.Context(), other, e, messages[0], handle), inbox.Result{Decision: inbox.Ack})
 	if n, all := r.effects("a"), len(groups)*len(messages)+1; n != all {
 		t.Errorf("%d effects, want %d", n, all)
-	}
-}
-
-// nested: an error from the handler's own semel calls counts like any other
-// error, and does not decide about the message.
-func nested[Tx any](t *testing.T, r *rig[Tx], mode inbox.Mode) {
-	in, e := newInbox(t, "ship", inbox.Options[string]{Mode: mode}), r.engine(t, semel.Options{})
-	for _, err := range []error{
-		semel.ErrMismatch, semel.ErrInDoubt, semel.ErrKeyExpired, semel.ErrResultUnavailable, semel.ErrInvalid,
-		&semel.FieldError{Field: "Key", Reason: "is bad"}, &semel.Failure{Code: "no"},
-		&semel.AttemptError{Operation: "other", State: 3},
-	} {
-		got := inbox.HandleTx(t.Context(), in, e, newMessage("shop", err.Error(), "a"), func(context.Context, Tx, string) error { return err })
-		want(t, got, inbox.Result{Decision: inbox.Redeliver})
 	}
 }
 

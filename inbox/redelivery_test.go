@@ -150,10 +150,11 @@ func TestStoppedConsumer(t *testing.T) {
 
 // TestFailedStoreCalls: whichever call of the store fails, before or after it
 // was applied, a message that is redelivered until it is acknowledged has one
-// effect.
+// effect. In the mode Leased the receiver deduplicates by key, and leases expire between
+// deliveries.
 func TestFailedStoreCalls(t *testing.T) {
 	t.Parallel()
-	for _, mode := range transactional() {
+	for _, mode := range []inbox.Mode{inbox.Pessimistic, inbox.Optimistic, inbox.Leased} {
 		for _, fault := range []storetest.Fault{storetest.Refuse(), storetest.Abort(), storetest.Lose()} {
 			t.Run(mode.String()+"/"+fault.String(), func(t *testing.T) {
 				t.Parallel()
@@ -170,7 +171,7 @@ func TestFailedStoreCalls(t *testing.T) {
 // runWithFailedCall lets the k-th call fail, and reports whether there was one.
 func runWithFailedCall(t *testing.T, mode inbox.Mode, fault storetest.Fault, k int) (failed bool) {
 	t.Helper()
-	r := inMemory(t)
+	r, clock := inMemoryAt()
 	s := storetest.NewFaultyTx(r.store, func(c storetest.Call) storetest.Fault {
 		if c.N != k {
 			return storetest.Fault{}
@@ -178,61 +179,35 @@ func runWithFailedCall(t *testing.T, mode inbox.Mode, fault storetest.Fault, k i
 		failed = true
 		return fault
 	})
-	e := engineOver(t, s, semel.Options{})
-	in := newInbox(t, "ship", inbox.Options[string]{Mode: mode})
+	e, o := engineOver(t, s, semel.Options{}), inbox.Options[string]{Mode: mode}
+	if mode == inbox.Leased {
+		o.Policy = semel.Keyed()
+	}
+	in := newInbox(t, "ship", o)
 	fail := errHandler // only in the first run
+	end := func(err error) error {
+		err = errors.Join(err, fail)
+		fail = nil
+		return err
+	}
+	charged := make(map[string]bool) // the effects of the receiver, by key
 	var got inbox.Result
 	for deliveries := 1; got.Decision != inbox.Ack && deliveries < 20; deliveries++ {
+		if mode == inbox.Leased {
+			got = inbox.Handle(t.Context(), in, e, newMessage("shop", "1", "a"), func(ctx context.Context, _ string) error {
+				key, err := semel.ChildKey(ctx, "charge")
+				charged[key] = true
+				return end(err)
+			})
+			clock.advance(time.Minute)
+			continue
+		}
 		got = inbox.HandleTx(t.Context(), in, e, newMessage("shop", "1", "a"), func(ctx context.Context, tx *memory.Tx, payload string) error {
-			err := errors.Join(r.effect(ctx, tx, payload), fail)
-			fail = nil
-			return err
+			return end(r.effect(ctx, tx, payload))
 		})
 	}
-	if n := r.effects("a"); got.Decision != inbox.Ack || n != 1 {
+	if n := r.effects("a") + len(charged); got.Decision != inbox.Ack || n != 1 {
 		t.Errorf("with call %d failing: %+v, %d effects, want it handled once", k, got, n)
 	}
 	return failed
-}
-
-// TestFailedStoreCallsLeased is the same test in the mode Leased, with a
-// receiver that deduplicates by key. Leases expire between deliveries.
-func TestFailedStoreCallsLeased(t *testing.T) {
-	t.Parallel()
-	for _, fault := range []storetest.Fault{storetest.Refuse(), storetest.Lose()} {
-		t.Run(fault.String(), func(t *testing.T) {
-			t.Parallel()
-			for k, failed := 1, true; failed; k++ {
-				failed = false
-				r, clock := inMemoryAt()
-				e := engineOver(t, storetest.NewFaultyTx(r.store, func(c storetest.Call) storetest.Fault {
-					if c.N != k {
-						return storetest.Fault{}
-					}
-					failed = true
-					return fault
-				}), semel.Options{})
-				in := newInbox(t, "charge", inbox.Options[string]{Mode: inbox.Leased, Policy: semel.Keyed()})
-				charged := make(map[string]bool)
-				fail := errHandler
-				var got inbox.Result
-				for deliveries := 1; got.Decision != inbox.Ack && deliveries < 20; deliveries++ {
-					got = inbox.Handle(t.Context(), in, e, newMessage("shop", "1", "a"), func(ctx context.Context, _ string) error {
-						key, err := semel.ChildKey(ctx, "charge")
-						charged[key] = true
-						err = errors.Join(err, fail)
-						fail = nil
-						return err
-					})
-					clock.advance(time.Minute)
-				}
-				if !failed && k < 3 {
-					t.Errorf("only %d calls were made", k-1)
-				}
-				if got.Decision != inbox.Ack || len(charged) != 1 {
-					t.Errorf("with call %d failing: %+v, %d charges, want it handled with one", k, got, len(charged))
-				}
-			}
-		})
-	}
 }

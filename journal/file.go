@@ -1,13 +1,16 @@
 package journal
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/semelgo/semel/store"
@@ -16,10 +19,12 @@ import (
 // File is a [Journal] in a file of JSON lines. Each write is synced to the
 // disk. Only one process may use a file at a time.
 type File struct {
-	mu   sync.Mutex
-	path string
-	kept map[key]Entry
-	torn bool // the last line may be incomplete
+	mu    sync.Mutex
+	path  string
+	kept  map[key]Entry
+	line  map[key]int // the number of the line that first kept an entry, for their order
+	lines int
+	torn  bool // the last line may be incomplete
 }
 
 type key struct {
@@ -39,7 +44,7 @@ type line struct {
 // dropped entries. It ignores an incomplete last line, which a crash can leave; any
 // other damage is an error.
 func Open(path string) (*File, error) {
-	j := &File{path: path, kept: make(map[key]Entry)}
+	j := newFile(path)
 	if err := j.read(); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read journal: %w", err)
 	}
@@ -47,6 +52,10 @@ func Open(path string) (*File, error) {
 		return nil, fmt.Errorf("rewrite journal: %w", err)
 	}
 	return j, nil
+}
+
+func newFile(path string) *File {
+	return &File{path: path, kept: make(map[key]Entry), line: make(map[key]int)}
 }
 
 func (j *File) read() error {
@@ -63,11 +72,27 @@ func (j *File) read() error {
 
 func (j *File) apply(l line) {
 	if l.Keep != nil {
-		j.kept[keyOf(l.Keep)] = *l.Keep
+		k := keyOf(l.Keep)
+		if _, again := j.kept[k]; !again {
+			j.lines++
+			j.line[k] = j.lines
+		}
+		j.kept[k] = *l.Keep
 	}
 	if l.Drop != nil {
 		delete(j.kept, *l.Drop)
+		delete(j.line, *l.Drop)
 	}
+}
+
+// entries returns the kept entries in the order in which they were written.
+func (j *File) entries() []Entry {
+	keys := slices.SortedFunc(maps.Keys(j.kept), func(a, b key) int { return cmp.Compare(j.line[a], j.line[b]) })
+	entries := make([]Entry, 0, len(keys))
+	for _, k := range keys {
+		entries = append(entries, j.kept[k])
+	}
+	return entries
 }
 
 func (j *File) compact() error {
@@ -75,7 +100,7 @@ func (j *File) compact() error {
 	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	for _, e := range j.kept {
+	for _, e := range j.entries() {
 		if err := appendLine(temporary, line{Keep: &e}); err != nil {
 			return err
 		}
@@ -143,9 +168,5 @@ func (j *File) write(l line) error {
 func (j *File) Entries() ([]Entry, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	entries := make([]Entry, 0, len(j.kept))
-	for _, e := range j.kept {
-		entries = append(entries, e)
-	}
-	return entries, nil
+	return j.entries(), nil
 }

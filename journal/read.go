@@ -27,15 +27,11 @@ func (e *LineError) Unwrap() error { return e.Err }
 // which they were written, and the lines that cannot be read. It changes nothing,
 // so another process may be using the file.
 func Read(path string) (entries []Entry, damaged []*LineError, err error) {
-	var order []key
-	j := &File{kept: make(map[key]Entry)}
+	j := newFile(path)
 	err = eachLine(path, func(l line, damage *LineError) error {
 		if damage != nil {
 			damaged = append(damaged, damage)
 			return nil
-		}
-		if l.Keep != nil {
-			order = append(order, keyOf(l.Keep))
 		}
 		j.apply(l)
 		return nil
@@ -43,13 +39,7 @@ func Read(path string) (entries []Entry, damaged []*LineError, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("read journal: %w", err)
 	}
-	for _, k := range order {
-		if e, ok := j.kept[k]; ok {
-			entries = append(entries, e)
-			delete(j.kept, k)
-		}
-	}
-	return entries, damaged, nil
+	return j.entries(), damaged, nil
 }
 
 var errNoLine = errors.New("it has no known field")

@@ -145,7 +145,10 @@ func insertSQL(statement string) func(context.Context, *sql.Tx, string) error {
 
 // newDatabase returns a database without an engine.
 func newDatabase(c child, db *sql.DB) *database {
-	o := onetime.Options{Lease: time.Second, Wait: time.Minute}
+	o := onetime.Options{Lease: time.Hour, Wait: time.Minute}
+	if c.KillAt != "" { // its lease is to expire
+		o.Lease = time.Second
+	}
 	switch c.Policy {
 	case hold:
 		o.Policy = semel.Hold()

@@ -174,6 +174,38 @@ func tokenStaysOpenAfterARefusal(t *testing.T, r *rig, w way) {
 	}
 }
 
+// TestTokenThatAnOperatorAllowsAgain: after an attempt with an unknown effect, a final error
+// leaves the token in doubt. An operator who lets it be used again finds its payload and its
+// time as they were.
+func TestTokenThatAnOperatorAllowsAgain(t *testing.T) {
+	t.Parallel()
+	e := storeCases()[0].open(t).engines[0]
+	p := onetime.Define[order]("doubted", onetime.Options{Policy: semel.AtLeastOnce()})
+	ann := semel.ScopeOf("ann")
+	token := check.Must(p.Issue(t.Context(), e, ann, time.Hour, order{Name: "o6"}))(t)
+	var failure error
+	use := func() (string, error) {
+		v, _, err := onetime.Consume(t.Context(), p, e, ann, token, func(_ context.Context, o order) (string, error) { return o.Name, failure })
+		return v, err
+	}
+	failure = errBoom
+	_, err := use()
+	check.ErrorIs(t, err, semel.ErrOutcomeUnknown, "the first submit")
+	failure = semel.Final(semel.NotCommitted(errBoom))
+	_, err = use()
+	check.ErrorIs(t, err, errBoom, "the second submit")
+	id := p.Call(ann, token).ID()
+	resolved, err := admin.Resolve(t.Context(), e, admin.Resolution{ID: id, To: store.Pending, Actor: "ann", Reason: "nothing has happened"})
+	check.Require(t, err, "Resolve")
+	if progress, _ := admin.ProgressOf(resolved); len(progress.Tries) != 2 || !strings.Contains(progress.Tries[1].Error, "boom") {
+		t.Errorf("the progress is %+v, want both errors in it", progress)
+	}
+	failure = nil
+	if v, err := use(); v != "o6" || err != nil {
+		t.Errorf("the submit after the resolution = %q, %v, want the payload", v, err)
+	}
+}
+
 // TestNothingCanBeIssued lists the arguments that Issue refuses, by the name of the field.
 func TestNothingCanBeIssued(t *testing.T) {
 	t.Parallel()

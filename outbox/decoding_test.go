@@ -1,11 +1,14 @@
 package outbox_test
 
 import (
+	"database/sql"
 	"encoding/hex"
 	"fmt"
 	"regexp"
 	"slices"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/internal/check"
@@ -56,6 +59,31 @@ func TestLogicalDecoding(t *testing.T) {
 	}
 	if n := d.rows("semel_outbox"); n != 0 {
 		t.Errorf("%d rows are left, want none", n)
+	}
+}
+
+// TestDebeziumColumns: on each database the table has the columns that Debezium's outbox event router reads
+// by default, under their default names: table.field.event.id, route.by.field, table.field.event.key and
+// table.field.event.payload. The type is placed into a header.
+func TestDebeziumColumns(t *testing.T) {
+	t.Parallel()
+	onAll(t, suite{debeziumColumns[*sql.Tx], debeziumColumns[pgx.Tx]})
+}
+
+func debeziumColumns[Tx any](t *testing.T, d *database[Tx]) {
+	t.Helper()
+	d.write(newEngine(t, d.store, semel.Options{}), about("a", "body"))
+	for column, want := range map[string]string{"aggregatetype": "orders", "aggregateid": "a", "type": "Changed", "payload": "body"} {
+		var got []byte
+		d.scan(&got, `SELECT `+column+` FROM semel_outbox`)
+		if string(got) != want {
+			t.Errorf("%s is %q, want %q", column, got, want)
+		}
+	}
+	var id string
+	d.scan(&id, `SELECT CAST(id AS CHAR(36)) FROM semel_outbox`)
+	if !regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`).MatchString(id) {
+		t.Errorf("id is %q, want a UUID", id)
 	}
 }
 

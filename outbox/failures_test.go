@@ -1,13 +1,8 @@
 package outbox_test
 
 import (
-	"bufio"
 	"context"
 	"database/sql"
-	"fmt"
-	"os"
-	"os/exec"
-	"slices"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -66,31 +61,4 @@ func (d *database[Tx]) failures() (n int) {
 	d.t.Helper()
 	d.scan(&n, `SELECT coalesce(max(failures), 0) FROM semel_outbox`)
 	return n
-}
-
-// TestRelaysKilledByFailures: each process is killed after a failure was counted.
-func TestRelaysKilledByFailures(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("make test-full runs it")
-	}
-	d := onSQLite(t)
-	e := newEngine(t, d.store, semel.Options{})
-	d.write(e, about("bad", "bad"))
-	for n := 1; n <= childMaxFailures+1; n++ {
-		cmd := exec.CommandContext(t.Context(), check.Must(os.Executable())(t))
-		cmd.Env = append(os.Environ(), childVariable+"="+d.file())
-		lines := bufio.NewScanner(check.Must(cmd.StdoutPipe())(t))
-		check.Require(t, cmd.Start())
-		body := fmt.Sprintf("good-%d", n)
-		d.write(e, about(otherLane("bad"), body))
-		for seen := []string(nil); !slices.Contains(seen, body) && lines.Scan(); seen = append(seen, lines.Text()) {
-		}
-		realtest.Poll(t, "the failure to be counted", func() bool { return d.failures() == n || d.rows("semel_outbox_parked") == 1 })
-		check.Require(t, cmd.Process.Kill())
-		_ = cmd.Wait() // it was killed
-	}
-	if p := check.Must(outbox.ParkedOf(t.Context(), e, 10))(t); len(p) != 1 || p[0].Failures != childMaxFailures+1 {
-		t.Errorf("the parked aggregates are %+v, want one after %d failures", p, childMaxFailures+1)
-	}
 }

@@ -49,6 +49,7 @@ func pausedRelay[Tx any](t *testing.T, d *database[Tx]) {
 	b.gets("a-1")
 	blocked := make(chan struct{})
 	var once sync.Once
+	o.Lease = time.Minute // the second relay loses no lane, however slow the machine is
 	stopSecond := start(t, second, outbox.PublisherFunc(func(ctx context.Context, m outbox.Message) error {
 		once.Do(func() { close(taken); <-blocked })
 		return b.Publish(ctx, m)

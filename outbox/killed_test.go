@@ -21,21 +21,26 @@ import (
 // childVariable names the file of the database of a child process.
 const childVariable = "OUTBOX_CHILD"
 
-// childMaxFailures are the MaxFailures of the relay of a child process.
-const childMaxFailures = 3
+// heldVariable tells a child process to wait for a line after each publication.
+const heldVariable = "OUTBOX_HELD"
 
-// runChild runs a relay until the process is killed. Its broker writes to the standard output
-// and refuses "bad".
+// runChild runs a relay until the process is killed. Its broker writes to the standard output.
 func runChild(file string) {
 	db := must(sqlite.Open(file))
 	e := must(semel.New(sqlite.New(db, sqlite.Options{}), semel.Options{}))
-	r := must(outbox.NewRelay(e, outbox.PublisherFunc(func(_ context.Context, m outbox.Message) error {
-		if string(m.Payload) == "bad" {
-			return errRefused
+	held, proceed := os.Getenv(heldVariable) != "", make(chan struct{})
+	go func() {
+		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+			proceed <- struct{}{}
 		}
+	}()
+	r := must(outbox.NewRelay(e, outbox.PublisherFunc(func(_ context.Context, m outbox.Message) error {
 		_, err := fmt.Println(string(m.Payload))
+		if held {
+			<-proceed
+		}
 		return err
-	}), outbox.Options{Lease: 100 * time.Millisecond, Poll: 10 * time.Millisecond, Batch: 5, MaxFailures: childMaxFailures}))
+	}), outbox.Options{Lease: 100 * time.Millisecond, Poll: 10 * time.Millisecond, Batch: 5}))
 	_ = r.Run(context.Background()) // it is killed
 }
 
@@ -54,8 +59,9 @@ func (d *database[Tx]) file() (path string) {
 	return filepath.Clean(path)
 }
 
-// TestKilledRelays: relays are killed one after the other, each after some messages. Every
-// event is published, in order.
+// TestKilledRelays: relays are killed one after the other, each after some messages: every
+// other one between the last publication and its removal, the others at any point. Every event
+// is published, in order.
 func TestKilledRelays(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -74,10 +80,20 @@ func TestKilledRelays(t *testing.T) {
 	for round := 0; len(seen) < 120; round++ {
 		cmd := exec.CommandContext(t.Context(), check.Must(os.Executable())(t))
 		cmd.Env = append(os.Environ(), childVariable+"="+d.file())
-		out := check.Must(cmd.StdoutPipe())(t)
+		held := round%2 == 0
+		if held {
+			cmd.Env = append(cmd.Env, heldVariable+"=1")
+		}
+		in, out := check.Must(cmd.StdinPipe())(t), check.Must(cmd.StdoutPipe())(t)
 		check.Require(t, cmd.Start())
 		lines := bufio.NewScanner(out)
-		for n := 0; (n < 1+round%7 || round > 60) && len(seen) < 120 && lines.Scan(); n++ {
+		for n := 0; (n < 1+round%7 || round > 60) && len(seen) < 120; n++ {
+			if held && n > 0 {
+				check.Must(fmt.Fprintln(in))(t)
+			}
+			if !lines.Scan() {
+				break
+			}
 			body := lines.Text()
 			if seen[body] {
 				repeated++

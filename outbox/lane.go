@@ -120,8 +120,8 @@ func (l *lane) pause(stop context.Context, d time.Duration) bool {
 		return true
 	case <-stop.Done():
 	case <-l.attempt.Context().Done():
-	case end := <-l.ending:
-		l.ending <- end
+	case <-l.ending:
+		l.giveBack() // for over and run; a poll may have done it meanwhile
 	}
 	return false
 }
@@ -134,7 +134,8 @@ func (l *lane) wait(stop context.Context) bool {
 			wait, retries = left, true
 		}
 	}
-	timer := time.NewTimer(max(0, wait))
+	// A retry that is due was behind the events that were read: there is nothing to do for it yet.
+	timer := time.NewTimer(max(firstDelay, wait))
 	defer timer.Stop()
 	select {
 	case <-l.wakeups:
@@ -143,8 +144,8 @@ func (l *lane) wait(stop context.Context) bool {
 		return retries
 	case <-stop.Done():
 	case <-l.attempt.Context().Done():
-	case end := <-l.ending:
-		l.ending <- end
+	case <-l.ending:
+		l.giveBack() // for over and run; a poll may have done it meanwhile
 	}
 	return false
 }

@@ -72,7 +72,11 @@ func ParkedOf[Tx any](ctx context.Context, e *semel.Engine[Tx], limit int) ([]Pa
 // RedriveRequest is an operator's decision to publish the events of a parked aggregate.
 type RedriveRequest struct {
 	Topic, Aggregate string
-	// Drop deletes the event that failed, so that it is never published.
+	// EventID is the event that the decision is about, as in [Parked]: if the aggregate is parked because
+	// of another event by now, nothing changes. Empty: any event.
+	EventID string
+	// Drop deletes the event that failed, so that it is never published. It needs the EventID: another
+	// operator may have redriven the aggregate, and another of its events may have failed.
 	Drop bool
 	// Actor and Reason are the operator and the reason. Both are required, and kept for
 	// ever: see [NotesOf].
@@ -80,9 +84,9 @@ type RedriveRequest struct {
 }
 
 // Redrive has the events of a parked aggregate published, beginning with the one that
-// failed, and reports whether the aggregate was parked. A relay does so at its next poll,
-// and counts the failures of that event from zero. The note about the decision is kept in
-// the same transaction. A missing Actor or Reason is a *semel.FieldError.
+// failed, and reports whether the aggregate was parked because of that event. A relay does so at its
+// next poll, and counts the failures of that event from zero. The note about the decision is kept in
+// the same transaction. A missing Actor or Reason, and an EventID that Drop needs, are a *semel.FieldError.
 func Redrive[Tx any](ctx context.Context, e *semel.Engine[Tx], r RedriveRequest) (bool, error) {
 	table := adapter.OutboxOf(e)
 	switch {
@@ -92,8 +96,10 @@ func Redrive[Tx any](ctx context.Context, e *semel.Engine[Tx], r RedriveRequest)
 		return false, invalid("Actor", "is empty")
 	case strings.TrimSpace(r.Reason) == "":
 		return false, invalid("Reason", "is empty")
+	case r.Drop && r.EventID == "":
+		return false, invalid("EventID", "is empty, and Drop deletes an event")
 	}
-	decision := store.OutboxRedrive{Topic: r.Topic, Aggregate: r.Aggregate, To: store.Redriving, Actor: r.Actor, Reason: r.Reason}
+	decision := store.OutboxRedrive{Topic: r.Topic, Aggregate: r.Aggregate, EventID: r.EventID, To: store.Redriving, Actor: r.Actor, Reason: r.Reason}
 	if r.Drop {
 		decision.To = store.Dropping
 	}

@@ -3,6 +3,8 @@ package outbox
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/semelgo/semel/adapter"
@@ -38,6 +40,9 @@ func (l *lane) pass(stop context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if len(rows) < q.Limit {
+		l.forgetMissing(q.Except, rows)
+	}
 	all := l.publishRows(stop, rows)
 	progress := !l.pending.empty()
 	return !all || progress && len(rows) == q.Limit, l.flush() //nolint:contextcheck // see above
@@ -51,6 +56,15 @@ func (l *lane) waiting() (except [][2]string) {
 		}
 	}
 	return except
+}
+
+// forgetMissing forgets the failures of aggregates that are neither among all rows nor left out: their
+// events were deleted by other means than a relay, and a retry would wait for them for ever.
+func (l *lane) forgetMissing(except [][2]string, rows []store.OutboxEvent) {
+	maps.DeleteFunc(l.failing, func(a aggregate, _ *failure) bool {
+		return !slices.Contains(except, [2]string{a.topic, a.name}) &&
+			!slices.ContainsFunc(rows, func(r store.OutboxEvent) bool { return a == aggregate{r.Topic, r.Aggregate} })
+	})
 }
 
 // flushAfter is how long messages are published before they are removed. It bounds what

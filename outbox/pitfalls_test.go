@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -223,7 +224,14 @@ func drop[Tx any](t *testing.T, d *database[Tx]) {
 	d.write(e, events...)
 	alarms.next(t)
 	request := redriveOf("bad")
-	request.Drop = true
+	request.Drop, request.EventID = true, "00000000-0000-7000-8000-000000000000"
+	for _, other := range []string{request.EventID, "no UUID", strings.Repeat("-", 36)} {
+		request.EventID = other
+		if was, err := outbox.Redrive(t.Context(), e, request); was || err != nil {
+			t.Errorf("Redrive of the event %q: %v, %v, want no change", other, was, err)
+		}
+	}
+	request.EventID = check.Must(outbox.ParkedOf(t.Context(), e, 1))(t)[0].EventID
 	if was, err := outbox.Redrive(t.Context(), e, request); !was || err != nil {
 		t.Fatalf("Redrive: %v, %v", was, err)
 	}

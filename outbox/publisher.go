@@ -77,11 +77,7 @@ func messageOf(r *store.OutboxEvent) (Message, error) {
 func (r *Relay) publish(ctx context.Context, row *store.OutboxEvent) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.options.Timeout)
 	defer cancel()
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the publisher panicked: %v\n%s", p, debug.Stack())
-		}
-	}()
+	defer recoverTo("publisher", &err)
 	m, err := messageOf(row)
 	if err != nil {
 		return err
@@ -89,17 +85,28 @@ func (r *Relay) publish(ctx context.Context, row *store.OutboxEvent) (err error)
 	return r.publisher.Publish(adapter.ExtractTrace(ctx, r.engine, m.Headers), m)
 }
 
+// recoverTo makes a panic an error.
+func recoverTo(of string, err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("the %s panicked: %v\n%s", of, p, debug.Stack())
+	}
+}
+
 // probe finds out whether the broker takes messages, when an event has failed again and nothing was
 // confirmed since its failure before.
 func (l *lane) probe(before *failure) {
-	o := &l.relay.options
-	if o.Probe == nil || before == nil || before.accepted != l.relay.accepted.Load() {
+	if l.relay.options.Probe == nil || before == nil || before.accepted != l.relay.accepted.Load() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(l.attempt.Context(), o.Timeout)
-	defer cancel()
-	if o.Probe(ctx) == nil {
+	if l.callProbe() == nil {
 		l.relay.accepted.Add(1)
 		l.relay.breaker.succeeded()
 	}
+}
+
+func (l *lane) callProbe() (err error) {
+	ctx, cancel := context.WithTimeout(l.attempt.Context(), l.relay.options.Timeout)
+	defer cancel()
+	defer recoverTo("probe", &err)
+	return l.relay.options.Probe(ctx)
 }

@@ -58,12 +58,15 @@ func NewRelay[Tx any](e *semel.Engine[Tx], p Publisher, o Options) (*Relay, erro
 	if err := o.setDefaults(); err != nil {
 		return nil, err
 	}
+	op := semel.Define(Operation, semel.OperationOptions[struct{}]{Policy: semel.AtLeastOnce(), Lease: o.Lease, Wait: time.Millisecond})
+	if err := adapter.CheckOperation(e, op); err != nil { // of the lease
+		return nil, err
+	}
 	return &Relay{
-		engine: e, table: table, publisher: p, options: o,
-		operation: semel.Define(Operation, semel.OperationOptions[struct{}]{Policy: semel.AtLeastOnce(), Lease: o.Lease, Wait: time.Millisecond}),
-		wakeups:   wakeups{ready: make(chan struct{}, 1)},
-		breaker:   newBreaker(),
-		lanes:     make(map[int]*lane),
+		engine: e, table: table, publisher: p, options: o, operation: op,
+		wakeups: wakeups{ready: make(chan struct{}, 1)},
+		breaker: newBreaker(),
+		lanes:   make(map[int]*lane),
 		fenced: func(ctx context.Context, a *adapter.Attempt, fn func(ctx context.Context, tx store.OutboxTx) error) error {
 			return adapter.FencedTx(ctx, e, a, func(ctx context.Context, tx Tx) error { return fn(ctx, table.In(tx)) })
 		},

@@ -165,14 +165,14 @@ func TestInvalidRelays(t *testing.T) {
 	t.Parallel()
 	e, b := newEngine(t, onSQLite(t).store, semel.Options{}), newBroker(t)
 	for field, o := range map[string]outbox.Options{
-		"Poll": {Poll: -1}, "Batch": {Batch: 1001}, "Timeout": {Timeout: -1}, "MaxFailures": {MaxFailures: -1},
+		"Poll": {Poll: -1}, "Lease": {Lease: -1}, "Batch": {Batch: 1001}, "Timeout": {Timeout: -1}, "MaxFailures": {MaxFailures: -1},
 	} {
 		_, err := outbox.NewRelay(e, b, o)
 		if f, ok := errtype.Find[*semel.FieldError](err); !ok || f.Field != field {
 			t.Errorf("NewRelay = %v, want a *FieldError about %s", err, field)
 		}
 	}
-	for field, r := range map[string]outbox.RedriveRequest{"Actor": {Reason: "fixed"}, "Reason": {Actor: "ann", Reason: " "}} {
+	for field, r := range map[string]outbox.RedriveRequest{"Actor": {Reason: "fixed"}, "Reason": {Actor: "ann", Reason: " "}, "EventID": {Actor: "ann", Reason: "r", Drop: true}} {
 		_, err := outbox.Redrive(t.Context(), e, r)
 		if f, ok := errtype.Find[*semel.FieldError](err); !ok || f.Field != field {
 			t.Errorf("Redrive = %v, want a *FieldError about %s", err, field)

@@ -2,6 +2,7 @@ package semelgrpc
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -97,7 +98,7 @@ func (o *ClientOptions) wait(ctx context.Context, err error, tries int) (time.Du
 		return 0, false
 	}
 	limit := min(o.MaxBackoff, o.MinBackoff<<min(tries, 16))
-	return asked + rand.N(limit), true
+	return min(asked, math.MaxInt64/2) + rand.N(limit), true // the sum must not overflow
 }
 
 // sleep waits, and reports whether ctx lasts that long.

@@ -14,8 +14,13 @@
 // RESOURCE_EXHAUSTED and ABORTED depend on the moment or on the caller: nothing happened, nothing
 // is stored, and the key may be retried. After any other status, such as INTERNAL or UNAVAILABLE,
 // the effect of [Do] is unknown, and the operation's policy decides what happens to the key; the
-// transaction of [DoTx] was rolled back, so the key may be retried. Headers and trailers that a
+// transaction of [DoTx] was rolled back, so the key may be retried. An error that is no status and is
+// marked with semel.NotCommitted is UNAVAILABLE with a RetryInfo. Headers and trailers that a
 // handler sets are not stored.
+//
+// A response that is larger than the store keeps is sent to the first caller only; later calls
+// receive RESULT_UNAVAILABLE. Of a status with more than 64 KiB only the code and the first 4 KiB of
+// the message are stored and sent. An error whose status is OK is an error without a status.
 //
 // # Errors
 //
@@ -31,6 +36,7 @@
 //	KEY_INVALID         INVALID_ARGUMENT               semel.ErrInvalid
 //	RESULT_UNAVAILABLE  FAILED_PRECONDITION            semel.ErrResultUnavailable
 //	UNAVAILABLE         UNAVAILABLE, with RetryInfo    semel.ErrUnavailable
+//	UNAUTHENTICATED     UNAUTHENTICATED                none: ScopeFunc returned a scope without a name
 //
 // A stored failure that is no status of the handler, for example of an operator or of semel.Final,
 // is FAILED_PRECONDITION with the failure's code as the reason.

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 	pgmigrate "github.com/semelgo/semel/migrate/postgres"
@@ -47,17 +48,11 @@ func startServers(t *testing.T, way string) *servers {
 	t.Attr("engine", "postgres")
 	c := child{Database: realtest.Postgres(t).Database(t), Way: way}
 	s := &servers{effects: ledger.Pool(t, c.Database)}
-	if err := pgmigrate.Up(t.Context(), s.effects, pgmigrate.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.effects.Exec(t.Context(), `create table effects (run bigint)`); err != nil {
-		t.Fatal(err)
-	}
-	config, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range s.processes {
+	check.Require(t, pgmigrate.Up(t.Context(), s.effects, pgmigrate.Options{}))
+	check.Must(s.effects.Exec(t.Context(), `create table effects (run bigint)`))(t)
+	for i, of := range [2]time.Duration{lease, longLease} {
+		c.Lease = of
+		config := check.Must(json.Marshal(c))(t)
 		s.processes[i] = realtest.StartProcess(t, realtest.Self(t, childVariable+"="+string(config)))
 		s.addresses[i] = strings.TrimPrefix(s.processes[i].Await(t, "serving "), "serving ")
 	}
@@ -101,9 +96,7 @@ func (s *servers) wantEffects(t *testing.T, run int64) {
 	t.Helper()
 	var n int
 	var of int64
-	if err := s.effects.QueryRow(t.Context(), `select count(*), coalesce(max(run), 0) from effects`).Scan(&n, &of); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, s.effects.QueryRow(t.Context(), `select count(*), coalesce(max(run), 0) from effects`).Scan(&n, &of))
 	if n != 1 || run != 0 && of != run {
 		t.Errorf("%d effects, the last of run %d, want one, of run %d", n, of, run)
 	}
@@ -158,11 +151,11 @@ func TestStoppedServersAreFenced(t *testing.T) {
 		}()
 		s.processes[0].Await(t, "reached "+inHandler)
 		s.processes[0].Signal(t, syscall.SIGSTOP)
-		s.processes[0].Command(t, "proceed") // it reads this when it goes on
 		run, replayed, err := callOn(t.Context(), s.dial(t, []int{1}), "k", payment(5))
 		if err != nil || replayed {
 			t.Errorf("the other server: replayed %t, %v, want a run of its own", replayed, err)
 		}
+		s.processes[0].Command(t, "proceed") // not before: SIGSTOP takes a moment
 		s.processes[0].Signal(t, syscall.SIGCONT)
 		if got := <-late; got.run != run || got.err != nil {
 			t.Errorf("the stopped server: run %d, %v, want the response of run %d", got.run, got.err, run)

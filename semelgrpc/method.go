@@ -42,19 +42,23 @@ func Do[M proto.Message](e semel.Runner, op *semel.Operation[Request[M]]) Method
 		if err != nil {
 			return nil, false, err
 		}
+		var raw semel.Raw
 		attempt, outcome, err := adapter.Begin(waiting(ctx), e, op.Call(c.scope, c.key, in).Bind([]byte(c.method)))
 		if attempt != nil {
-			outcome, err = c.attempt(attempt) //nolint:contextcheck // an attempt has its own context
+			outcome, raw, err = c.attempt(attempt) //nolint:contextcheck // an attempt has its own context
 		}
 		if err != nil {
 			return nil, semel.Replayed(err), err
 		}
-		var raw semel.Raw
-		if err := outcome.Decode(&raw); err != nil {
-			return nil, outcome.Replayed, err
+		if outcome != nil {
+			err = outcome.Decode(&raw)
+		}
+		replayed := outcome != nil && outcome.Replayed
+		if err != nil {
+			return nil, replayed, err
 		}
 		response, err := decodeStored(raw, c.output)
-		return response, outcome.Replayed, err
+		return response, replayed, err
 	}}
 }
 
@@ -136,8 +140,9 @@ func ownError(err error) error {
 	return err
 }
 
-// attempt runs the handler as one attempt.
-func (c *call) attempt(a *semel.Attempt) (*adapter.Outcome, error) {
+// attempt runs the handler as one attempt. Without an outcome and an error, raw is the response or
+// the status of the handler in the stored form, also if it is larger than the store keeps.
+func (c *call) attempt(a *semel.Attempt) (out *adapter.Outcome, raw semel.Raw, err error) {
 	defer a.Abandon() // for a panic
 	r := &run{}
 	a.AdaptWith(r)
@@ -145,23 +150,22 @@ func (c *call) attempt(a *semel.Attempt) (*adapter.Outcome, error) {
 	err = ownError(err)
 	r.failed = err != nil
 	switch s, ok := handlerStatus(err); {
-	case r.committed:
-		return a.End(nil, nil) // InTx has stored the outcome
+	case r.committed: // InTx has stored the outcome
+		out, err = a.EndQuiet(nil, nil)
+		return out, r.raw, err
 	case err == nil && r.undone:
-		return a.End(nil, errRolledBack)
+		err = errRolledBack
 	case err == nil:
-		raw, err := encodeResponse(response)
-		return a.End(raw, err)
+		raw, err = encodeResponse(response)
 	case ok && classOf(s.Code()) == classRefused && r.undone:
-		return a.End(nil, semel.Final(failureOf(s)))
+		err = semel.Final(failureOf(s))
 	case ok && classOf(s.Code()) == classRefused:
-		raw, err := encodeStatus(s)
-		return a.End(raw, err)
+		raw, err = encodeStatus(s)
 	case ok && classOf(s.Code()) == classTemporary:
-		return a.End(nil, semel.NotCommitted(err))
-	default:
-		return a.End(nil, err)
+		err = semel.NotCommitted(err)
 	}
+	out, err = a.EndQuiet(raw, err)
+	return out, raw, err
 }
 
 // errRolledBack is context.Canceled too, so that it is never stored.
@@ -171,9 +175,10 @@ var errTwice = errors.New("semelgrpc: semel.InTx has stored the response of this
 
 // run is the adapter of one attempt.
 type run struct {
-	committed bool // InTx has stored the response
-	undone    bool // InTx has rolled back, and has not committed since
-	failed    bool // the handler returned an error
+	committed bool      // InTx has stored the response
+	undone    bool      // InTx has rolled back, and has not committed since
+	failed    bool      // the handler returned an error
+	raw       semel.Raw // what InTx has stored
 }
 
 // Encode implements adapter.Adapter.
@@ -185,7 +190,7 @@ func (r *run) Encode(v any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.committed, r.undone = true, false
+	r.committed, r.undone, r.raw = true, false, raw
 	return raw, nil
 }
 

@@ -45,8 +45,12 @@ const (
 	beforeReply = "before the reply"
 )
 
-// lease is that of the calls of a server process.
-const lease = 500 * time.Millisecond
+// lease is that of the calls of the server process which is disturbed. The other one has
+// longLease, which it keeps on a slow machine.
+const (
+	lease     = 500 * time.Millisecond
+	longLease = 5 * time.Minute
+)
 
 func TestMain(m *testing.M) {
 	if config := os.Getenv(childVariable); config != "" {
@@ -59,6 +63,7 @@ func TestMain(m *testing.M) {
 type child struct {
 	Database string
 	Way      string
+	Lease    time.Duration
 }
 
 // runChild serves until the process is killed or the test has ended.
@@ -113,7 +118,7 @@ func (c child) serve(ctx context.Context) error {
 
 // protect returns the protection of the method, and its handler, which inserts a row.
 func (c child) protect(e *semel.Engine[pgx.Tx], pool *pgxpool.Pool, p *disturbance) (semelgrpc.Method, func(context.Context, message) (any, error)) {
-	o := semel.OperationOptions[semelgrpc.Request[message]]{Policy: semel.Atomic(), Lease: lease, Wait: time.Minute}
+	o := semel.OperationOptions[semelgrpc.Request[message]]{Policy: semel.Atomic(), Lease: c.Lease, Wait: time.Minute}
 	const insert = `insert into effects values ($1)`
 	within := func(ctx context.Context, tx pgx.Tx) (any, error) {
 		run := rand.Int64()

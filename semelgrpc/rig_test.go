@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/test/bufconn"
@@ -137,10 +138,9 @@ func newRig(t *testing.T, u setUp) *rig {
 	if u.handler == nil {
 		u.handler = r.effect
 	}
-	protected, err := semelgrpc.UnaryServerInterceptor(semelgrpc.ServerOptions{
+	protected := check.Must(semelgrpc.UnaryServerInterceptor(semelgrpc.ServerOptions{
 		Methods: map[string]semelgrpc.Method{method: protect}, KeyField: u.keyField, ScopeFunc: scopeOf,
-	})
-	check.Require(t, err)
+	}))(t)
 	if u.outer == nil {
 		u.outer = func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 			return next(ctx, req)
@@ -150,9 +150,13 @@ func newRig(t *testing.T, u setUp) *rig {
 	return r
 }
 
-// scopeOf takes the user from the metadata.
+// scopeOf takes the user from the metadata, and refuses the user "stranger".
 func scopeOf(ctx context.Context) (semel.Scope, error) {
-	return semel.ScopeOf(append(metadata.ValueFromIncomingContext(ctx, "user"), "ann")[0]), nil
+	user := append(metadata.ValueFromIncomingContext(ctx, "user"), "ann")[0]
+	if user == "stranger" {
+		return semel.Scope{}, withReason(codes.Unauthenticated, "not authenticated", "NO_USER").Err()
+	}
+	return semel.ScopeOf(user), nil
 }
 
 func (r *rig) serve(t *testing.T, u setUp, option grpc.ServerOption) {
@@ -184,9 +188,8 @@ func newServer(option grpc.ServerOption, handle func(ctx context.Context, in mes
 
 func dial(t *testing.T, dialer func(ctx context.Context, address string) (net.Conn, error), client ...grpc.UnaryClientInterceptor) *grpc.ClientConn {
 	t.Helper()
-	conn, err := grpc.NewClient("passthrough:///test", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(dialer), grpc.WithChainUnaryInterceptor(client...))
-	check.Require(t, err)
+	conn := check.Must(grpc.NewClient("passthrough:///test", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(dialer), grpc.WithChainUnaryInterceptor(client...)))(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }

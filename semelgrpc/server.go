@@ -3,9 +3,11 @@ package semelgrpc
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -27,13 +29,14 @@ type ServerOptions struct {
 	// methods run as without the interceptor. Required.
 	Methods map[string]Method
 	// ScopeFunc returns the scope of a call's key: the authenticated principal or tenant. Its error is
-	// returned to the client as it is. Required.
+	// returned to the client as it is; a scope without a name is UNAUTHENTICATED. Required.
 	ScopeFunc func(ctx context.Context) (semel.Scope, error)
 	// KeyField is the name of the string field of request messages that carries the key, request_id
 	// by AIP-155. Empty: the key is in the metadata idempotency-key.
 	KeyField string
-	// ErrorFunc receives the errors of which the client learns nothing more than a status. Nil: they are
-	// dropped. It must be safe for concurrent use.
+	// ErrorFunc receives the errors of which the client learns nothing more than a status. It must be safe
+	// for concurrent use. Nil: those with the statuses INTERNAL, UNKNOWN and UNAVAILABLE are logged by
+	// slog.Default, with the method and the error, at level Error, and Warn for UNAVAILABLE.
 	ErrorFunc func(ctx context.Context, method string, err error)
 }
 
@@ -51,7 +54,7 @@ func UnaryServerInterceptor(o ServerOptions) (grpc.UnaryServerInterceptor, error
 		return nil, &semel.FieldError{Field: "ScopeFunc", Reason: "is nil"}
 	}
 	if o.ErrorFunc == nil {
-		o.ErrorFunc = func(context.Context, string, error) {}
+		o.ErrorFunc = logError
 	}
 	outputs := make(map[string]protoreflect.MessageType)
 	for name, m := range o.Methods {
@@ -76,6 +79,9 @@ func UnaryServerInterceptor(o ServerOptions) (grpc.UnaryServerInterceptor, error
 		if err != nil {
 			return nil, err
 		}
+		if scope.Bytes() == "" { // ScopeFunc has not authenticated the caller
+			return nil, semelStatus(reason{name: "UNAUTHENTICATED", code: codes.Unauthenticated, message: "the caller is not authenticated"}, 0).Err()
+		}
 		c := &call{
 			method: info.FullMethod, keyField: protoreflect.Name(o.KeyField), scope: scope, request: req,
 			output: outputs[info.FullMethod], next: next,
@@ -93,6 +99,19 @@ func UnaryServerInterceptor(o ServerOptions) (grpc.UnaryServerInterceptor, error
 		}
 		return response, nil
 	}, nil
+}
+
+// logError logs an error whose text the client is not shown.
+func logError(ctx context.Context, method string, err error) {
+	code, level := StatusOf(err).Code(), slog.LevelError
+	switch code { //nolint:exhaustive // the client understands the other codes
+	case codes.Unavailable:
+		level = slog.LevelWarn
+	case codes.Internal, codes.Unknown:
+	default:
+		return
+	}
+	slog.Default().LogAttrs(ctx, level, "semelgrpc: call", slog.String("method", method), slog.String("status", code.String()), slog.String("error", err.Error()))
 }
 
 // outputOf returns the response type of a method, and checks its key field.

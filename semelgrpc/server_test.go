@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/semelgo/semel"
@@ -71,6 +72,15 @@ func TestRefusals(t *testing.T) {
 	check.Equal(t, r.runs.Load(), 1, "the handler ran")
 }
 
+// withReason is a status with details.
+func withReason(code codes.Code, text, reason string) *status.Status {
+	s, err := status.New(code, text).WithDetails(&errdetails.ErrorInfo{Reason: reason, Domain: "semel.test"})
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
 func reasonOf(err error) string {
 	for _, d := range status.Convert(err).Details() {
 		if info, ok := d.(*errdetails.ErrorInfo); ok {
@@ -78,6 +88,18 @@ func reasonOf(err error) string {
 		}
 	}
 	return ""
+}
+
+// TestScopeIsRefused: the error of the scope function is the client's, with its details, and
+// nothing runs.
+func TestScopeIsRefused(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, setUp{})
+	_, _, err := r.call(t, "k", payment(5), "user", "stranger")
+	if status.Code(err) != codes.Unauthenticated || reasonOf(err) != "NO_USER" {
+		t.Errorf("%v (%s), want the error of the scope function", err, reasonOf(err))
+	}
+	check.Equal(t, r.runs.Load(), 0, "runs")
 }
 
 // TestStatusesOfHandlers calls twice with one key, where each run of the handler returns a status.
@@ -91,12 +113,12 @@ func TestStatusesOfHandlers(t *testing.T) {
 		replayed     bool
 		againsReason string
 	}{
-		{codes.NotFound, false, 1, codes.NotFound, true, ""},
-		{codes.NotFound, true, 1, codes.NotFound, true, ""},
-		{codes.PermissionDenied, false, 2, codes.PermissionDenied, false, ""},
-		{codes.PermissionDenied, true, 2, codes.PermissionDenied, false, ""},
+		{codes.NotFound, false, 1, codes.NotFound, true, "SOLD_OUT"},
+		{codes.NotFound, true, 1, codes.NotFound, true, "SOLD_OUT"},
+		{codes.PermissionDenied, false, 2, codes.PermissionDenied, false, "SOLD_OUT"},
+		{codes.PermissionDenied, true, 2, codes.PermissionDenied, false, "SOLD_OUT"},
 		{codes.Internal, false, 1, codes.FailedPrecondition, false, "IN_DOUBT"},
-		{codes.Internal, true, 2, codes.Internal, false, ""},
+		{codes.Internal, true, 2, codes.Internal, false, "SOLD_OUT"},
 	} {
 		t.Run(fmt.Sprintf("%v/inTx=%t", test.code, test.inTx), func(t *testing.T) {
 			t.Parallel()
@@ -105,15 +127,15 @@ func TestStatusesOfHandlers(t *testing.T) {
 				if _, err := r.effect(ctx, run, in); err != nil {
 					return nil, err
 				}
-				return nil, status.Error(test.code, "no")
+				return nil, withReason(test.code, "no", "SOLD_OUT").Err()
 			}})
 			_, _, first := r.call(t, "k", payment(5))
 			_, replayed, again := r.call(t, "k", payment(5))
 			if status.Code(again) != test.again || reasonOf(again) != test.againsReason || replayed != test.replayed {
 				t.Errorf("again: %v (%s), replayed %t, want %v (%s), %t", again, reasonOf(again), replayed, test.again, test.againsReason, test.replayed)
 			}
-			if test.replayed && first.Error() != again.Error() {
-				t.Errorf("first %v, then %v, want the same status", first, again)
+			if test.replayed && !proto.Equal(status.Convert(first).Proto(), status.Convert(again).Proto()) {
+				t.Errorf("first %v, then %v, want the same status with its details", first, again)
 			}
 			check.Equal(t, r.runs.Load(), test.runs, "runs")
 			if n := r.effects(t); test.inTx && n != 0 {

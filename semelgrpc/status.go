@@ -3,14 +3,18 @@ package semelgrpc
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 )
@@ -44,7 +48,9 @@ func reasons() []reason {
 }
 
 // StatusOf returns the status of an error of a call of package semel, and OK for nil. The status
-// that the handler returned is kept, unless its effect is unknown or was committed nevertheless.
+// that the handler returned is kept, unless its effect is unknown or was committed nevertheless. An
+// error that the handler marked with semel.NotCommitted, or of which the operation's Classify says
+// so, is UNAVAILABLE with a RetryInfo.
 // The texts of other errors are not shown.
 func StatusOf(err error) *status.Status {
 	if err == nil {
@@ -60,6 +66,9 @@ func StatusOf(err error) *status.Status {
 	if own, ok := handlerStatus(err); ok && (!attempted || attempt.Verdict == store.NotCommitted) {
 		return own
 	}
+	if callerr.IsTemporary(err) {
+		return semelStatus(reason{name: "UNAVAILABLE", code: codes.Unavailable, message: noEffect, retry: true}, semel.RetryAfter(err))
+	}
 	for _, r := range reasons() {
 		if field, ok := errtype.Find[*semel.FieldError](err); errors.Is(r.err, semel.ErrInvalid) && (!ok || field.Field != "Key") {
 			continue // a fault of the server
@@ -74,7 +83,10 @@ func StatusOf(err error) *status.Status {
 	return status.New(codes.Internal, "internal error")
 }
 
-// handlerStatus returns the status that a handler chose.
+const noEffect = "the call failed and had no effect; try again with the same key"
+
+// handlerStatus returns the status that a handler chose. The status OK, which an error may have by
+// mistake, is none: it would say that the call has succeeded.
 func handlerStatus(err error) (*status.Status, bool) {
 	own, ok := errtype.Find[interface {
 		error
@@ -83,7 +95,31 @@ func handlerStatus(err error) (*status.Status, bool) {
 	if !ok {
 		return nil, false
 	}
-	return own.GRPCStatus(), true
+	s := own.GRPCStatus()
+	if s.Code() == codes.OK {
+		return nil, false
+	}
+	return storable(s), true
+}
+
+// maxStatus is the largest size of a status that is stored with its details, in bytes, and maxMessage
+// that of the message of a larger one. Clients accept even less in the trailers of a response.
+const (
+	maxStatus  = 64 << 10
+	maxMessage = 4 << 10
+)
+
+// storable returns s in a form that can be stored and sent: with a message of UTF-8, and without its
+// details if it is too large.
+func storable(s *status.Status) *status.Status {
+	p := s.Proto()
+	if proto.Size(p) > maxStatus {
+		p.Details, p.Message = nil, p.Message[:min(len(p.GetMessage()), maxMessage)]
+	} else if utf8.ValidString(p.GetMessage()) {
+		return s
+	}
+	p.Message = strings.ToValidUTF8(p.GetMessage(), "\uFFFD")
+	return status.FromProto(p)
 }
 
 func semelStatus(r reason, after time.Duration) *status.Status {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	spb "google.golang.org/genproto/googleapis/rpc/status"
@@ -67,7 +68,7 @@ const failureCode = "grpc_status"
 
 // failureOf returns the stored failure of a status.
 func failureOf(s *status.Status) *semel.Failure {
-	text, _ := proto.MarshalOptions{Deterministic: true}.Marshal(s.Proto()) // a status that was received or made is valid
+	text, _ := proto.MarshalOptions{Deterministic: true}.Marshal(s.Proto()) // a storable status never fails
 	details, _ := json.Marshal(refused{text})                               // bytes never fail
 	return &semel.Failure{Code: failureCode, Message: s.Message(), Details: details}
 }
@@ -76,10 +77,10 @@ func failureOf(s *status.Status) *semel.Failure {
 func statusOfFailure(f *semel.Failure) *status.Status {
 	var about refused
 	var s spb.Status
-	if f.Code == failureCode && json.Unmarshal(f.Details, &about) == nil && proto.Unmarshal(about.Status, &s) == nil {
+	if f.Code == failureCode && json.Unmarshal(f.Details, &about) == nil && proto.Unmarshal(about.Status, &s) == nil && s.GetCode() != 0 {
 		return status.FromProto(&s)
 	}
 	answer := status.New(codes.FailedPrecondition, f.Message)
-	answer, _ = answer.WithDetails(&errdetails.ErrorInfo{Reason: f.Code, Domain: Domain}) // fails for OK only
+	answer, _ = answer.WithDetails(&errdetails.ErrorInfo{Reason: strings.ToValidUTF8(f.Code, "\uFFFD"), Domain: Domain}) // fails for OK and invalid texts only
 	return answer
 }

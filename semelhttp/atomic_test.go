@@ -2,19 +2,19 @@ package semelhttp_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
-	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/store/storetest"
 )
 
 // effects counts what a handler did, in memory and in its transaction.
@@ -37,7 +37,7 @@ func (e *effects) in(t *testing.T, r *http.Request) {
 // committed counts the committed effects.
 func (e *effects) committed() (n int) {
 	for i := range e.n.Load() {
-		if _, ok := e.b.store.Value(fmt.Sprintf("effect/%d", i+1)); ok {
+		if _, ok := e.b.store.memory.Value(fmt.Sprintf("effect/%d", i+1)); ok {
 			n++
 		}
 	}
@@ -191,69 +191,43 @@ func (e *effects) status(t *testing.T, now *atomic.Int64) http.HandlerFunc {
 	}
 }
 
-// TestAtomicStoresARefusal: the writes are rolled back, the response is stored for
-// good.
-func TestAtomicStoresARefusal(t *testing.T) {
+// TestAtomicRollsBackRefusals: a handler's writes are rolled back if it refuses or fails,
+// whether its response is stored for good or its key stays free. Which status leads to what
+// is in TestFinalResponsesAreAsDocumented.
+func TestAtomicRollsBackRefusals(t *testing.T) {
 	t.Parallel()
-	for _, status := range []int{400, 402, 404, 409, 410, 422} {
+	leased := plain{Policy: semel.Atomic(), Lease: time.Hour, OnError: semel.Keep}
+	for _, c := range []struct {
+		status  int
+		op      plain
+		profile semelhttp.Profile
+		state   store.State
+	}{
+		{409, plain{}, semelhttp.Lenient, store.Failed},
+		{409, leased, semelhttp.Lenient, store.Failed},
+		{403, plain{OnError: semel.Keep}, semelhttp.Lenient, store.Absent},
+		{403, leased, semelhttp.Lenient, store.Pending},
+		{500, plain{OnError: semel.Keep}, semelhttp.Lenient, store.Absent},
+		{500, leased, semelhttp.Lenient, store.Pending},
+		{500, plain{}, semelhttp.Stripe, store.Failed},
+	} {
 		b := newTestEngine(t, semel.Options{})
 		fx, now := &effects{b: b}, new(atomic.Int64)
-		now.Store(int64(status))
-		srv := b.atomicServer(t, define("op", semel.OperationOptions[semelhttp.Request]{}), options(), fx.status(t, now))
+		now.Store(int64(c.status))
+		srv := b.atomicServer(t, define("op", c.op), profiled(c.profile), fx.status(t, now))
 		first := testRequest{}.do(t, srv)
-		wantFirst(t, first, status, fmt.Sprintf("said %d, for the 1. time", status))
-		now.Store(201) // too late
-		wantReplay(t, testRequest{}.do(t, srv), first)
-		wantReplay(t, testRequest{}.do(t, srv), first)
+		wantFirst(t, first, c.status, fmt.Sprintf("said %d, for the 1. time", c.status))
 		wantEffects(t, fx, 1, 0)
-		check.Equal(t, b.record(t, "op", "k1").State, store.Failed, "%d: the record", status)
-		wantFirst(t, testRequest{key: []string{"k2"}}.do(t, srv), 201, "said 201, for the 2. time")
-	}
-}
-
-// TestAtomicNeverStoresThese: requests that were not allowed or that failed store
-// nothing, also if the operation keeps its failures.
-func TestAtomicNeverStoresThese(t *testing.T) {
-	t.Parallel()
-	for _, status := range []int{401, 403, 408, 413, 415, 423, 425, 429, 500, 501, 502, 503, 504} {
-		for _, onError := range []semel.OnError{semel.Release, semel.Keep} {
-			b := newTestEngine(t, semel.Options{})
-			fx, now := &effects{b: b}, new(atomic.Int64)
-			now.Store(int64(status))
-			op := define("op", semel.OperationOptions[semelhttp.Request]{OnError: onError})
-			srv := b.atomicServer(t, op, options(), fx.status(t, now))
-			wantFirst(t, testRequest{}.do(t, srv), status, fmt.Sprintf("said %d, for the 1. time", status))
-			wantFirst(t, testRequest{}.do(t, srv), status, fmt.Sprintf("said %d, for the 2. time", status))
-			wantEffects(t, fx, 2, 0)
-			check.Equal(t, b.record(t, "op", "k1").State, store.Absent, "%d: the record", status)
-			now.Store(201)
-			first := testRequest{}.do(t, srv)
-			wantFirst(t, first, 201, "said 201, for the 3. time")
-			wantReplay(t, testRequest{}.do(t, srv), first)
-			wantEffects(t, fx, 3, 1)
-		}
-	}
-}
-
-// TestAtomicLeased: with a lease the claim commits first; the responses are the
-// same.
-func TestAtomicLeased(t *testing.T) {
-	t.Parallel()
-	for status, want := range map[int]store.State{201: store.Succeeded, 409: store.Failed, 403: store.Pending, 500: store.Pending} {
-		b := newTestEngine(t, semel.Options{})
-		fx, now := &effects{b: b}, new(atomic.Int64)
-		now.Store(int64(status))
-		op := define("op", semel.OperationOptions[semelhttp.Request]{
-			Policy: semel.Atomic(), Lease: 1 << 35, OnError: semel.Keep,
-		})
-		srv := b.atomicServer(t, op, options(), fx.status(t, now))
-		first := testRequest{}.do(t, srv)
-		wantFirst(t, first, status, fmt.Sprintf("said %d, for the 1. time", status))
-		check.Equal(t, b.record(t, "op", "k1").State, want, "%d: the record", status)
-		if again := (testRequest{}).do(t, srv); want.Final() {
+		check.Equal(t, b.record(t, "op", "k1").State, c.state, "%d %+v: the record", c.status, c.op)
+		now.Store(201)
+		again := testRequest{}.do(t, srv)
+		if c.state.Final() {
 			wantReplay(t, again, first)
+			wantEffects(t, fx, 1, 0)
 		} else {
-			wantFirst(t, again, status, fmt.Sprintf("said %d, for the 2. time", status))
+			wantFirst(t, again, 201, "said 201, for the 2. time")
+			wantReplay(t, testRequest{}.do(t, srv), again)
+			wantEffects(t, fx, 2, 1)
 		}
 	}
 }
@@ -262,10 +236,8 @@ func TestAtomicLeased(t *testing.T) {
 // handler's changes of its request and its writes are gone.
 func TestAnotherRunGetsTheOriginalRequest(t *testing.T) {
 	t.Parallel()
-	n := new(atomic.Int64)
-	engine := check.Must(semel.New[semelTx](&conflictStore{Store: memory.New(memory.Options{})}, semel.Options{Survive: store.NoFailure}))(t)
-	protect := check.Must(semelhttp.Atomic(engine, define("op", plain{}), options()))(t)
-	srv := serve(t, protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
+	srv := b.atomicServer(t, define("op", plain{}), options(), func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		w.Header().Add("Link", r.URL.Path+" "+r.Header.Get("X-User")+" "+r.PathValue("id"))
 		fmt.Fprintf(w, "%s %d %v", body, n.Add(1), err)
@@ -273,28 +245,11 @@ func TestAnotherRunGetsTheOriginalRequest(t *testing.T) {
 		r.Header["X-User"][0] = "eve"
 		r.Header.Set("X-More", "more")
 		r.SetPathValue("id", "8")
-	})))
+	})
+	b.store.commit.Store(&storetest.Fault{Rollback: store.ErrConflict})
 	got := testRequest{path: "/ops/7"}.do(t, srv)
 	wantFirst(t, got, http.StatusOK, `{"n":1} 2 <nil>`)
 	if link := got.header["Link"]; fmt.Sprint(link) != "[/ops/7 ann 7]" {
 		t.Errorf("the second run sees %q", link)
 	}
-}
-
-// conflictStore is a store that aborts its first transaction because of a conflict.
-type conflictStore struct {
-	*memory.Store
-	given atomic.Bool
-}
-
-func (c *conflictStore) Atomic(ctx context.Context, id store.ID, hold bool,
-	run func(context.Context, *memory.Tx, store.SwapResult) (*store.Change, error),
-) (store.Verdict, error) {
-	return c.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, current store.SwapResult) (*store.Change, error) {
-		last, err := run(ctx, tx, current)
-		if !c.given.Swap(true) {
-			return nil, store.ErrConflict
-		}
-		return last, err
-	})
 }

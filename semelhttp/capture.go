@@ -26,11 +26,12 @@ type capture struct {
 	limit int64
 
 	mu       sync.Mutex  // guards the fields up to closed
-	sent     http.Header // at the time when the status was written
-	body     []byte      // the part that is held back
+	before   http.Header // the client's headers before the handler ran; nil: there were none
+	after    http.Header // trailers that the handler has set
+	trailing bool        // there are trailers, or they were announced
+	own      Response    // with the headers at the time of the status, and the part of the body that is held back
 	room     [512]byte   // for the body of a short response
-	status   int32       // 0: nothing was written
-	refused  int32       // number of writes after the outcome
+	refused  int         // number of writes after the outcome
 	passing  bool        // the response is being sent to the client
 	hijacked bool
 	closed   bool
@@ -63,7 +64,7 @@ func (c *capture) WriteHeader(status int) {
 	switch {
 	case c.closed:
 		c.refused++
-	case c.status != 0 || c.hijacked:
+	case c.own.Status != 0 || c.hijacked:
 	case status < 200 && status != http.StatusSwitchingProtocols:
 		c.w.WriteHeader(status)
 	default:
@@ -72,9 +73,9 @@ func (c *capture) WriteHeader(status int) {
 }
 
 func (c *capture) begin(status int) {
-	c.status = int32(status)
-	c.sent = c.w.Header().Clone()
-	maps.DeleteFunc(c.sent, func(name string, _ []string) bool { return strings.EqualFold(name, HeaderReplayed) })
+	c.own.Status = status
+	c.own.Header = c.w.Header().Clone()
+	maps.DeleteFunc(c.own.Header, func(name string, _ []string) bool { return strings.EqualFold(name, HeaderReplayed) })
 }
 
 // Write holds p back, or sends it if the response cannot be held back.
@@ -88,22 +89,22 @@ func (c *capture) Write(p []byte) (int, error) {
 	if c.hijacked {
 		return 0, http.ErrHijacked
 	}
-	if c.status == 0 {
+	if c.own.Status == 0 {
 		c.begin(http.StatusOK)
 	}
-	if !hasBody(int(c.status)) {
+	if !hasBody(c.own.Status) {
 		return 0, http.ErrBodyNotAllowed
 	}
-	if !c.sealed && int64(len(c.body)+len(p)) > c.limit {
+	if !c.sealed && int64(len(c.own.Body)+len(p)) > c.limit {
 		c.pass()
 	}
 	if c.passing {
 		return c.w.Write(p)
 	}
-	if c.body == nil {
-		c.body = c.room[:0]
+	if c.own.Body == nil {
+		c.own.Body = c.room[:0]
 	}
-	c.body = append(c.body, p...)
+	c.own.Body = append(c.own.Body, p...)
 	return len(p), nil
 }
 
@@ -121,15 +122,39 @@ func (c *capture) pass() {
 // cannot receive trailers.
 func (c *capture) send(whole bool) {
 	h := c.w.Header()
-	after := trailers(c.sent, h) // trailers that were set already
-	replaceHeader(h, c.sent)
-	delete(h, contentLength)
-	if whole && (after == nil || c.http10) {
-		setLength(h, int(c.status), c.body, after != nil)
+	if !whole {
+		c.after, c.trailing = trailers(c.own.Header, h) // trailers that the handler has set already
 	}
-	c.w.WriteHeader(int(c.status))
-	_, _ = c.w.Write(c.body) // a client that hung up retries; the handler's next write returns the same error
-	maps.Copy(h, after)
+	clear(h)
+	maps.Copy(h, c.own.Header)
+	delete(h, contentLength)
+	if whole && (!c.trailing || c.http10) {
+		setLength(h, c.own.Status, c.own.Body, c.trailing)
+	}
+	c.w.WriteHeader(c.own.Status)
+	_, _ = c.w.Write(c.own.Body) // a client that hung up retries; the handler's next write returns the same error
+	maps.Copy(h, c.after)
+}
+
+// end closes the response of a handler that has returned or panicked, also for a
+// transaction that the handler left behind, and gives the client's headers their values
+// before the handler ran. It returns the number of refused writes.
+func (c *capture) end() (late int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.over.Load() {
+		if c.own.Status == 0 && !c.hijacked {
+			c.begin(http.StatusOK)
+		}
+		if h := c.w.Header(); !c.gone() {
+			c.after, c.trailing = trailers(c.own.Header, h)
+			clear(h)
+			maps.Copy(h, c.before)
+		}
+	}
+	c.closed = true
+	c.over.Store(true)
+	return c.refused
 }
 
 // reset drops what was written, so that the handler can respond again. What was
@@ -139,12 +164,8 @@ func (c *capture) reset() {
 	if c.passing || c.hijacked {
 		return
 	}
-	c.status, c.sent, c.body = 0, nil, nil
+	c.own = Response{endpoint: c.own.endpoint}
 }
-
-// started reports whether the handler has written a part of its response. mu is
-// locked, or the capture is closed.
-func (c *capture) started() bool { return c.status != 0 || c.hijacked }
 
 // gone reports whether the response, or a part of it, was sent to the client. mu is
 // locked, or the capture is closed.

@@ -29,10 +29,10 @@ func (c *capture) FlushError() error {
 	case c.sealed:
 		return nil
 	}
-	if c.status == 0 {
+	if c.own.Status == 0 {
 		c.begin(http.StatusOK)
 	}
-	if !c.passing && !isStream(linesOf(c.sent, "Content-Type"), c.streams) {
+	if !c.passing && !isStream(linesOf(c.own.Header, "Content-Type"), c.streams) {
 		return nil
 	}
 	c.pass()
@@ -51,7 +51,7 @@ func (c *capture) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	case c.sealed:
 		return nil, nil, fmt.Errorf("hijack before the outcome is stored: %w", errors.ErrUnsupported)
 	}
-	if c.status != 0 {
+	if c.own.Status != 0 {
 		c.pass()
 	}
 	conn, rw, err := http.NewResponseController(c.w).Hijack()
@@ -69,22 +69,18 @@ func (c *capture) Unwrap() http.ResponseWriter {
 	return c.w
 }
 
-// everyType in Options.StreamTypes makes every flushed response a stream.
-const everyType = "*"
-
-// streamTypes returns the media types of responses that are streams, in lower case.
-func streamTypes(more []string) []string {
-	types := []string{
+// streamTypes are the media types of responses that are streams.
+func streamTypes() []string {
+	return []string{
 		"text/event-stream", "application/x-ndjson", "application/jsonl", "application/grpc", "multipart/x-mixed-replace",
 	}
-	for _, t := range more {
-		types = append(types, strings.ToLower(strings.TrimSpace(t)))
-	}
-	return types
 }
 
 // isStream reports whether a response with these lines of Content-Type is a stream.
 func isStream(lines, types []string) bool {
 	name, _, _ := strings.Cut(strings.Join(lines, ";"), ";")
-	return slices.Contains(types, everyType) || slices.Contains(types, strings.ToLower(strings.TrimSpace(name)))
+	return slices.ContainsFunc(types, func(t string) bool {
+		t = strings.TrimSpace(t)
+		return t == "*" || strings.EqualFold(t, strings.TrimSpace(name))
+	})
 }

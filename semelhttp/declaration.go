@@ -118,7 +118,7 @@ func DeclarationOf(o Options, t Terms) (*Declaration, error) {
 	}
 	d := &Declaration{
 		Version: 1, Profile: s.name, Specification: specification,
-		Header: HeaderKey, Required: !s.Optional, Methods: t.methods(),
+		Header: HeaderKey, Required: !s.Optional, Methods: slices.Clone(t.Methods),
 		Key:              KeyDeclaration{Forms: s.forms, Same: len(s.forms) > 1, MaxLength: store.MaxKey, Time: t.KeyTime},
 		Scope:            choose(t.Shared, "shared", "principal"),
 		OtherOperation:   choose(t.OneOperation, "mismatch", "independent"),
@@ -130,6 +130,9 @@ func DeclarationOf(o Options, t Terms) (*Declaration, error) {
 		NeverStored:  s.neverStored(), Statuses: s.declaredStatuses(), Errors: s.errors, Problems: s.ProblemBase,
 		ReplayHeader: HeaderReplayed, ReplayValue: "true", ReplayMaxBytes: s.MaxResponse,
 		Reauthorizes: s.Reauthorize != nil,
+	}
+	if len(d.Methods) == 0 {
+		d.Methods = []string{http.MethodPost, http.MethodPatch}
 	}
 	if !t.Value { // otherwise every method is protected
 		d.Methods = slices.DeleteFunc(d.Methods, s.ignores)

@@ -1,7 +1,6 @@
 package semelhttp
 
 import (
-	"net/http"
 	"slices"
 	"time"
 
@@ -50,13 +49,6 @@ func (t Terms) valid() error {
 	default:
 		return nil
 	}
-}
-
-func (t Terms) methods() []string {
-	if len(t.Methods) == 0 {
-		return []string{http.MethodPost, http.MethodPatch}
-	}
-	return slices.Clone(t.Methods)
 }
 
 func (t Terms) fingerprint(headers []string) FingerprintDeclaration {

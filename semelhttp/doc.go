@@ -45,6 +45,6 @@
 // happened and does not run again: retries get 409 result_unavailable, which says that it
 // succeeded; or, after a refusal, the refusal's status.
 //
-// docs/http.md has the tables: which responses are final, which errors the package itself
-// sends, and each line of the draft with its tests.
+// docs/http.md has the tables: which responses are final, and which errors the package
+// itself sends. docs/http-draft.md has each line of the draft with its tests.
 package semelhttp

@@ -27,11 +27,12 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// document is docs/http.md.
+// document is docs/http.md, and docs/http-draft.md below it.
 func document(t *testing.T) string {
 	t.Helper()
-	text := check.Must(os.ReadFile(filepath.Join("..", "docs", "http.md")))(t)
-	return string(text)
+	page := check.Must(os.ReadFile(filepath.Join("..", "docs", "http.md")))(t)
+	draft := check.Must(os.ReadFile(filepath.Join("..", "docs", "http-draft.md")))(t)
+	return string(page) + string(draft)
 }
 
 // rows returns the rows of the table below that heading line whose first cell
@@ -121,8 +122,10 @@ func TestFinalResponsesAreAsDocumented(t *testing.T) {
 			b := newTestEngine(t, semel.Options{})
 			for _, row := range table {
 				for _, status := range statusesOf(t, row[0], named) {
-					if got := b.ledTo(t, profiled(way.profile), way.leased, status); got != row[column+1] {
-						t.Errorf("%d is %s, and docs/http.md says %s", status, got, row[column+1])
+					for _, onError := range []semel.OnError{semel.Release, semel.Keep} { // which is about errors, not about responses
+						if got := b.ledTo(t, profiled(way.profile), way.leased, onError, status); got != row[column+1] {
+							t.Errorf("%d, OnError %v, is %s, and docs/http.md says %s", status, onError, got, row[column+1])
+						}
 					}
 				}
 			}
@@ -131,10 +134,10 @@ func TestFinalResponsesAreAsDocumented(t *testing.T) {
 }
 
 // ledTo returns the word of docs/http.md for the consequence of a handler's status.
-func (b *testEngine) ledTo(t *testing.T, o semelhttp.Options, leased bool, status int) string {
+func (b *testEngine) ledTo(t *testing.T, o semelhttp.Options, leased bool, onError semel.OnError, status int) string {
 	t.Helper()
 	n := new(atomic.Int64)
-	op, key := define("op", plain{}), strconv.Itoa(status)
+	op, key := define("op", plain{OnError: onError}), fmt.Sprintf("%d-%d", status, onError)
 	protect, err := semelhttp.Atomic(b.Engine, op, o)
 	if leased {
 		protect, err = semelhttp.Middleware(b.Engine, op, o)
@@ -284,12 +287,13 @@ func TestEachLineOfTheDraftIsShown(t *testing.T) {
 	}
 }
 
-// testNames returns the names of the tests of this package and of the client.
+// testNames returns the names of the tests of this package, of the client and of what both spell.
 func testNames(t *testing.T) map[string]bool {
 	t.Helper()
 	server := check.Must(filepath.Glob("*_test.go"))(t)
 	client := check.Must(filepath.Glob("client/*_test.go"))(t)
-	files := slices.Concat(server, client)
+	shared := check.Must(filepath.Glob("internal/wire/*_test.go"))(t)
+	files := slices.Concat(server, client, shared)
 	names := map[string]bool{}
 	for _, file := range files {
 		f := check.Must(parser.ParseFile(token.NewFileSet(), file, nil, 0))(t)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/errtype"
 )
 
@@ -61,7 +62,9 @@ func (ep Endpoint[In, T]) valid() error {
 // scope, calls Decode, then Run, and then responds: with Render, or with a problem.
 // A *Problem that the operation's function returns is the response, unless the
 // effect is then unknown or the error is stored: Refuse renders a stored failure,
-// to the first caller as to every other. Other errors of the function are 500.
+// to the first caller as to every other. An error marked semel.NotCommitted, or one that
+// the operation's Classify takes for proof that nothing happened, is 503 unavailable with
+// Retry-After. Other errors of the function are 500.
 //
 // Every method is protected. A panic continues.
 func Handle[In, T any](ep Endpoint[In, T], o Options) (http.Handler, error) {
@@ -98,11 +101,13 @@ func (ep Endpoint[In, T]) serve(s *settings, w http.ResponseWriter, r *http.Requ
 		s.refuse(w, r, rerr)
 		return
 	}
-	failure, failed := storedFailure(err)
+	failure, failed := errtype.Find[*semel.Failure](err)
 	markReplayed(w, err == nil && replayed || err != nil && semel.Replayed(err))
 	switch {
 	case failed:
 		s.sendProblem(w, ep.Refuse(failure))
+	case errors.Is(err, semel.ErrMismatch):
+		s.refuse(w, r, ep.keyReused(err))
 	case err != nil:
 		s.refuse(w, r, err)
 	case replayed:
@@ -114,7 +119,7 @@ func (ep Endpoint[In, T]) serve(s *settings, w http.ResponseWriter, r *http.Requ
 
 // call returns the call of a request.
 func (ep Endpoint[In, T]) call(s *settings, r *http.Request, of *checkedRequest, in In) semel.Call {
-	c := ep.Operation.Call(of.scope, of.keyOrRandom(), in)
+	c := ep.Operation.Call(of.scope, of.key, in)
 	if ep.IgnoreTarget {
 		return c
 	}
@@ -123,6 +128,16 @@ func (ep Endpoint[In, T]) call(s *settings, r *http.Request, of *checkedRequest,
 	to.Method, to.Headers = r.Method, headersOf(r, s.FingerprintHeaders)
 	text, _ := to.AppendFingerprint(nil) // never fails
 	return c.Bind(text)
+}
+
+// keyReused returns the problem of a key that was used for another request, and says in
+// which part of it.
+func (ep Endpoint[In, T]) keyReused(err error) *Problem {
+	other := "method or target"
+	if ep.IgnoreTarget || errors.Is(err, callerr.ErrOtherInput) {
+		other = "input"
+	}
+	return problem(codeKeyReused, "The key belongs to a request with another "+other+". This request was not run.")
 }
 
 // decode calls Decode with r. came is the request as it was received.

@@ -153,7 +153,9 @@ func TestEndpointChecksBeforeTheClaim(t *testing.T) {
 	b.store.down.Store(true)
 	asked := b.store.calls.Load()
 	wantProblem(t, testRequest{body: tea, key: []string{}}.do(t, srv), 400, "key_missing")
-	wantProblem(t, testRequest{body: tea, key: []string{`"`}}.do(t, srv), 400, "key_malformed")
+	malformed := testRequest{body: tea, key: []string{`"`}}.do(t, srv)
+	wantProblem(t, malformed, 400, "key_malformed")
+	check.Equal(t, malformed.problem(t).Field, semelhttp.HeaderKey, "the field")
 	wantProblem(t, testRequest{body: tea, user: "-"}.do(t, srv), 401, "unauthenticated")
 	wantProblem(t, testRequest{body: `{"item":`}.do(t, srv), 400, "body_invalid")
 	wantProblem(t, testRequest{body: `{"item":"` + strings.Repeat("x", 100) + `"}`}.do(t, srv), 413, "body_too_large")
@@ -211,7 +213,7 @@ func TestEndpointFailures(t *testing.T) {
 			if first.replayed() || strings.Contains(first.body, "hunter2") {
 				t.Errorf("first: %v %s", first.header, first.body)
 			}
-			if _, found := b.store.Value("order/1"); found {
+			if _, found := b.store.memory.Value("order/1"); found {
 				t.Error("the failed operation's write is there")
 			}
 			s.fail = nil
@@ -227,6 +229,45 @@ func TestEndpointFailures(t *testing.T) {
 
 func toGone(f *semel.Failure) *semelhttp.Problem {
 	return &semelhttp.Problem{Status: http.StatusGone, Code: "gone", Detail: string(f.Details)}
+}
+
+// TestProvenFailureMayBeRetried: a function that says that nothing happened, and chose no
+// problem, gets its client told to retry with the same key.
+func TestProvenFailureMayBeRetried(t *testing.T) {
+	t.Parallel()
+	nothing := errors.New("password=hunter2")
+	for name, c := range map[string]struct {
+		o   semel.OperationOptions[order]
+		err error
+		tx  bool
+	}{
+		"marked":                   {err: semel.NotCommitted(nothing)},
+		"classified":               {o: semel.OperationOptions[order]{Classify: func(error) store.Verdict { return store.NotCommitted }}, err: nothing},
+		"marked in a transaction":  {err: semel.NotCommitted(nothing), tx: true},
+		"marked, before its lease": {o: semel.OperationOptions[order]{Policy: semel.Atomic(), Lease: time.Hour}, err: semel.NotCommitted(nothing), tx: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newTestEngine(t, semel.Options{})
+			s := newShop(b, c.o)
+			s.fail = c.err
+			if !c.tx {
+				s.Run = func(ctx context.Context, call semel.Call, _ order) (receipt, bool, error) {
+					return semel.Do(ctx, b.Engine, call, func(context.Context) (receipt, error) { return receipt{}, s.fail })
+				}
+			}
+			srv := s.serve(t, options())
+			got := testRequest{body: tea}.do(t, srv)
+			wantProblem(t, got, http.StatusServiceUnavailable, "unavailable")
+			if got.header.Get("Retry-After") != "1" || strings.Contains(got.body, "hunter2") || !strings.Contains(got.body, "no effect") {
+				t.Errorf("got %v %s, want a second, and that there was no effect", got.header, got.body)
+			}
+			s.fail = nil
+			if again := (testRequest{body: tea}).do(t, srv); again.status != http.StatusCreated || again.replayed() {
+				t.Errorf("the retry got %d %s, want it to run", again.status, again.body)
+			}
+		})
+	}
 }
 
 // TestEndpointUnknown: an unknown effect takes precedence over the function's own
@@ -262,40 +303,5 @@ func TestEndpointOptionalAndScopes(t *testing.T) {
 		if got := a.do(t, srv); got.status != 201 || got.replayed() || !strings.HasPrefix(got.body, fmt.Sprint(i+1, " tea")) {
 			t.Errorf("request %d got %d %q", i+1, got.status, got.body)
 		}
-	}
-}
-
-// TestEndpointHangUp: the operation's context does not end with the client's.
-func TestEndpointHangUp(t *testing.T) {
-	t.Parallel()
-	b, bar := newTestEngine(t, semel.Options{Wait: time.Minute}), newBarrier()
-	s := newShop(b, semel.OperationOptions[order]{})
-	run, gone := s.Run, make(chan (<-chan struct{}), 10)
-	s.Run = func(ctx context.Context, c semel.Call, in order) (receipt, bool, error) {
-		bar.wait()
-		check.NoError(t, ctx.Err(), "the context has ended")
-		return run(ctx, c, in)
-	}
-	decode := s.Decode
-	s.Decode = func(r *http.Request) (order, error) {
-		gone <- r.Context().Done()
-		return decode(r)
-	}
-	srv := s.serve(t, options())
-	ctx, hangUp := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if resp, err := testClient.Do(testRequest{body: tea}.request(t, srv).WithContext(ctx)); err == nil {
-			resp.Body.Close()
-		}
-	}()
-	<-bar.entered
-	hangUp()
-	<-done
-	<-(<-gone)
-	close(bar.open)
-	if got := (testRequest{body: tea}).do(t, srv); got.status != 201 || s.runs.Load() != 1 {
-		t.Errorf("the retry got %d %q after %d runs", got.status, got.body, s.runs.Load())
 	}
 }

@@ -4,27 +4,22 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"net/http"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/internal/check"
+	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
-	pgmigrate "github.com/semelgo/semel/migrate/postgres"
-	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/store/postgres"
-	"github.com/semelgo/semel/store/sqlite"
 	"github.com/semelgo/semel/store/storetest"
 )
 
@@ -52,12 +47,11 @@ type setup struct {
 
 // domain has what a setup needs of a database.
 type domain[Tx any] struct {
-	store   store.TxStore[Tx]
-	effect  func(ctx context.Context, tx Tx, key string) error
-	effects func(key string) int
-	spoil   func(ctx context.Context, tx Tx) error
-	// again opens the same database as another process does.
-	again func(t *testing.T) domain[Tx]
+	storetest.Subject[Tx]
+
+	spoil func(ctx context.Context, tx Tx) error
+	// again opens the store as another process does.
+	again func(t *testing.T) store.TxStore[Tx]
 }
 
 // onEveryStore runs test on an engine over each store.
@@ -65,16 +59,32 @@ func onEveryStore(t *testing.T, test func(t *testing.T, r *setup)) {
 	t.Helper()
 	t.Run("memory", func(t *testing.T) {
 		t.Parallel()
-		test(t, newSetup(t, memoryDomain()))
+		test(t, newSetup(t, domain[*memory.Tx]{Subject: ledger.Memory(memory.Options{})}))
 	})
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		t.Attr("engine", "sqlite")
-		test(t, newSetup(t, sqliteDomain(t, filepath.Join(t.TempDir(), "semel.db"))))
+		test(t, newSetup(t, domain[*sql.Tx]{
+			Subject: ledger.SQLite(t),
+			spoil: func(ctx context.Context, tx *sql.Tx) error {
+				_, err := tx.ExecContext(ctx, `INSERT OR ROLLBACK INTO effects (key) VALUES (NULL)`)
+				return err
+			},
+		}))
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		test(t, newSetup(t, postgresDomain(t)))
+		url := realtest.Postgres(t).Database(t)
+		test(t, newSetup(t, domain[pgx.Tx]{
+			Subject: ledger.Postgres(t, url, url, postgres.Options{}),
+			spoil: func(ctx context.Context, tx pgx.Tx) error {
+				_, err := tx.Exec(ctx, `INSERT INTO effects (key) VALUES (NULL)`)
+				return err
+			},
+			again: func(t *testing.T) store.TxStore[pgx.Tx] {
+				return check.Must(postgres.New(ledger.Pool(t, url), postgres.Options{}))(t)
+			},
+		}))
 	})
 }
 
@@ -82,7 +92,7 @@ func onEveryStore(t *testing.T, test func(t *testing.T, r *setup)) {
 func newSetup[Tx any](t *testing.T, d domain[Tx]) *setup {
 	t.Helper()
 	r := new(setup)
-	faulty := storetest.NewFaultyTx[Tx](&gatedStore[Tx]{d.store, &r.gate}, func(c storetest.Call) storetest.Fault {
+	faulty := storetest.NewFaultyTx[Tx](&gatedStore[Tx]{d.Store, &r.gate}, func(c storetest.Call) storetest.Fault {
 		if decide := r.faults.Load(); decide != nil {
 			return (*decide)(c)
 		}
@@ -96,8 +106,14 @@ func newSetup[Tx any](t *testing.T, d domain[Tx]) *setup {
 		defer cancel()
 		check.NoError(t, engine.Close(ctx), "Close")
 	})
-	r.runner, r.effects = engine, d.effects
-	r.another = func(t *testing.T) *setup { t.Helper(); return newSetup(t, d.again(t)) }
+	r.runner, r.effects = engine, d.Effects
+	r.another = func(t *testing.T) *setup {
+		t.Helper()
+		if d.again != nil {
+			d.Store = d.again(t)
+		}
+		return newSetup(t, d)
+	}
 	r.atomic = func(op *semel.Operation[semelhttp.Request], o semelhttp.Options) (func(http.Handler) http.Handler, error) {
 		return semelhttp.Atomic(engine, op, o)
 	}
@@ -110,7 +126,7 @@ func newSetup[Tx any](t *testing.T, d domain[Tx]) *setup {
 		if !ok {
 			return errors.New("there is no transaction")
 		}
-		return d.effect(ctx, tx, key)
+		return d.Effect(ctx, tx, key)
 	}
 	if d.spoil != nil {
 		r.spoil = func(ctx context.Context) error {
@@ -149,84 +165,4 @@ func (g *gatedStore[Tx]) Swap(ctx context.Context, changes []store.Change) ([]st
 		b.wait()
 	}
 	return g.TxStore.Swap(ctx, changes)
-}
-
-func memoryDomain() domain[*memory.Tx] {
-	s, n := memory.New(memory.Options{}), new(atomic.Int64)
-	name := func(key string, i int64) string { return fmt.Sprintf("effect/%s/%d", key, i) }
-	d := domain[*memory.Tx]{
-		store:  s,
-		effect: func(_ context.Context, tx *memory.Tx, key string) error { return tx.Put(name(key, n.Add(1)), nil) },
-		effects: func(key string) (count int) {
-			for i := range n.Load() {
-				if _, ok := s.Value(name(key, i+1)); ok {
-					count++
-				}
-			}
-			return count
-		},
-	}
-	d.again = func(*testing.T) domain[*memory.Tx] { return d }
-	return d
-}
-
-// sqliteDomain opens the file, as every process does that shares it.
-func sqliteDomain(t *testing.T, path string) domain[*sql.Tx] {
-	t.Helper()
-	db := check.Must(sqlite.Open(path))(t)
-	t.Cleanup(func() { _ = db.Close() })
-	check.Require(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}))
-	check.Must(db.ExecContext(t.Context(), `CREATE TABLE IF NOT EXISTS effects (id INTEGER PRIMARY KEY, key TEXT NOT NULL)`))(t)
-	ctx := context.WithoutCancel(t.Context())
-	return domain[*sql.Tx]{
-		store: sqlite.New(db, sqlite.Options{}),
-		effect: func(ctx context.Context, tx *sql.Tx, key string) error {
-			_, err := tx.ExecContext(ctx, `INSERT INTO effects (key) VALUES (?)`, key)
-			return err
-		},
-		effects: func(key string) (n int) {
-			check.NoError(t, db.QueryRowContext(ctx, `SELECT count(*) FROM effects WHERE key = ?`, key).Scan(&n), "count effects")
-			return n
-		},
-		spoil: func(ctx context.Context, tx *sql.Tx) error {
-			_, err := tx.ExecContext(ctx, `INSERT OR ROLLBACK INTO effects (key) VALUES (NULL)`)
-			return err
-		},
-		again: func(t *testing.T) domain[*sql.Tx] { t.Helper(); return sqliteDomain(t, path) },
-	}
-}
-
-// postgresDomain is a database of its own.
-func postgresDomain(t *testing.T) domain[pgx.Tx] {
-	t.Helper()
-	url := realtest.Postgres(t).Database(t)
-	d := postgresAt(t, url)
-	d.again = func(t *testing.T) domain[pgx.Tx] { t.Helper(); return postgresAt(t, url) }
-	return d
-}
-
-// postgresAt connects to the database, as every process does that shares it.
-func postgresAt(t *testing.T, url string) domain[pgx.Tx] {
-	t.Helper()
-	pool := check.Must(pgxpool.New(t.Context(), url))(t)
-	t.Cleanup(pool.Close)
-	check.Require(t, pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}))
-	check.Must(pool.Exec(t.Context(), `CREATE TABLE IF NOT EXISTS effects (id bigint GENERATED ALWAYS AS IDENTITY, key text NOT NULL)`))(t)
-	s := check.Must(postgres.New(pool, postgres.Options{}))(t)
-	ctx := context.WithoutCancel(t.Context())
-	return domain[pgx.Tx]{
-		store: s,
-		effect: func(ctx context.Context, tx pgx.Tx, key string) error {
-			_, err := tx.Exec(ctx, `INSERT INTO effects (key) VALUES ($1)`, key)
-			return err
-		},
-		effects: func(key string) (n int) {
-			check.NoError(t, pool.QueryRow(ctx, `SELECT count(*) FROM effects WHERE key = $1`, key).Scan(&n), "count effects")
-			return n
-		},
-		spoil: func(ctx context.Context, tx pgx.Tx) error {
-			_, err := tx.Exec(ctx, `INSERT INTO effects (key) VALUES (NULL)`)
-			return err
-		},
-	}
 }

@@ -104,7 +104,8 @@ func ExampleHandle() {
 	handler, err := semelhttp.Handle(semelhttp.Endpoint[newUser, user]{
 		Operation: createUser,
 		Decode: func(r *http.Request) (in newUser, err error) {
-			return in, json.NewDecoder(r.Body).Decode(&in)
+			err = json.NewDecoder(r.Body).Decode(&in)
+			return in, err
 		},
 		Run: func(ctx context.Context, c semel.Call, in newUser) (user, bool, error) {
 			return semel.DoTx(ctx, engine, c, func(_ context.Context, tx *memory.Tx) (user, error) {

@@ -8,6 +8,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 )
 
@@ -25,17 +26,19 @@ type middleware struct {
 // its own, because goroutines that the handler leaves behind may keep parts of it.
 type exchange struct {
 	*middleware
-	w       http.ResponseWriter
-	r       *http.Request
-	next    http.Handler
-	in      checkedRequest
-	input   Request             // of the call
-	sent    string              // behind Form: a digest of the contents
-	waiting adapter.WaitContext // ends when the client hangs up; a running operation does not
+	w     http.ResponseWriter
+	r     *http.Request
+	next  http.Handler
+	in    checkedRequest
+	input Request // of the call
+	// endpoint is where the request was sent, in profiles that distinguish a key used at
+	// another endpoint from one used with other parameters. Behind Form it is a digest of
+	// the contents, because a token is used once for any contents.
+	endpoint string
+	waiting  adapter.WaitContext // ends when the client hangs up; a running operation does not
 
-	before http.Header // response headers before the handler ran; nil: there were none
-	run    *run        // the current run of the handler; nil: it was not run
-	stored *Response   // the stored response, if it is not the handler's
+	run    *run      // the current run of the handler; nil: it was not run
+	stored *Response // the stored response, if it is not the handler's
 }
 
 // newMiddleware returns middleware over e, without its cache and its serve.
@@ -65,15 +68,18 @@ func (m *middleware) wrap(next http.Handler) http.Handler {
 		switch {
 		case err != nil:
 			m.refuse(w, r, err)
-		case in.key == "" && !m.atomic:
+		case in.unkeyed && !m.atomic:
 			next.ServeHTTP(w, in.request(r))
 		default:
 			x := &exchange{middleware: m, w: w, r: r, next: next, in: in}
 			if m.formCall == nil {
 				x.input = requestOf(r, in.body, m.FingerprintHeaders)
-			} else if x.sent, err = sentContents(r, in.body); err != nil {
+			} else if x.endpoint, err = sentContents(r, in.body); err != nil {
 				m.refuse(w, r, err)
 				return
+			}
+			if path, _ := target(r); m.endpoints {
+				x.endpoint = r.Method + " " + path
 			}
 			x.answer() //nolint:contextcheck // x has the request's context
 		}
@@ -88,33 +94,27 @@ func (x *exchange) answer() {
 			return
 		}
 	}
-	panicked := true
-	defer func() {
-		if panicked && x.run != nil { // the response is as if no handler had run
-			x.restore()
-		}
-	}()
 	if x.formCall != nil {
 		x.serve(x, x.formCall(x.in.scope, x.in.key))
 	} else {
-		x.serve(x, x.op.CallAt(x.in.scope, x.in.keyOrRandom(), &x.input))
+		x.serve(x, x.op.CallAt(x.in.scope, x.in.key, &x.input))
 	}
-	panicked = false
 }
 
 // newRun begins a run of the handler.
 func (x *exchange) newRun() *run {
-	if x.run != nil {
-		x.restore()
-	} else if h := x.w.Header(); len(h) > 0 {
-		x.before = h.Clone()
-	}
 	// In HTTP/1.0 the response ends with its connection, so a part of it would be taken
 	// for the whole.
 	http10 := !x.r.ProtoAtLeast(1, 1)
 	x.run = &run{
-		settings: x.settings, endpoint: x.endpoint(),
-		capture: capture{w: x.w, limit: x.MaxResponse, http10: http10, sealed: x.atomic || http10, streams: x.StreamTypes},
+		settings: x.settings,
+		capture: capture{
+			w: x.w, own: Response{endpoint: x.endpoint},
+			limit: x.MaxResponse, http10: http10, sealed: x.atomic || http10, streams: x.StreamTypes,
+		},
+	}
+	if h := x.w.Header(); len(h) > 0 {
+		x.run.capture.before = h.Clone()
 	}
 	x.run.body.Reset(x.in.body)
 	return x.run
@@ -133,7 +133,7 @@ func (x *exchange) respond(own, replayed bool, err error) {
 		}
 	case err != nil:
 		x.refuse(err)
-	case x.stored != nil && replayed && x.formCall != nil && x.stored.endpoint != "" && x.stored.endpoint != x.sent:
+	case x.stored != nil && replayed && x.formCall != nil && x.stored.endpoint != "" && x.stored.endpoint != x.endpoint:
 		x.fail(problem(codeFormChanged, ""))
 	case x.stored != nil:
 		x.sendStored(x.stored, replayed)
@@ -146,22 +146,21 @@ func (x *exchange) respond(own, replayed bool, err error) {
 // not nil: the response is the stored failure, or it is a temporary refusal or a
 // server error and nothing happened.
 func (x *exchange) isOwnAnswer(err error) bool {
-	if x.run == nil || x.run.own.Status == 0 {
+	if x.run == nil {
 		return false
 	}
-	if _, failed := storedFailure(err); failed {
+	if _, failed := errtype.Find[*semel.Failure](err); failed {
 		return x.run.failed && !semel.Replayed(err)
 	}
-	class := x.run.class()
-	return semel.VerdictOf(err) == store.NotCommitted && (class == classTemporary || class == classError)
+	return semel.VerdictOf(err) == store.NotCommitted && x.run.verdict() != store.Committed
 }
 
 // refuse sends err's problem, or the stored failure.
 func (x *exchange) refuse(err error) {
-	if x.run != nil && x.run.class() == classError && x.run.capture.gone() {
+	if x.run != nil && x.run.verdict() == store.Unknown && x.run.capture.gone() {
 		return
 	}
-	failure, failed := storedFailure(err)
+	failure, failed := errtype.Find[*semel.Failure](err)
 	if !failed {
 		x.fail(x.unread(x.otherEndpoint(err)))
 		return
@@ -181,21 +180,13 @@ func (x *exchange) fail(err error) {
 	x.settings.refuse(x.w, x.r, err)
 }
 
-// withdraw removes what the handler has set. If the client has received a part of a
-// response that is not the outcome, withdraw closes the connection, so that the
-// part is not taken for the response.
+// withdraw closes the connection if the client has received a part of a response that is
+// not the outcome, so that the part is not taken for the response.
 func (x *exchange) withdraw() {
-	if x.run == nil {
-		return
-	}
-	if x.run.capture.passing {
+	if x.run != nil && x.run.capture.passing {
 		panic(http.ErrAbortHandler) //nolint:forbidigo // net/http's way to break off a response
 	}
-	x.restore()
 }
-
-// restore sets the response's headers to their values before the handler ran.
-func (x *exchange) restore() { replaceHeader(x.w.Header(), x.before.Clone()) }
 
 // sendStored sends a stored response. If a probe of this attempt has found it, it is
 // no replay.
@@ -211,20 +202,6 @@ func (x *exchange) sendStored(stored *Response, replayed bool) {
 	_, _ = x.w.Write(stored.Body) // a client that hung up retries
 }
 
-// endpoint returns where the request was sent, in profiles that distinguish a key
-// used at another endpoint from one used with other parameters. Behind Form it is the
-// digest of the contents, because a token is used once for any contents.
-func (x *exchange) endpoint() string {
-	if x.formCall != nil {
-		return x.sent
-	}
-	if !x.endpoints {
-		return ""
-	}
-	path, _ := target(x.r)
-	return x.r.Method + " " + path
-}
-
 // otherEndpoint says, for a key that was used for another request, whether that was
 // at another endpoint. This is known only if that request has a stored response;
 // every other error is returned unchanged.
@@ -234,7 +211,7 @@ func (x *exchange) otherEndpoint(err error) error {
 	}
 	record, _, gerr := admin.Get(x.r.Context(), x.engine, x.op.Name(), x.in.scope, x.in.key)
 	stored := storedIn(&adapter.Outcome{Record: record})
-	if gerr != nil || stored == nil || stored.endpoint == "" || stored.endpoint == x.endpoint() {
+	if gerr != nil || stored == nil || stored.endpoint == "" || stored.endpoint == x.endpoint {
 		return err
 	}
 	return problemOn(fieldEndpoint, codeKeyReused, "")

@@ -61,6 +61,7 @@ func TestHangUpDuringTheHandler(t *testing.T) {
 		o, gone := watching()
 		base := serve(t, s.protect(t, o, s.handler(func(w http.ResponseWriter, r *http.Request) error {
 			bar.wait()
+			check.NoError(t, r.Context().Err(), "the handler's context has ended")
 			return s.creates(w, r)
 		})))
 		hangUpAt(t, s, base, gone, bar.entered, func() { close(bar.open) })
@@ -85,21 +86,20 @@ func TestHangUpDuringTheCommit(t *testing.T) {
 	})
 }
 
-// TestHangUpBeforeTheClaim: an interrupted request has no effect and leaves its key
-// unused.
+// TestHangUpBeforeTheClaim: a request whose body ends early is refused, has no effect and
+// leaves its key unused.
 func TestHangUpBeforeTheClaim(t *testing.T) {
 	t.Parallel()
 	onEveryWay(t, func(t *testing.T, s *protectedSite) {
-		over := make(chan struct{}, 1)
-		inner := s.protect(t, options(), s.handler(s.creates))
-		base := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			inner.ServeHTTP(w, r)
-			over <- struct{}{}
-		}))
+		base := serve(t, s.protect(t, options(), s.handler(s.creates)))
 		conn := dialTo(t, base)
+		defer conn.Close()
 		fmt.Fprintf(conn, "POST /ops HTTP/1.1\r\nHost: h\r\nX-User: ann\r\nIdempotency-Key: %s\r\nContent-Length: 100\r\n\r\nhalf", s.key())
-		conn.Close()
-		<-over
+		check.Require(t, conn.(*net.TCPConn).CloseWrite())
+		reply, err := io.ReadAll(conn)
+		if err != nil || !strings.HasPrefix(string(reply), "HTTP/1.1 400") || !strings.Contains(string(reply), "body_unreadable") {
+			t.Errorf("got %q, %v, want 400 body_unreadable", reply, err)
+		}
 		if r := s.record(); r.State != store.Absent || s.ran.Load() != 0 {
 			t.Errorf("the record is %v after %d runs, want none", r.State, s.ran.Load())
 		}

@@ -15,44 +15,6 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// TestHangUpChangesNothing: the handler continues undisturbed, and the retry gets
-// its response.
-func TestHangUpChangesNothing(t *testing.T) {
-	t.Parallel()
-	both(t, func(t *testing.T, serve serveFunc) {
-		b, n, bar := newTestEngine(t, semel.Options{}), new(atomic.Int64), newBarrier()
-		gone := make(chan (<-chan struct{}), 10)
-		o := options()
-		o.ScopeFunc = func(r *http.Request) (semel.Scope, error) {
-			gone <- r.Context().Done()
-			return byUser(r)
-		}
-		srv := serve(b, define("op", plain{Wait: time.Minute}), o, func(w http.ResponseWriter, r *http.Request) {
-			bar.wait()
-			check.NoError(t, r.Context().Err(), "the handler's context has ended")
-			created(n)(w, r)
-		})
-		ctx, hangUp := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			if resp, err := testClient.Do(testRequest{}.request(t, srv).WithContext(ctx)); err == nil {
-				resp.Body.Close()
-				t.Error("the client that hung up has an answer")
-			}
-		}()
-		<-bar.entered
-		hangUp()
-		<-done
-		<-(<-gone) // the server has noticed
-		close(bar.open)
-		got := testRequest{}.do(t, srv) // waits for the first request, if that is still running
-		if got.status != http.StatusCreated || got.body != "run 1" || !got.replayed() {
-			t.Errorf("the retry got %d %q", got.status, got.body)
-		}
-	})
-}
-
 // protected returns h behind the three entry points, with an operation that waits.
 func protected(t *testing.T, b *testEngine, h http.HandlerFunc) map[string]http.Handler {
 	t.Helper()

@@ -19,6 +19,7 @@ import (
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/store/storetest"
 )
 
 type semelTx = *memory.Tx
@@ -36,7 +37,7 @@ func newTestEngine(t *testing.T, o semel.Options) *testEngine {
 	t.Helper()
 	b := new(testEngine)
 	now := func() time.Time { return time.Now().Add(time.Duration(b.ahead.Load())) }
-	b.store = &faultStore{Store: memory.New(memory.Options{Now: now})}
+	b.store = newFaultStore(memory.Options{Now: now})
 	if o.RecordTimeout == 0 {
 		o.RecordTimeout = time.Second
 	}
@@ -62,50 +63,34 @@ func (b *testEngine) record(t *testing.T, op, key string) store.Record {
 	return r
 }
 
-var errDown = errors.New("the store is down")
-
-// faultStore is a memory store that can stop responding, and whose next transaction
-// can end without a reply.
+// faultStore is a memory store that can stop responding, and whose next transaction can have
+// a fault.
 type faultStore struct {
-	*memory.Store
+	*storetest.FaultyTx[*memory.Tx]
+
+	memory *memory.Store
 	down   atomic.Bool
-	calls  atomic.Int64
-	commit atomic.Pointer[func(store.Verdict, error) (store.Verdict, error)]
+	calls  atomic.Int64 // Swap, Get and Atomic
+	commit atomic.Pointer[storetest.Fault]
 }
 
-func (f *faultStore) ask() error {
-	f.calls.Add(1)
-	if f.down.Load() {
-		return errDown
-	}
-	return nil
-}
-
-func (f *faultStore) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
-	if err := f.ask(); err != nil {
-		return nil, err
-	}
-	return f.Store.Swap(ctx, changes)
-}
-
-func (f *faultStore) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, error) {
-	if err := f.ask(); err != nil {
-		return nil, err
-	}
-	return f.Store.Get(ctx, ids)
-}
-
-func (f *faultStore) Atomic(ctx context.Context, id store.ID, hold bool,
-	run func(context.Context, *memory.Tx, store.SwapResult) (*store.Change, error),
-) (store.Verdict, error) {
-	if err := f.ask(); err != nil {
-		return store.NotCommitted, err
-	}
-	verdict, err := f.Store.Atomic(ctx, id, hold, run)
-	if end := f.commit.Swap(nil); end != nil {
-		return (*end)(verdict, err)
-	}
-	return verdict, err
+func newFaultStore(o memory.Options) *faultStore {
+	f := &faultStore{memory: memory.New(o)}
+	f.FaultyTx = storetest.NewFaultyTx(f.memory, func(c storetest.Call) storetest.Fault {
+		if c.Method == "Swap" || c.Method == "Get" || c.Method == "Atomic" {
+			f.calls.Add(1)
+		}
+		if f.down.Load() {
+			return storetest.Refuse()
+		}
+		if c.Method == "Atomic" {
+			if fault := f.commit.Swap(nil); fault != nil {
+				return *fault
+			}
+		}
+		return storetest.Fault{}
+	})
+	return f
 }
 
 // events is an Observer that keeps its events.

@@ -1,7 +1,6 @@
 package semelhttp
 
 import (
-	"maps"
 	"net/http"
 	"net/textproto"
 	"slices"
@@ -113,19 +112,10 @@ func listed(lines []string) []string {
 	return names
 }
 
-func replaceHeader(h, by http.Header) {
-	clear(h)
-	maps.Copy(h, by)
-}
-
 // trailers returns the fields of h that are sent after the body of a response whose
-// header is sent; nil if there are none and none were announced.
-func trailers(sent, h http.Header) http.Header {
+// header is sent, and whether there are any or were announced.
+func trailers(sent, h http.Header) (found http.Header, trailing bool) {
 	announced := listed(sent["Trailer"])
-	var found http.Header
-	if len(announced) > 0 {
-		found = make(http.Header)
-	}
 	for name, values := range h {
 		if slices.Contains(announced, name) || strings.HasPrefix(name, http.TrailerPrefix) {
 			if found == nil {
@@ -134,7 +124,7 @@ func trailers(sent, h http.Header) http.Header {
 			found[name] = values
 		}
 	}
-	return found
+	return found, len(announced)+len(found) > 0
 }
 
 const contentLength = "Content-Length"

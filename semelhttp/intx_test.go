@@ -15,6 +15,7 @@ import (
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/storetest"
 )
 
 func inTxOp(onError semel.OnError) *semel.Operation[semelhttp.Request] {
@@ -181,26 +182,26 @@ func TestInTxCommitFails(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("connection lost")
 	for name, c := range map[string]struct {
-		end   func(*testEngine) (store.Verdict, error)
+		fault func(*testEngine) storetest.Fault
 		check func(*testing.T, *testEngine, answer)
 	}{
 		"not committed": {
-			func(*testEngine) (store.Verdict, error) { return store.NotCommitted, lost },
+			func(*testEngine) storetest.Fault { return storetest.Fault{Rollback: lost} },
 			func(t *testing.T, b *testEngine, got answer) {
 				wantFirst(t, got, 500, "sorry\n")
 				check.Equal(t, b.record(t, "op", "k1").State, store.Pending, "the record")
 			},
 		},
 		"unknown, committed after all": {
-			func(*testEngine) (store.Verdict, error) { return store.Unknown, lost },
+			func(*testEngine) storetest.Fault { return storetest.Fault{After: lost} },
 			func(t *testing.T, b *testEngine, got answer) {
 				wantFirst(t, got, 201, "created")
 				check.Equal(t, b.record(t, "op", "k1").State, store.Succeeded, "the record")
 			},
 		},
 		"unknown for good": {
-			func(b *testEngine) (store.Verdict, error) { b.store.down.Store(true); return store.Unknown, lost },
-			func(t *testing.T, b *testEngine, got answer) {
+			func(b *testEngine) storetest.Fault { return b.store.lastReply() },
+			func(t *testing.T, _ *testEngine, got answer) {
 				wantProblem(t, got, http.StatusServiceUnavailable, "outcome_unknown")
 			},
 		},
@@ -208,17 +209,12 @@ func TestInTxCommitFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newTestEngine(t, semel.Options{RecordTimeout: 1 << 27})
-			rolledBack := name == "not committed"
 			srv := b.leasedServer(t, inTxOp(semel.Release), options(), func(w http.ResponseWriter, r *http.Request) {
-				end := func(store.Verdict, error) (store.Verdict, error) { return c.end(b) }
-				b.store.commit.Store(&end)
+				fault := c.fault(b)
+				b.store.commit.Store(&fault)
 				_, err := semel.InTx(r.Context(), b.Engine, func(context.Context, semelTx) (int, error) {
 					w.WriteHeader(201)
-					_, _ = io.WriteString(w, "created")
-					if rolledBack {
-						return 0, lost
-					}
-					return 0, nil
+					return io.WriteString(w, "created")
 				})
 				if err != nil {
 					http.Error(w, "sorry", 500)
@@ -229,17 +225,19 @@ func TestInTxCommitFails(t *testing.T) {
 	}
 }
 
+// lastReply loses the reply to a commit, and the store does not respond any more.
+func (f *faultStore) lastReply() storetest.Fault {
+	return storetest.Fault{After: storetest.ErrInjected, Reply: func() { f.down.Store(true) }}
+}
+
 // TestAtomicCommitFails: the handler's response is sent only if the commit
 // succeeded.
 func TestAtomicCommitFails(t *testing.T) {
 	t.Parallel()
 	b, n := newTestEngine(t, semel.Options{RecordTimeout: 1 << 27}), new(atomic.Int64)
 	srv := b.atomicServer(t, define("op", plain{}), options(), created(n))
-	unknown := func(store.Verdict, error) (store.Verdict, error) {
-		b.store.down.Store(true)
-		return store.Unknown, errDown
-	}
-	b.store.commit.Store(&unknown)
+	fault := b.store.lastReply()
+	b.store.commit.Store(&fault)
 	got := testRequest{}.do(t, srv)
 	wantProblem(t, got, http.StatusServiceUnavailable, "outcome_unknown")
 	check.Equal(t, got.header.Get("Location"), "", "a header of the handler came through")

@@ -1,8 +1,6 @@
 package semelhttp
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/semelgo/semel"
@@ -41,26 +40,20 @@ import (
 func JSONFields(fields ...string) func(Request) any {
 	fields = slices.Clone(fields)
 	return func(r Request) any {
+		var text []byte
 		body, err := chosen(r.Body, fields)
-		if err != nil {
-			return fingerprintError{err}
+		if err == nil {
+			text, err = canonical(struct {
+				Request
+
+				Body any `json:"body"`
+			}{r, body})
 		}
-		text, err := canonical(fingerprinted{r.Method, r.Path, r.Query, r.MediaType, body, r.Headers})
 		if err != nil {
 			return fingerprintError{err}
 		}
 		return semel.Raw(text)
 	}
-}
-
-// fingerprinted are the parts that two requests must have in common to be the same.
-type fingerprinted struct {
-	Method    string              `json:"method"`
-	Path      string              `json:"path"`
-	Query     string              `json:"query"`
-	MediaType string              `json:"media_type"`
-	Body      any                 `json:"body"`
-	Headers   map[string][]string `json:"headers,omitempty"`
 }
 
 // fingerprintError is the fingerprint of a request that has none: the engine refuses its
@@ -94,16 +87,15 @@ func chosen(body []byte, fields []string) (any, error) {
 	return picked, nil
 }
 
-// valueIn returns the JSON value of a body, with its numbers as they are written. A
-// member that occurs twice is an error, and so is invalid UTF-8.
+// valueIn returns the JSON value of a body, with each number as it is written, in a
+// jsontext.Value. A member that occurs twice is an error, and so is invalid UTF-8.
 func valueIn(body []byte) (v any, err error) {
-	whole := jsontext.Value(bytes.Clone(body))
-	if err := whole.Compact(jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false)); err != nil {
-		return nil, err
-	}
-	in := json.NewDecoder(bytes.NewReader(whole))
-	in.UseNumber()
-	err = in.Decode(&v)
+	err = json.Unmarshal(body, &v, json.WithUnmarshalers(json.UnmarshalFromFunc(func(in *jsontext.Decoder, v *any) error {
+		if in.PeekKind() == '0' {
+			*v = jsontext.Value(nil)
+		}
+		return json.SkipFunc
+	})))
 	return v, err
 }
 
@@ -117,26 +109,21 @@ func objectIn(body []byte) (any, error) {
 }
 
 // canonical returns the JSON of v in the canonical form of its value.
-func canonical(v any) ([]byte, error) {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
+func canonical(v any) (text jsontext.Value, err error) {
+	if text, err = json.Marshal(v, json.WithMarshalers(json.MarshalToFunc(spell))); err == nil {
+		err = text.Canonicalize(jsontext.CanonicalizeRawInts(false))
 	}
-	whole, err := numbered(text)
-	if err != nil {
-		return nil, err
-	}
-	err = whole.Canonicalize(jsontext.CanonicalizeRawInts(false))
-	return whole, err
+	return text, err
 }
 
 // member returns the part of whole that field names, and whether it exists.
 func member(whole any, field string) (value any, ok bool, err error) {
-	if !strings.HasPrefix(field, "/") {
-		return step(whole, field)
+	path := slices.Values([]string{field})
+	if strings.HasPrefix(field, "/") {
+		path = jsontext.Pointer(field).Tokens()
 	}
 	value, ok = whole, true
-	for token := range jsontext.Pointer(field).Tokens() {
+	for token := range path {
 		if value, ok, err = step(value, token); !ok || err != nil {
 			break
 		}
@@ -216,25 +203,16 @@ func KeyField(field string) func(*http.Request, []byte) (string, error) {
 		if err != nil {
 			return "", bodyInvalid(err)
 		}
-		key, ok := keyIn(value)
-		if !ok {
-			return "", problemOn(field, codeKeyMalformed, fmt.Sprintf("The key in %q is neither a string nor an integer.", field))
+		switch key := value.(type) {
+		case nil:
+			return "", nil
+		case string:
+			return key, nil
+		case jsontext.Value:
+			if _, err := strconv.ParseInt(string(key), 10, 64); err == nil {
+				return string(key), nil
+			}
 		}
-		return key, nil
-	}
-}
-
-// keyIn returns the key in a JSON value.
-func keyIn(value any) (key string, ok bool) {
-	switch v := value.(type) {
-	case nil:
-		return "", true
-	case string:
-		return v, true
-	case json.Number:
-		_, err := v.Int64()
-		return v.String(), err == nil
-	default:
-		return "", false
+		return "", problemOn(field, codeKeyMalformed, fmt.Sprintf("The key in %q is neither a string nor an integer.", field))
 	}
 }

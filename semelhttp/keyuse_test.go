@@ -70,31 +70,6 @@ func TestKeysAreOpaque(t *testing.T) {
 	})
 }
 
-// TestUsualKeys: keys in the usual formats are accepted, quoted and raw.
-func TestUsualKeys(t *testing.T) {
-	t.Parallel()
-	keys := map[string]string{
-		"UUIDv4":  uuid.NewString(),
-		"UUIDv7":  uuid.Must(uuid.NewV7()).String(),
-		"ULID":    "01ARZ3NDEKTSV4RRFFQ69G5FAV",
-		"nanoid":  "V1StGXR8_Z5jdHi6B-myT",
-		"letters": "clkyoesmbgybucifusbbtdsbohtyuuwz",
-	}
-	for _, p := range []semelhttp.Profile{semelhttp.Lenient, semelhttp.Strict, semelhttp.Stripe} {
-		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
-		srv := b.atomicServer(t, define("op", plain{}), profiled(p), created(n))
-		for kind, key := range keys {
-			if p != semelhttp.Stripe {
-				key = `"` + key + `"`
-			}
-			first := testRequest{key: []string{key}}.do(t, srv)
-			if again := (testRequest{key: []string{key}}).do(t, srv); first.status != http.StatusCreated || !again.replayed() {
-				t.Errorf("%v: %s is answered %d, then %d", p, kind, first.status, again.status)
-			}
-		}
-	}
-}
-
 // TestOperationsAreIndependent: a key is another one at another operation.
 func TestOperationsAreIndependent(t *testing.T) {
 	t.Parallel()
@@ -136,7 +111,11 @@ func TestAfterRetention(t *testing.T) {
 				t.Errorf("a key that is %s was run", name)
 			}
 		}
-		wantFirst(t, testRequest{key: []string{uuidv7At(time.Now().Add(time.Minute))}}.do(t, timed), http.StatusCreated, "run 3")
+		wantProblem(t, testRequest{key: []string{"no-time-in-it"}}.do(t, timed), http.StatusBadRequest, "key_malformed")
+		fresh := testRequest{key: []string{uuidv7At(time.Now().Add(time.Minute))}}
+		first = fresh.do(t, timed)
+		wantFirst(t, first, http.StatusCreated, "run 3")
+		wantReplay(t, fresh.do(t, timed), first)
 	})
 }
 

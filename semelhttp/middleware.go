@@ -1,6 +1,7 @@
 package semelhttp
 
 import (
+	"hash/maphash"
 	"net/http"
 
 	"github.com/semelgo/semel"
@@ -59,7 +60,7 @@ func Middleware(e semel.Runner, op *semel.Operation[Request], o Options) (func(h
 	if err != nil {
 		return nil, err
 	}
-	m.cache = newResponseCache(e)
+	m.cache = &responseCache{engine: e, seed: maphash.MakeSeed()}
 	m.serve = serveLeased
 	return m.wrap, nil
 }

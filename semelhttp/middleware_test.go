@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
@@ -78,22 +76,6 @@ func TestAtomicOptionalHasATransaction(t *testing.T) {
 	wantFirst(t, testRequest{key: []string{}}.do(t, srv), http.StatusOK, "")
 	wantFirst(t, testRequest{key: []string{}}.do(t, srv), http.StatusOK, "")
 	wantEffects(t, fx, 2, 2)
-}
-
-// TestFormsOfOneKey: quoted, with parameters, raw and with spaces around, it is one
-// operation; in another case it is another.
-func TestFormsOfOneKey(t *testing.T) {
-	t.Parallel()
-	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
-	srv := b.leasedServer(t, define("op", plain{}), options(), created(n))
-	first := testRequest{key: []string{`"a b\"c"`}}.do(t, srv)
-	wantFirst(t, first, http.StatusCreated, "run 1")
-	for _, line := range []string{`"a b\"c";v=2`, `a b"c`, `   "a b\"c"  `} {
-		wantReplay(t, testRequest{key: []string{line}}.do(t, srv), first)
-	}
-	for i, line := range []string{`a B"c`, `ab"c`, `a b\"c`, `a  b"c`} {
-		wantFirst(t, testRequest{key: []string{line}}.do(t, srv), http.StatusCreated, fmt.Sprintf("run %d", i+2))
-	}
 }
 
 func TestSafeMethodsAreUntouched(t *testing.T) {
@@ -213,22 +195,6 @@ func TestFollowersWait(t *testing.T) {
 		if firsts != 1 || n.Load() != 1 {
 			t.Errorf("%d answers are not marked as replays, of %d runs; want one of one", firsts, n.Load())
 		}
-	})
-}
-
-func TestKeyExpired(t *testing.T) {
-	t.Parallel()
-	both(t, func(t *testing.T, serve serveFunc) {
-		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
-		srv := serve(b, define("op", plain{KeyTime: semel.UUIDv7Time}), options(), created(n))
-		wantProblem(t, testRequest{key: []string{"01890a5d-ac96-774b-bcce-b302099a8057"}}.do(t, srv), http.StatusGone, "key_expired")
-		got := testRequest{key: []string{"no-time-in-it"}}.do(t, srv)
-		wantProblem(t, got, http.StatusBadRequest, "key_malformed")
-		check.Equal(t, n.Load(), 0, "the handler ran")
-		fresh := uuid.Must(uuid.NewV7()).String()
-		first := testRequest{key: []string{fresh}}.do(t, srv)
-		wantFirst(t, first, http.StatusCreated, "run 1")
-		wantReplay(t, testRequest{key: []string{fresh}}.do(t, srv), first)
 	})
 }
 

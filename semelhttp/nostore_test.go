@@ -10,8 +10,6 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/internal/check"
-	"github.com/semelgo/semel/semelhttp"
-	"github.com/semelgo/semel/store"
 )
 
 // secret responds 201 with a text that must not be stored.
@@ -120,45 +118,4 @@ func TestNoStoreInTx(t *testing.T) {
 	wantTombstone(t, b, srv, n)
 	wantEffects(t, fx, 1, 1)
 	wantNowhere(t, b)
-}
-
-// TestNoStoreRefusal: the key has failed for good; retries get the status without
-// the text.
-func TestNoStoreRefusal(t *testing.T) {
-	t.Parallel()
-	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
-	srv := b.atomicServer(t, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
-		n.Add(1)
-		w.Header().Set("Cache-Control", "no-store")
-		http.Error(w, "canary", http.StatusPaymentRequired)
-	})
-	wantFirst(t, testRequest{}.do(t, srv), http.StatusPaymentRequired, "canary\n")
-	for range 2 {
-		got := testRequest{}.do(t, srv)
-		if p := got.problem(t); got.status != http.StatusPaymentRequired || p.Status != got.status || !got.replayed() {
-			t.Errorf("got %d %s, want a replayed 402", got.status, got.body)
-		}
-	}
-	if r := b.record(t, "op", "k1"); r.State != store.Failed || n.Load() != 1 {
-		t.Errorf("the record is %v after %d runs, want Failed after one", r.State, n.Load())
-	}
-	wantNowhere(t, b)
-}
-
-// TestHandlersOwnProblemIsStored: a problem that a handler writes is a response
-// like any other.
-func TestHandlersOwnProblemIsStored(t *testing.T) {
-	t.Parallel()
-	both(t, func(t *testing.T, serve serveFunc) {
-		b := newTestEngine(t, semel.Options{})
-		srv := serve(b, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
-			p := &semelhttp.Problem{Status: http.StatusConflict, Code: "taken", Detail: "the name is taken"}
-			p.Write(w)
-		})
-		first := testRequest{}.do(t, srv)
-		if p := first.problem(t); p.Code != "taken" {
-			t.Errorf("got %d %s, want the handler's problem", first.status, first.body)
-		}
-		wantReplay(t, testRequest{}.do(t, srv), first)
-	})
 }

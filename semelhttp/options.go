@@ -127,7 +127,7 @@ func (o Options) settle() (*settings, error) {
 	o.MaxBody = cmp.Or(o.MaxBody, defaultMax)
 	o.MaxResponse = cmp.Or(o.MaxResponse, defaultMaxResponse)
 	o.ProblemBase = cmp.Or(o.ProblemBase, DefaultProblemBase)
-	o.StreamTypes = streamTypes(o.StreamTypes)
+	o.StreamTypes = append(streamTypes(), o.StreamTypes...)
 	replayed, err := headerNames("ReplayHeaders", o.ReplayHeaders, neverKept, "is never replayed")
 	if err != nil {
 		return nil, err

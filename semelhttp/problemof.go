@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/onetime"
 	"github.com/semelgo/semel/store"
@@ -20,14 +21,20 @@ const DefaultProblemBase = "/problems/"
 // package semel. A [*Problem] that err wraps is returned as it is, unless the
 // effect of the attempt that returned it is unknown, or happened although the
 // function failed; the problem then says that. Errors of other operations that the
-// function called have no influence: they are about other keys. The text of other
-// errors is not shown.
+// function called have no influence: they are about other keys. An attempt without an
+// effect is 503 unavailable, with Retry-After, if its function marked the error with
+// semel.NotCommitted, or Classify said so. The text of other errors is not shown.
 func ProblemOf(err error) *Problem {
 	if err == nil {
 		return nil
 	}
-	if own, ok := chosenProblem(err); ok {
-		return own
+	if attempt, ok := errtype.Find[*semel.AttemptError](err); !ok || attempt.Verdict == store.NotCommitted {
+		if failure, ok := errtype.Find[*semel.Failure](err); ok {
+			return refusal(failure)
+		}
+		if own, ok := errtype.Find[*Problem](err); ok {
+			return own
+		}
 	}
 	code, detail := codeOf(err)
 	p := problem(code, detail)
@@ -35,7 +42,9 @@ func ProblemOf(err error) *Problem {
 	case codeInProgress, codeUnavailable:
 		p.RetryAfter = max(semel.RetryAfter(err), time.Second)
 	case codeOutcomeUnknown:
+		p.Detail = "An earlier request with this key ran the operation. It may or may not have happened."
 		if !errors.Is(err, semel.ErrInDoubt) {
+			p.Detail = "This request ran the operation. It may or may not have happened."
 			p.Status = http.StatusServiceUnavailable
 			p.RetryAfter = max(semel.RetryAfter(err), time.Second)
 		}
@@ -45,26 +54,13 @@ func ProblemOf(err error) *Problem {
 	return p
 }
 
-// chosenProblem returns the problem that an operation's function chose.
-func chosenProblem(err error) (*Problem, bool) {
-	if attempt, ok := errtype.Find[*semel.AttemptError](err); ok && attempt.Verdict != store.NotCommitted {
-		return nil, false
-	}
-	if failure, ok := storedFailure(err); ok {
-		return refusal(failure), true
-	}
-	return errtype.Find[*Problem](err)
-}
-
-// storedFailure returns the failure that is stored for err's key.
-func storedFailure(err error) (*semel.Failure, bool) {
-	return errtype.Find[*semel.Failure](err)
-}
-
 // codeOf returns the code of err's problem, and the part of err that may be shown.
 func codeOf(err error) (code, detail string) {
-	if attempt, ok := errtype.Find[*semel.AttemptError](err); ok && attempt.Verdict == store.Committed {
+	switch attempt, ok := errtype.Find[*semel.AttemptError](err); {
+	case ok && attempt.Verdict == store.Committed:
 		return codeResultUnavailable, ""
+	case callerr.IsTemporary(err):
+		return codeUnavailable, "The operation failed and had no effect."
 	}
 	for _, row := range [...]struct {
 		is   error

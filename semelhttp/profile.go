@@ -19,8 +19,9 @@ import (
 type Profile uint8
 
 const (
-	// Lenient accepts a key quoted ("abc") or raw (abc), and both are the same key;
-	// see [ParseKey]. Errors are problems of RFC 9457. It is the default.
+	// Lenient accepts a key quoted ("abc") or raw (abc), and both are the same key.
+	// Parameters of the quoted form and whitespace around either are ignored; a key with
+	// a comma must be quoted. Errors are problems of RFC 9457. It is the default.
 	Lenient Profile = iota
 	// Strict accepts the key only as draft-ietf-httpapi-idempotency-key-header-07
 	// defines it, as one structured string ("abc"): a raw key is 400 key_malformed.

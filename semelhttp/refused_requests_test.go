@@ -12,46 +12,6 @@ import (
 	"github.com/semelgo/semel/semelhttp"
 )
 
-// TestCorrectedRequests: a wrong request stays wrong, and a corrected one runs.
-func TestCorrectedRequests(t *testing.T) {
-	t.Parallel()
-	both(t, func(t *testing.T, serve serveFunc) {
-		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
-		srv := serve(b, define("op", plain{}), options(), created(n))
-		for range 2 {
-			wantProblem(t, testRequest{key: []string{}}.do(t, srv), http.StatusBadRequest, "key_missing")
-		}
-		first := testRequest{}.do(t, srv)
-		wantFirst(t, first, http.StatusCreated, "run 1")
-		for range 2 {
-			wantProblem(t, testRequest{body: "other"}.do(t, srv), http.StatusUnprocessableEntity, "key_reused")
-		}
-		wantReplay(t, testRequest{}.do(t, srv), first)
-		wantFirst(t, testRequest{key: []string{"k2"}, body: "other"}.do(t, srv), http.StatusCreated, "run 2")
-	})
-}
-
-// TestOwnErrorsAreNotStored: after each error of this package the same key runs as
-// if it were unused.
-func TestOwnErrorsAreNotStored(t *testing.T) {
-	t.Parallel()
-	both(t, func(t *testing.T, serve serveFunc) {
-		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
-		o := options()
-		o.MaxBody = 10
-		srv := serve(b, define("op", plain{}), o, created(n))
-		for _, wrong := range []testRequest{{key: []string{"k1", "k1"}}, {user: "-"}, {body: "12345678901"}} {
-			if got := wrong.do(t, srv); got.status < 400 || n.Load() != 0 {
-				t.Errorf("%+v: %d after %d runs", wrong, got.status, n.Load())
-			}
-		}
-		b.store.down.Store(true)
-		wantProblem(t, testRequest{}.do(t, srv), http.StatusServiceUnavailable, "unavailable")
-		b.store.down.Store(false)
-		wantFirst(t, testRequest{}.do(t, srv), http.StatusCreated, "run 1")
-	})
-}
-
 // TestGuessingKeysRevealsNothing: for another user a key in any state is like an
 // unused key.
 func TestGuessingKeysRevealsNothing(t *testing.T) {

@@ -54,22 +54,3 @@ func TestHeadersOfTheLosingResponseAreRemoved(t *testing.T) {
 	}
 	wantBefore(t, w.Header())
 }
-
-// TestPanicRemovesItsHeaders: an outer handler that recovers can respond from the
-// start.
-func TestPanicRemovesItsHeaders(t *testing.T) {
-	t.Parallel()
-	b := newTestEngine(t, semel.Options{})
-	protect := check.Must(runAgain(b.Engine))(t)
-	h := protect(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		boasts(w.Header())
-		panic("broken")
-	}))
-	w := httptest.NewRecorder()
-	w.Header().Set("Vary", "before")
-	func() {
-		defer func() { _ = recover() }()
-		h.ServeHTTP(w, testRequest{}.request(t, ""))
-	}()
-	wantBefore(t, w.Header())
-}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"mime/multipart"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -92,23 +91,6 @@ func TestUploadsAreRemoved(t *testing.T) {
 	if files, err := os.ReadDir(os.TempDir()); err != nil || len(files) != 0 || n.Load() != 1 {
 		t.Errorf("%d files are left after %d runs, %v", len(files), n.Load(), err)
 	}
-}
-
-// TestInterruptedBody: an interrupted request does not run.
-func TestInterruptedBody(t *testing.T) {
-	t.Parallel()
-	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
-	srv := b.leasedServer(t, define("op", plain{}), options(), created(n))
-	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(srv, "http://"))
-	check.Require(t, err)
-	defer conn.Close()
-	fmt.Fprint(conn, "POST /ops HTTP/1.1\r\nHost: h\r\nX-User: ann\r\nIdempotency-Key: k1\r\nContent-Length: 100\r\n\r\nhalf")
-	check.Require(t, conn.(*net.TCPConn).CloseWrite())
-	reply, err := io.ReadAll(conn)
-	if err != nil || !strings.HasPrefix(string(reply), "HTTP/1.1 400") || !strings.Contains(string(reply), "body_unreadable") {
-		t.Errorf("got %q, %v, want 400 body_unreadable", reply, err)
-	}
-	check.Equal(t, n.Load(), 0, "the handler ran")
 }
 
 // TestTargetsThatAreNotUTF8: requests that differ only in such bytes are different.

@@ -3,6 +3,7 @@ package semelhttp
 import (
 	"encoding/binary"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 
@@ -33,26 +34,20 @@ var errNotResponse = errors.New("semelhttp: the stored result is not a response"
 
 // Raw returns r in the stored form, without the headers that are never replayed.
 func (r Response) Raw() semel.Raw {
-	var kept []string
-	for name := range r.Header {
-		if !neverKept(name) {
-			kept = append(kept, name)
-		}
-	}
-	return r.encode(kept, r.endpoint)
+	names := slices.Collect(maps.Keys(r.Header))
+	return r.encode(slices.DeleteFunc(names, neverKept))
 }
 
-// encode returns r in the stored form, with the headers of those names, for a request
-// that was sent to endpoint.
-func (r *Response) encode(names []string, endpoint string) semel.Raw {
+// encode returns r in the stored form, with the headers of those names.
+func (r *Response) encode(names []string) semel.Raw {
 	b := append(make([]byte, 0, len(r.Body)+128), codecPlain)
 	b = binary.AppendUvarint(b, uint64(r.Status))
 	b = binary.AppendUvarint(b, uint64(len(names)))
 	b = appendFields(b, names, r.Header)
 	b = appendBytes(b, r.Body)
-	if endpoint != "" {
+	if r.endpoint != "" {
 		b[0] = codecEndpoint
-		b = appendBytes(b, endpoint)
+		b = appendBytes(b, r.endpoint)
 	}
 	return b
 }

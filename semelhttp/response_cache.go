@@ -37,10 +37,6 @@ type cachedResponse struct {
 	response Response
 }
 
-func newResponseCache(e semel.Runner) *responseCache {
-	return &responseCache{engine: e, seed: maphash.MakeSeed()}
-}
-
 // slot returns the slot of a key. All scopes share it.
 func (c *responseCache) slot(key string) *atomic.Pointer[cachedResponse] {
 	return &c.slots[maphash.String(c.seed, key)%cacheSlots]

@@ -1,22 +1,17 @@
 package semelhttp_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/semelgo/semel"
-	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
-	"github.com/semelgo/semel/store"
-	"github.com/semelgo/semel/store/memory"
 )
 
 // inMemory returns the options of an engine that caches final records.
@@ -154,54 +149,6 @@ func TestCacheOfAPurgedRecord(t *testing.T) {
 	b.ahead.Store(int64(48 * time.Hour))
 	b.purge(t)
 	wantFirst(t, testRequest{}.do(t, srv), http.StatusCreated, "run 2")
-}
-
-// TestCacheOfAClosedEngine: requests are refused as all calls are.
-func TestCacheOfAClosedEngine(t *testing.T) {
-	t.Parallel()
-	b, n := newTestEngine(t, inMemory()), new(atomic.Int64)
-	srv, _ := remembering(t, b, options(), n)
-	check.Require(t, b.Close(t.Context()))
-	wantProblem(t, testRequest{}.do(t, srv), http.StatusServiceUnavailable, "unavailable")
-}
-
-// TestCacheExpires: a change of the record by another process is seen after
-// CacheAge at the latest.
-func TestCacheExpires(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s, n := memory.New(memory.Options{}), new(atomic.Int64)
-		engines := make([]*semel.Engine[semelTx], 2)
-		for i := range engines {
-			var err error
-			if engines[i], err = semel.New(s, semel.Options{Survive: store.NoFailure, CacheBytes: 1 << 20, CacheAge: time.Minute, Retention: time.Minute}); err != nil {
-				t.Fatal(err)
-			}
-			defer func() {
-				check.NoError(t, engines[i].Close(context.WithoutCancel(t.Context())))
-			}()
-		}
-		protect := check.Must(semelhttp.Middleware(engines[0], define("op", plain{}), options()))(t)
-		h := protect(created(n))
-		send := func() string {
-			w := httptest.NewRecorder()
-			h.ServeHTTP(w, testRequest{}.request(t, ""))
-			return w.Body.String()
-		}
-		wait := func(d time.Duration) { <-time.After(d) }
-		for range 3 {
-			if got := send(); got != "run 1" {
-				t.Fatalf("a repeat got %q", got)
-			}
-		}
-		wait(time.Minute)
-		if gone, err := admin.Purge(t.Context(), engines[1], 10); gone != 1 || err != nil {
-			t.Fatalf("Purge: %d, %v", gone, err)
-		}
-		if got := send(); got != "run 2" {
-			t.Errorf("after its age a repeat got %q, want a new run", got)
-		}
-	})
 }
 
 // TestCachedResponsesShareNoMemory: a caller that changes its response changes no

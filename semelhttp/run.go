@@ -23,17 +23,15 @@ var (
 // shares nothing with this one.
 type run struct {
 	*settings
-	capture  capture
-	endpoint string        // of exchange.endpoint
-	request  *http.Request // as the handler received it
-	body     bodyReader
+	capture capture
+	request *http.Request // as the handler received it
+	body    bodyReader
 
 	// The lock of capture guards the following fields until the run is over.
-	own       Response // the handler's response
-	unstored  string   // why own cannot be replayed, or empty
-	failed    bool     // own is stored as a failure
-	committed bool     // InTx has taken own as the outcome
-	undone    bool     // InTx has rolled back, and has not committed since
+	unstored  string // why the handler's response cannot be replayed, or empty
+	failed    bool   // the response is stored as a failure
+	committed bool   // InTx has taken the response as the outcome
+	undone    bool   // InTx has rolled back, and has not committed since
 }
 
 // handle runs next with a copy of r, and returns what its response means for the
@@ -41,13 +39,13 @@ type run struct {
 func (o *run) handle(ctx context.Context, r *http.Request, next http.Handler) (any, error) {
 	o.request = setBody(r.Clone(ctx), &o.body) // the handler may change it
 	defer func() {
-		o.end()
+		o.capture.end()
 		if o.request.MultipartForm != nil { // the server removes only the files of its own request
 			_ = o.request.MultipartForm.RemoveAll()
 		}
 	}()
 	next.ServeHTTP(&o.capture, o.request)
-	late := o.end()
+	late := o.capture.end()
 	switch {
 	case o.committed && late > 0:
 		return nil, ErrResponseClosed // the engine informs its Observer
@@ -55,34 +53,16 @@ func (o *run) handle(ctx context.Context, r *http.Request, next http.Handler) (a
 		return nil, nil // InTx has informed the engine
 	}
 	o.take()
-	if o.undone && o.class() == classSuccess {
-		return nil, errRolledBack
-	}
 	return o.outcome()
-}
-
-// end closes the response of a handler that has returned, also for a transaction
-// that the handler left behind. It returns the number of refused writes.
-func (o *run) end() (late int) {
-	c := &o.capture
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.closed = true
-	c.over.Store(true)
-	return int(c.refused)
 }
 
 // take takes what was written as the handler's response.
 func (o *run) take() {
 	c := &o.capture
-	if !c.started() {
-		c.begin(http.StatusOK)
-	}
-	o.own = Response{Status: int(c.status), Header: c.sent, Body: c.body}
 	switch {
-	case c.gone(), int64(len(c.body)) > c.limit, c.status < http.StatusOK:
+	case c.gone(), int64(len(c.own.Body)) > c.limit, c.own.Status < http.StatusOK:
 		o.unstored = "the response was streamed or is larger than is kept"
-	case !o.KeepNoStore && noStore(o.own.Header):
+	case !o.KeepNoStore && noStore(c.own.Header):
 		o.unstored = "the response says no-store"
 	}
 }
@@ -96,7 +76,7 @@ func (o *run) Encode(any) (any, error) {
 	if c.over.Load() { // a goroutine that the handler left behind ends its transaction
 		return nil, ErrResponseClosed
 	}
-	if !c.started() {
+	if c.own.Status == 0 && !c.hijacked {
 		return nil, errNothingWritten
 	}
 	c.closed = true
@@ -115,7 +95,7 @@ func (o *run) Undone() {
 	if c.over.Load() {
 		return
 	}
-	o.own, o.unstored, o.committed, o.undone = Response{}, "", false, true
+	o.unstored, o.committed, o.undone = "", false, true
 	c.reset()
 	_, _ = o.body.Seek(0, io.SeekStart) // cannot fail
 }
@@ -126,30 +106,27 @@ func (o *run) Claims() bool {
 	c := &o.capture
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.status < http.StatusBadRequest
+	return c.own.Status < http.StatusBadRequest
 }
 
-// class returns the class of the handler's response. Without a transaction, the
-// application's StatusVerdict may know better than the table what a status proves.
-func (o *run) class() statusClass {
-	verdict := o.StatusVerdict
-	if o.atomic {
-		verdict = nil
-	}
-	switch status := o.own.Status; {
+// verdict returns what the handler's response says about the operation: NotCommitted is a
+// refusal for now, or for this caller, after which the key may be retried; Committed is the
+// operation's answer. Without a transaction, the application's StatusVerdict may know better
+// than the table what a status proves.
+func (o *run) verdict() store.Verdict {
+	switch status := o.capture.own.Status; {
 	case status < http.StatusBadRequest:
-		return classSuccess
-	case verdict != nil:
-		known := map[store.Verdict]statusClass{store.NotCommitted: classTemporary, store.Committed: classRefused}
-		return known[verdict(status)] // else classError
+		return store.Committed
+	case o.StatusVerdict != nil && !o.atomic:
+		return o.StatusVerdict(status)
 	case slices.Contains(temporaryStatuses(), status):
-		return classTemporary
+		return store.NotCommitted
 	case status >= http.StatusInternalServerError:
-		return classError
+		return store.Unknown
 	case o.formCall != nil:
-		return classTemporary // the form is shown again, and is sent again with its token
+		return store.NotCommitted // the form is shown again, and is sent again with its token
 	default:
-		return classRefused
+		return store.Committed
 	}
 }
 
@@ -158,15 +135,19 @@ func (o *run) class() statusClass {
 // that nothing happened, or the response can be stored: a tombstone would say that the
 // operation succeeded.
 func (o *run) outcome() (any, error) {
-	class, rolledBack := o.class(), o.atomic || o.undone
+	verdict, status, rolledBack := o.verdict(), o.capture.own.Status, o.atomic || o.undone
+	refused := verdict == store.Committed && status >= http.StatusBadRequest
+	unknown := verdict != store.Committed && verdict != store.NotCommitted
 	switch {
-	case class == classTemporary:
-		return nil, semel.NotCommitted(&StatusError{Status: o.own.Status})
-	case class == classRefused && o.atomic, class == classError && o.broken && rolledBack:
+	case o.undone && status < http.StatusBadRequest:
+		return nil, errRolledBack
+	case verdict == store.NotCommitted:
+		return nil, semel.NotCommitted(&StatusError{Status: status})
+	case refused && o.atomic, unknown && o.broken && rolledBack:
 		o.failed = true
-		return nil, semel.Final(failureOf(o.own.Status, o.encoded()))
-	case class == classError && (!o.broken || o.unstored != ""):
-		return nil, &StatusError{Status: o.own.Status}
+		return nil, semel.Final(failureOf(status, o.encoded()))
+	case unknown && (!o.broken || o.unstored != ""):
+		return nil, &StatusError{Status: status}
 	default:
 		return o.result(), nil
 	}
@@ -178,9 +159,10 @@ func (o *run) result() any {
 	switch {
 	case o.unstored == "":
 		return o.encoded()
-	case o.class() == classRefused:
-		r := o.responseTo(refusal(failureOf(o.own.Status, nil)))
-		return r.encode(keptNames(nil, r.Header, o.ReplayHeaders), o.endpoint)
+	case o.capture.own.Status >= http.StatusBadRequest && o.verdict() == store.Committed:
+		r := o.responseTo(refusal(failureOf(o.capture.own.Status, nil)))
+		r.endpoint = o.capture.own.endpoint
+		return r.encode(keptNames(nil, r.Header, o.ReplayHeaders))
 	default:
 		return adapter.Tombstone(o.unstored)
 	}
@@ -191,26 +173,11 @@ func (o *run) encoded() semel.Raw {
 	if o.unstored != "" {
 		return nil
 	}
-	return o.own.encode(keptNames(make([]string, 0, 8), o.own.Header, o.ReplayHeaders), o.endpoint)
+	own := &o.capture.own
+	return own.encode(keptNames(make([]string, 0, 8), own.Header, o.ReplayHeaders))
 }
 
-// statusClass is what a handler's response says about its operation.
-type statusClass uint8
-
-const (
-	// classError: something failed, and the response does not say whether the
-	// operation took place.
-	classError statusClass = iota
-	// classSuccess: the operation took place.
-	classSuccess
-	// classRefused: a refusal that is the operation's final answer.
-	classRefused
-	// classTemporary: a refusal for now, or for this caller. Nothing happened and
-	// nothing is stored; the key may be retried.
-	classTemporary
-)
-
-// temporaryStatuses are the statuses of classTemporary.
+// temporaryStatuses are the statuses after which the key may be retried.
 func temporaryStatuses() []int {
 	return []int{
 		http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge,

@@ -37,15 +37,18 @@ func TestScopeIsCheckedBeforeTheClaim(t *testing.T) {
 	})
 }
 
-// TestNoScopeIsUnauthenticated: callers without a scope do not share responses.
+// TestNoScopeIsUnauthenticated: callers without a scope, or with an empty name, do not share
+// responses.
 func TestNoScopeIsUnauthenticated(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
-		o := options()
-		o.ScopeFunc = func(*http.Request) (semel.Scope, error) { return semel.Scope{}, nil }
-		wantProblem(t, testRequest{}.do(t, serve(b, define("op", plain{}), o, created(n))), http.StatusUnauthorized, "unauthenticated")
-		check.Equal(t, n.Load(), 0, "the handler ran")
+		for _, scope := range []semel.Scope{{}, semel.ScopeOf("")} {
+			b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
+			o := options()
+			o.ScopeFunc = func(*http.Request) (semel.Scope, error) { return scope, nil }
+			wantProblem(t, testRequest{}.do(t, serve(b, define("op", plain{}), o, created(n))), http.StatusUnauthorized, "unauthenticated")
+			check.Equal(t, n.Load(), 0, "the handler ran")
+		}
 	})
 }
 

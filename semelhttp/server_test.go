@@ -126,18 +126,3 @@ func TestReplaysHaveTheirOwnDate(t *testing.T) {
 		}
 	})
 }
-
-// TestHTTP2: the same over HTTP/2, whose header names are lower case.
-func TestHTTP2(t *testing.T) {
-	t.Parallel()
-	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
-	protect := check.Must(semelhttp.Middleware(b.Engine, define("op", plain{}), options()))(t)
-	srv := httptest.NewUnstartedServer(protect(created(n)))
-	srv.EnableHTTP2 = true
-	srv.StartTLS()
-	t.Cleanup(srv.Close)
-	first := testRequest{client: srv.Client()}.do(t, srv.URL)
-	wantFirst(t, first, http.StatusCreated, "run 1")
-	wantReplay(t, testRequest{client: srv.Client(), key: []string{`"k1"`}}.do(t, srv.URL), first)
-	wantProblem(t, testRequest{client: srv.Client(), key: []string{"k1", "k1"}}.do(t, srv.URL), http.StatusBadRequest, "key_malformed")
-}

@@ -2,7 +2,6 @@ package semelhttp_test
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -105,30 +104,13 @@ func TestUnknown(t *testing.T) {
 // TestResolvedByAnOperator: an operator's result need not be a response.
 func TestResolvedByAnOperator(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		to     admin.Resolution
-		status int
-		code   string
-	}{
-		"a value": {admin.Resolution{To: store.Succeeded, Result: map[string]int{"id": 7}}, http.StatusConflict, "result_unavailable"},
-		"failed": {
-			admin.Resolution{To: store.Failed, Failure: &semel.Failure{Code: "lost", Message: "the parcel is lost"}},
-			http.StatusUnprocessableEntity, "lost",
-		},
-	} {
-		b := newTestEngine(t, semel.Options{})
-		srv := b.leasedServer(t, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
-		_ = testRequest{}.do(t, srv)
-		c.to.ID, c.to.Actor, c.to.Reason = b.record(t, "op", "k1").ID, "eve", "looked"
-		if _, err := admin.Resolve(t.Context(), b, c.to); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		got := testRequest{}.do(t, srv)
-		if p := got.problem(t); got.status != c.status || p.Code != c.code {
-			t.Errorf("%s: got %d %s, want %d %s", name, got.status, got.body, c.status, c.code)
-		}
-		check.Equal(t, got.replayed(), (c.to.To == store.Failed), "%s: replayed", name)
-	}
+	b := newTestEngine(t, semel.Options{})
+	srv := b.leasedServer(t, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
+	_ = testRequest{}.do(t, srv)
+	check.Must(admin.Resolve(t.Context(), b, admin.Resolution{
+		ID: b.record(t, "op", "k1").ID, To: store.Succeeded, Result: map[string]int{"id": 7}, Actor: "eve", Reason: "looked",
+	}))(t)
+	wantProblem(t, testRequest{}.do(t, srv), http.StatusConflict, "result_unavailable")
 }
 
 // TestHealedResponse: evidence replaces the response of a leader with an unknown
@@ -148,34 +130,4 @@ func TestHealedResponse(t *testing.T) {
 		}
 		check.Equal(t, got.replayed(), (i > 0), "answer %d: replayed", i+1)
 	}
-}
-
-// TestUnavailableIsNeverStored: a 503 is no final answer.
-func TestUnavailableIsNeverStored(t *testing.T) {
-	t.Parallel()
-	onEveryWay(t, func(t *testing.T, s *protectedSite) {
-		base := serve(t, s.protect(t, options(), s.handler(func(w http.ResponseWriter, r *http.Request) error {
-			if s.ran.Load() > 2 {
-				return s.creates(w, r)
-			}
-			if s.within {
-				return io.ErrUnexpectedEOF // rolled back, then 500
-			}
-			w.WriteHeader(http.StatusServiceUnavailable)
-			return nil
-		})))
-		for range 2 {
-			if got := s.ask().do(t, base); got.status < 500 && got.status != http.StatusConflict || got.replayed() {
-				t.Errorf("got %d %s", got.status, got.body)
-			}
-		}
-		again := s.ask().do(t, base)
-		if s.outside { // the operation may have happened: the problem says so, and the handler's response is not sent
-			wantProblem(t, again, http.StatusConflict, "outcome_unknown")
-			s.wantHad(t, 1, 0)
-			return
-		}
-		wantFirst(t, again, http.StatusCreated, "made")
-		s.wantHad(t, 3, 1)
-	})
 }

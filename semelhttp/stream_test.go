@@ -70,27 +70,6 @@ func TestFlushedStreamIsATombstone(t *testing.T) {
 	}
 }
 
-// TestOversizeIsATombstone: the first caller gets the whole response.
-func TestOversizeIsATombstone(t *testing.T) {
-	t.Parallel()
-	large := strings.Repeat("0123456789", 300_000)
-	both(t, func(t *testing.T, serve serveFunc) {
-		for _, pieces := range []int{1, 1000} {
-			b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
-			srv := serve(b, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
-				n.Add(1)
-				w.Header().Set("Content-Type", "text/plain")
-				for i := range pieces {
-					size := len(large) / pieces
-					check.Result(io.WriteString(w, large[i*size:(i+1)*size]))(t, size, "Write")
-				}
-			})
-			wantFirst(t, testRequest{}.do(t, srv), http.StatusOK, large)
-			wantTombstone(t, b, srv, n)
-		}
-	})
-}
-
 // TestResponseAtTheLimitIsStored: MaxResponse is the largest that is stored.
 func TestResponseAtTheLimitIsStored(t *testing.T) {
 	t.Parallel()
@@ -108,30 +87,6 @@ func TestResponseAtTheLimitIsStored(t *testing.T) {
 		wantFirst(t, testRequest{key: []string{"k2"}}.do(t, srv), http.StatusOK, strings.Repeat("x", 101))
 		wantProblem(t, testRequest{key: []string{"k2"}}.do(t, srv), http.StatusConflict, "result_unavailable")
 	})
-}
-
-func TestHijackedIsATombstone(t *testing.T) {
-	t.Parallel()
-	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
-	srv := b.leasedServer(t, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
-		n.Add(1)
-		conn, rw, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			t.Errorf("Hijack: %v", err)
-			return
-		}
-		defer conn.Close()
-		fmt.Fprint(rw, "HTTP/1.1 202 Accepted\r\nContent-Length: 3\r\nConnection: close\r\n\r\nraw")
-		_ = rw.Flush()
-		if _, err := w.Write([]byte("x")); !errors.Is(err, http.ErrHijacked) {
-			t.Errorf("Write after Hijack: %v", err)
-		}
-	})
-	wantFirst(t, testRequest{}.do(t, srv), http.StatusAccepted, "raw")
-	// The client may be faster than the record.
-	for got := (testRequest{}).do(t, srv); got.problem(t).Code == "in_progress"; got = (testRequest{}).do(t, srv) {
-	}
-	wantTombstone(t, b, srv, n)
 }
 
 // TestAtomicSendsNothingBeforeTheCommit: flushing waits, hijacking is refused, and
@@ -213,10 +168,13 @@ func TestUnstorableResponseHasHappened(t *testing.T) {
 				return err
 			}
 			w.WriteHeader(http.StatusCreated)
+			for pieces := 1000; pieces > 0; pieces-- {
+				check.Result(io.WriteString(w, large[:2<<10]))(t, 2<<10, "Write")
+			}
 			_, err := io.WriteString(w, large)
 			return err
 		})))
-		wantFirst(t, s.ask().do(t, base), http.StatusCreated, large)
+		wantFirst(t, s.ask().do(t, base), http.StatusCreated, strings.Repeat(large[:2<<10], 1000)+large)
 		for range 2 {
 			wantProblem(t, s.ask().do(t, base), http.StatusConflict, "result_unavailable")
 		}
@@ -242,6 +200,9 @@ func TestStreamedResponseHasHappened(t *testing.T) {
 			}
 			defer conn.Close()
 			fmt.Fprint(rw, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nraw")
+			if _, err := w.Write([]byte("x")); !errors.Is(err, http.ErrHijacked) {
+				return fmt.Errorf("Write after Hijack: %w", err)
+			}
 			return rw.Flush()
 		},
 	} {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/internal/check"
@@ -152,60 +151,6 @@ func TestStripeMethods(t *testing.T) {
 	})
 }
 
-// TestStripeStoresEveryResponse: a 500 is final, too. Behind Atomic nothing
-// happened, and the record says so; otherwise the record says that the handler has
-// ended, and the operation does not run again.
-func TestStripeStoresEveryResponse(t *testing.T) {
-	t.Parallel()
-	for _, status := range []int{500, 502, 503, 504, 400, 402, 404, 422} {
-		b := newTestEngine(t, semel.Options{})
-		fx, now := &effects{b: b}, new(atomic.Int64)
-		now.Store(int64(status))
-		srv := b.atomicServer(t, define("a", plain{}), profiled(semelhttp.Stripe), fx.status(t, now))
-		first := testRequest{}.do(t, srv)
-		wantFirst(t, first, status, fmt.Sprintf("said %d, for the 1. time", status))
-		now.Store(201)
-		wantReplay(t, testRequest{}.do(t, srv), first)
-		wantEffects(t, fx, 1, 0)
-		check.Equal(t, b.record(t, "a", "k1").State, store.Failed, "%d behind Atomic: the record", status)
-
-		n := new(atomic.Int64)
-		srv = b.leasedServer(t, define("m", plain{}), profiled(semelhttp.Stripe), func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Set-Cookie", "s=1")
-			w.WriteHeader(status)
-			fmt.Fprintf(w, "run %d", n.Add(1))
-		})
-		first = testRequest{}.do(t, srv)
-		wantFirst(t, first, status, "run 1")
-		again := testRequest{}.do(t, srv)
-		wantReplay(t, again, first)
-		if s := b.record(t, "m", "k1").State; s != store.Succeeded || n.Load() != 1 || again.header.Get("Set-Cookie") != "" {
-			t.Errorf("%d behind Middleware: the record is %v after %d runs, replayed with %v", status, s, n.Load(), again.header)
-		}
-	}
-}
-
-// TestStripeNeverStoresThese: temporary refusals, and refusals for one caller, are
-// not stored in this profile either.
-func TestStripeNeverStoresThese(t *testing.T) {
-	t.Parallel()
-	both(t, func(t *testing.T, serve serveFunc) {
-		for _, status := range []int{401, 403, 408, 413, 415, 423, 425, 429} {
-			b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
-			srv := serve(b, define("op", plain{}), profiled(semelhttp.Stripe), func(w http.ResponseWriter, r *http.Request) {
-				if n.Load() == 0 {
-					n.Add(1)
-					w.WriteHeader(status)
-					return
-				}
-				created(n)(w, r)
-			})
-			wantFirst(t, testRequest{}.do(t, srv), status, "")
-			wantFirst(t, testRequest{}.do(t, srv), http.StatusCreated, "run 2")
-		}
-	})
-}
-
 // TestStripeServerErrorThatCannotBeStored: a 500 whose response cannot be stored is
 // not stored; a tombstone would say that the operation succeeded.
 func TestStripeServerErrorThatCannotBeStored(t *testing.T) {
@@ -258,29 +203,10 @@ func TestStripePanicsAreNotStored(t *testing.T) {
 		}
 		created(n)(w, r)
 	})
-	req := testRequest{}.request(t, srv)
-	req.GetBody = nil // otherwise the client would retry by itself
-	if resp, err := testClient.Do(req); err == nil {
-		resp.Body.Close()
-		t.Errorf("the client got %d, want a broken connection", resp.StatusCode)
+	if got, ok := sendAlone(t, testRequest{}, srv); ok {
+		t.Errorf("the client got %d, want a broken connection", got.status)
 	}
 	wantFirst(t, testRequest{}.do(t, srv), http.StatusCreated, "run 2")
-}
-
-// TestStripeAfterRetention: a purged key is a new one.
-func TestStripeAfterRetention(t *testing.T) {
-	t.Parallel()
-	both(t, func(t *testing.T, serve serveFunc) {
-		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
-		srv := serve(b, define("op", plain{}), profiled(semelhttp.Stripe), created(n))
-		first := testRequest{}.do(t, srv)
-		b.ahead.Store(int64(24*time.Hour - time.Minute))
-		b.purge(t)
-		wantReplay(t, testRequest{}.do(t, srv), first)
-		b.ahead.Store(int64(24*time.Hour + time.Minute))
-		b.purge(t)
-		wantFirst(t, testRequest{}.do(t, srv), http.StatusCreated, "run 2")
-	})
 }
 
 // TestStripeInTx: what was written inside the transaction is the outcome; a 500

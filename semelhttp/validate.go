@@ -10,15 +10,15 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/internal/errtype"
-	"github.com/semelgo/semel/semelhttp/internal/wire"
 	"github.com/semelgo/semel/store"
 )
 
 // checkedRequest is a request that may run: its scope, its key and its body.
 type checkedRequest struct {
-	scope semel.Scope
-	key   string // empty: the request has no key and may run without one
-	body  []byte
+	scope   semel.Scope
+	key     string
+	unkeyed bool // key is random, because the request has none and may run without one
+	body    []byte
 }
 
 // validate checks what can be checked without the store: the syntax of the key, then
@@ -40,6 +40,9 @@ func (s *settings) validate(r *http.Request) (in checkedRequest, err error) {
 	}
 	if s.KeyFunc != nil {
 		in.key, err = s.fieldKey(r, &in)
+	}
+	if in.key == "" {
+		in.key, in.unkeyed = rand.Text(), true
 	}
 	return in, err
 }
@@ -63,20 +66,7 @@ func (s *settings) headerKey(lines []string) (string, error) {
 	case len(lines) > 1:
 		return "", malformed("must be sent on exactly one header line")
 	}
-	return checked(s.parse(lines[0]))
-}
-
-// ParseKey returns the key of one Idempotency-Key header line, in the [Lenient]
-// profile. The structured form "abc", with \" and \\ as its escapes, and the raw
-// form abc are the same key; parameters of the structured form and whitespace
-// around either are ignored. A key is 1 to 255 visible ASCII characters and inner
-// spaces, and is never folded or truncated. A key with a comma must be quoted,
-// because two header lines that a proxy has joined look the same. Any other line is
-// an error that is a [*Problem]; it does not repeat the line.
-func ParseKey(line string) (string, error) { return checked(wire.ParseKey(line)) }
-
-// checked returns a key that was read without a reason against it.
-func checked(key, reason string) (string, error) {
+	key, reason := s.parse(lines[0])
 	if reason != "" {
 		return "", malformed(reason)
 	}
@@ -102,14 +92,6 @@ func (s *settings) fieldKey(r *http.Request, in *checkedRequest) (string, error)
 	default:
 		return key, nil
 	}
-}
-
-// keyOrRandom returns the key, or a random one that no other request can have.
-func (in *checkedRequest) keyOrRandom() string {
-	if in.key == "" {
-		return rand.Text()
-	}
-	return in.key
 }
 
 // problemIn returns the [Problem] in err, which a function of the application chose, or

@@ -20,6 +20,8 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/internal/check"
+	"github.com/semelgo/semel/internal/realtest"
+	"github.com/semelgo/semel/onetime"
 	"github.com/semelgo/semel/outbox"
 	"github.com/semelgo/semel/semelotel"
 )
@@ -38,40 +40,49 @@ func (r *rig) collected(t *testing.T) map[string]metricdata.Metrics {
 	return found
 }
 
-// points are the values of a metric by its attributes but the system, with the number of
-// values of a histogram.
+// point is a value of a metric, or the number of values of a histogram.
+type point struct {
+	attributes attribute.Set
+	value      float64
+}
+
+func pointsOf(m metricdata.Metrics) (all []point) {
+	switch data := m.Data.(type) {
+	case metricdata.Sum[int64]:
+		for _, p := range data.DataPoints {
+			all = append(all, point{p.Attributes, float64(p.Value)})
+		}
+	case metricdata.Gauge[int64]:
+		for _, p := range data.DataPoints {
+			all = append(all, point{p.Attributes, float64(p.Value)})
+		}
+	case metricdata.Gauge[float64]:
+		for _, p := range data.DataPoints {
+			all = append(all, point{p.Attributes, p.Value})
+		}
+	case metricdata.Histogram[int64]:
+		for _, p := range data.DataPoints {
+			all = append(all, point{p.Attributes, float64(p.Count)})
+		}
+	case metricdata.Histogram[float64]:
+		for _, p := range data.DataPoints {
+			all = append(all, point{p.Attributes, float64(p.Count)})
+		}
+	}
+	return all
+}
+
+// points are the values of a metric by its attributes but the system.
 func points(m metricdata.Metrics) map[string]float64 {
 	all := make(map[string]float64)
-	add := func(set attribute.Set, v float64) {
+	for _, p := range pointsOf(m) {
 		var names []string
-		for _, kv := range set.ToSlice() {
+		for _, kv := range p.attributes.ToSlice() {
 			if kv.Key != "db.system.name" {
 				names = append(names, kv.Value.Emit())
 			}
 		}
-		all[strings.Join(names, " ")] = v
-	}
-	switch data := m.Data.(type) {
-	case metricdata.Sum[int64]:
-		for _, p := range data.DataPoints {
-			add(p.Attributes, float64(p.Value))
-		}
-	case metricdata.Gauge[int64]:
-		for _, p := range data.DataPoints {
-			add(p.Attributes, float64(p.Value))
-		}
-	case metricdata.Gauge[float64]:
-		for _, p := range data.DataPoints {
-			add(p.Attributes, p.Value)
-		}
-	case metricdata.Histogram[int64]:
-		for _, p := range data.DataPoints {
-			add(p.Attributes, float64(p.Count))
-		}
-	case metricdata.Histogram[float64]:
-		for _, p := range data.DataPoints {
-			add(p.Attributes, float64(p.Count))
-		}
+		all[strings.Join(names, " ")] = p.value
 	}
 	return all
 }
@@ -79,31 +90,9 @@ func points(m metricdata.Metrics) map[string]float64 {
 // attributesOf are the names of the attributes of a metric.
 func attributesOf(m metricdata.Metrics) string {
 	names := make(map[string]bool)
-	add := func(set attribute.Set) {
-		for _, kv := range set.ToSlice() {
+	for _, p := range pointsOf(m) {
+		for _, kv := range p.attributes.ToSlice() {
 			names[string(kv.Key)] = true
-		}
-	}
-	switch data := m.Data.(type) {
-	case metricdata.Sum[int64]:
-		for _, p := range data.DataPoints {
-			add(p.Attributes)
-		}
-	case metricdata.Gauge[int64]:
-		for _, p := range data.DataPoints {
-			add(p.Attributes)
-		}
-	case metricdata.Gauge[float64]:
-		for _, p := range data.DataPoints {
-			add(p.Attributes)
-		}
-	case metricdata.Histogram[int64]:
-		for _, p := range data.DataPoints {
-			add(p.Attributes)
-		}
-	case metricdata.Histogram[float64]:
-		for _, p := range data.DataPoints {
-			add(p.Attributes)
 		}
 	}
 	delete(names, "db.system.name") // all have it
@@ -181,6 +170,34 @@ func TestMetricsCount(t *testing.T) {
 	}
 }
 
+// TestNoQueueWithoutWorkers: one-time tokens and keys that callers may try again are Pending,
+// and no worker is late with them.
+func TestNoQueueWithoutWorkers(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, semel.Options{Operations: []semel.Declared{mail}})
+	stop := check.Must(r.telemetry.Watch(r, semelotel.WatchOptions{Every: time.Nanosecond}))(t)
+	t.Cleanup(func() { check.NoError(t, stop()) })
+	form := onetime.Define[string]("form", onetime.Options{})
+	check.Must(form.Issue(t.Context(), r, shop, time.Hour, "a"))(t)
+	_, _, err := semel.Do(t.Context(), r, charge.Call(shop, "1", "a"), func(context.Context) (string, error) {
+		return "", semel.NotCommitted(errors.New("try again"))
+	})
+	check.Fails(t, err, "a refused charge")
+	check.Must(semel.Enqueue(t.Context(), r, mail.Call(shop, "1", "a"), semel.EnqueueOptions{}))(t)
+	all := r.collected(t)
+	if diff := cmp.Diff(map[string]float64{"charge pending": 1, "form pending": 1, "mail pending": 1}, points(all["semel.records"])); diff != "" {
+		t.Errorf("semel.records differs (-want +got):\n%s", diff)
+	}
+	var ages map[string]float64
+	realtest.Poll(t, "a late task", func() bool { // the store's clock has milliseconds
+		ages = points(r.collected(t)["semel.queue.age"])
+		return ages["mail"] > 0
+	})
+	if ages["form"] != 0 || ages["charge"] != 0 {
+		t.Errorf("the ages of the queues are %v, want one of mail only", ages)
+	}
+}
+
 // TestMetricsHaveNoKeys: no attribute of a metric names a record.
 func TestMetricsHaveNoKeys(t *testing.T) {
 	t.Parallel()
@@ -207,6 +224,7 @@ func TestTableOfMetrics(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s | %s | %s | %s", name, kind, m.Unit, attributesOf(m)))
 	}
 	slices.Sort(got)
+	kinds := strings.Count(string(check.Must(os.ReadFile(filepath.Join("..", "event", "event.go")))(t)), "Kind = \"")
 	for _, page := range []string{"observability.md", "observability.zh-CN.md"} {
 		text := check.Must(os.ReadFile(filepath.Join("..", "docs", page)))(t)
 		var want []string
@@ -218,6 +236,7 @@ func TestTableOfMetrics(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("the table of %s differs from the metrics (-page +collected):\n%s", page, diff)
 		}
+		check.Equal(t, strings.Contains(string(text), fmt.Sprintf("| %d × ", kinds)), true, "%s has the number of kinds of events, %d", page, kinds)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/semelotel"
 	"github.com/semelgo/semel/store/sqlite"
+	"github.com/semelgo/semel/task"
 )
 
 func TestMain(m *testing.M) { os.Exit(realtest.Main(m)) }
@@ -55,16 +56,21 @@ func newRig(t *testing.T, o semel.Options) *rig {
 // ended returns the only ended span with that name.
 func (r *rig) ended(t *testing.T, name string) sdktrace.ReadOnlySpan {
 	t.Helper()
-	var found []sdktrace.ReadOnlySpan
+	found := r.named(name)
+	if len(found) != 1 {
+		t.Fatalf("%d spans are named %q, want 1", len(found), name)
+	}
+	return found[0]
+}
+
+// named returns the ended spans with that name, in the order of their ends.
+func (r *rig) named(name string) (found []sdktrace.ReadOnlySpan) {
 	for _, s := range r.spans.Ended() {
 		if s.Name() == name {
 			found = append(found, s)
 		}
 	}
-	if len(found) != 1 {
-		t.Fatalf("%d spans are named %q, want 1", len(found), name)
-	}
-	return found[0]
+	return found
 }
 
 // attributeOf returns the text of an attribute of a span.
@@ -75,4 +81,17 @@ func attributeOf(s sdktrace.ReadOnlySpan, name string) string {
 		}
 	}
 	return ""
+}
+
+// mailed runs a worker until it has run the only task, and returns its span.
+func (r *rig) mailed(t *testing.T) sdktrace.ReadOnlySpan {
+	t.Helper()
+	ran := make(chan struct{}, 1)
+	worker := check.Must(task.New(r, task.Options{}))(t)
+	check.Require(t, task.Handle(worker, mail, func(context.Context, string) (string, error) {
+		ran <- struct{}{}
+		return "", nil
+	}, task.HandlerOptions{}))
+	run(t, worker.Run, func() { <-ran })
+	return r.ended(t, "run mail")
 }

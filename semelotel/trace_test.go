@@ -17,6 +17,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/inbox"
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/outbox"
 	"github.com/semelgo/semel/store"
@@ -58,7 +60,7 @@ func call(ctx context.Context, url string) error {
 }
 
 // TestOneTrace: a request, the call that it makes, the task that it enqueues, the call of that
-// task in a worker, and the event that it appends are one trace.
+// task in a worker, and the event that it appends, with its handling by an inbox, are one trace.
 func TestOneTrace(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, semel.Options{Operations: []semel.Declared{mail}})
@@ -95,6 +97,12 @@ func TestOneTrace(t *testing.T) {
 	var message outbox.Message
 	run(t, relay.Run, func() { message = <-published })
 
+	ship := check.Must(inbox.New("ship", inbox.Options[[]byte]{Group: "ship"}))(t)
+	received := adapter.ExtractTrace(t.Context(), r, message.Headers)
+	handled := inbox.HandleTx(received, ship, r.Engine, inbox.Message[[]byte]{Producer: "shop", ID: message.ID, Payload: message.Payload},
+		func(context.Context, *sql.Tx, []byte) error { return nil })
+	check.Require(t, handled.Err)
+
 	orderSpan, chargeSpan, mailSpan := r.ended(t, "run order"), r.ended(t, "run charge"), r.ended(t, "run mail")
 	for what, step := range map[string]struct{ got, want trace.SpanContext }{
 		"the parent of the operation":        {orderSpan.Parent(), request.SpanContext()},
@@ -104,6 +112,7 @@ func TestOneTrace(t *testing.T) {
 		"the provider's caller in the task":  {later.WithRemote(false), mailSpan.SpanContext()},
 		"the caller of the publisher":        {publishing.WithRemote(false), orderSpan.SpanContext()},
 		"the trace of the headers":           {fromHeaders(message.Headers), orderSpan.SpanContext()},
+		"the parent of the event's handling": {r.ended(t, "run ship").Parent().WithRemote(false), orderSpan.SpanContext()},
 	} {
 		if !step.got.Equal(step.want) || step.got.TraceID() != request.SpanContext().TraceID() {
 			t.Errorf("%s is %v, want %v", what, step.got, step.want)

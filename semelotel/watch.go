@@ -33,8 +33,10 @@ type WatchOptions struct {
 // letters, and the outbox. The store is read when the metrics are collected, so let one program
 // for each store watch, such as its sweeper. Stop ends it.
 //
-// SQLite, PostgreSQL, MariaDB and the store in memory count their records. For other stores
-// only semel.watch.up is reported, and the outbox. Wrong options are a *semel.FieldError.
+// SQLite, PostgreSQL, MariaDB and the store in memory count their records. Other stores, such
+// as Redis and etcd, cannot: of them only semel.watch.up is reported, and the record of each of
+// the states Pending and InProgress that has been overdue for longest. Wrong options are a
+// *semel.FieldError.
 func (t *Telemetry) Watch(e semel.Runner, o WatchOptions) (stop func() error, err error) {
 	switch {
 	case o.Every < 0:
@@ -86,6 +88,7 @@ type gauges struct {
 type reading struct {
 	err    error
 	counts []store.Count
+	listed bool                     // the counts have only an Overdue of 1: the store cannot count
 	ages   map[string]time.Duration // of the oldest due call, by operation
 	outbox *store.OutboxCounts      // nil: none
 }
@@ -129,7 +132,9 @@ func (m *monitor) collect(ctx context.Context, o metric.Observer) error {
 	}
 	for _, c := range r.counts {
 		in := m.of(c.Operation, attrState.String(stateName(c.State)))
-		o.ObserveInt64(m.gauges.records, c.Records, in)
+		if !r.listed {
+			o.ObserveInt64(m.gauges.records, c.Records, in)
+		}
 		switch c.State {
 		case store.Pending:
 			o.ObserveInt64(m.gauges.overdue, c.Overdue, in)
@@ -174,8 +179,8 @@ func (m *monitor) reading(ctx context.Context) reading {
 
 func (m *monitor) read(ctx context.Context) (r reading) {
 	r.counts, r.err = admin.Counts(ctx, m.engine)
-	if errors.Is(r.err, errors.ErrUnsupported) {
-		_, r.err = admin.List(ctx, m.engine, store.Query{Limit: 1}) // so that up says whether the store answers
+	if r.listed = errors.Is(r.err, errors.ErrUnsupported); r.listed {
+		r.counts, r.err = m.longestOverdue(ctx)
 	}
 	if r.err != nil {
 		return r
@@ -185,12 +190,12 @@ func (m *monitor) read(ctx context.Context) (r reading) {
 		if c.State != store.Pending || c.Overdue == 0 {
 			continue
 		}
-		due, err := admin.List(ctx, m.engine, store.Query{State: store.Pending, Operation: c.Operation, Due: true, Limit: 1})
+		oldest, err := m.longestDue(ctx, store.Query{State: store.Pending, Operation: c.Operation}, isForWorkers)
 		if err != nil {
 			return reading{err: err}
 		}
-		if len(due) > 0 {
-			r.ages[c.Operation] = -due[0].Due
+		if oldest != nil {
+			r.ages[c.Operation] = -oldest.Due
 		}
 	}
 	if m.outbox != nil {
@@ -202,6 +207,53 @@ func (m *monitor) read(ctx context.Context) (r reading) {
 	}
 	return r
 }
+
+// longestOverdue returns a count of 1 for the record of each state that has been overdue for
+// longest. Stores find it in an index, however many records they hold.
+func (m *monitor) longestOverdue(ctx context.Context) (counts []store.Count, err error) {
+	for _, overdue := range []struct {
+		state  store.State
+		counts func(store.Record) bool
+	}{
+		{store.Pending, isForWorkers},
+		{store.InProgress, func(store.Record) bool { return true }},
+	} {
+		oldest, err := m.longestDue(ctx, store.Query{State: overdue.state}, overdue.counts)
+		if err != nil {
+			return nil, err
+		}
+		if oldest != nil {
+			counts = append(counts, store.Count{Operation: oldest.Operation, State: overdue.state, Overdue: 1})
+		}
+	}
+	return counts, nil
+}
+
+// maxPassedOver limits the records that longestDue reads for nothing, such as one-time tokens.
+const maxPassedOver = 20_000
+
+// longestDue returns the wanted record of q that has been due for longest, or nil.
+func (m *monitor) longestDue(ctx context.Context, q store.Query, wanted func(store.Record) bool) (*store.Record, error) {
+	q.Due, q.Limit = true, 100
+	for q.Skip < maxPassedOver {
+		due, err := admin.List(ctx, m.engine, q)
+		if err != nil {
+			return nil, err
+		}
+		if i := slices.IndexFunc(due, wanted); i >= 0 {
+			return &due[i], nil
+		}
+		if len(due) < q.Limit {
+			break
+		}
+		q.Skip, q.Limit = q.Skip+len(due), store.MaxLimit
+	}
+	return nil, nil //nolint:nilnil // no record is a result
+}
+
+// isForWorkers reports whether a Pending record waits for a worker. Such a record does not
+// expire. A one-time token and a key that its caller may try again do.
+func isForWorkers(r store.Record) bool { return r.Expire == 0 }
 
 // stateName returns the name of a state as the program semel takes it.
 func stateName(s store.State) string { return strings.ToLower(s.String()) }

@@ -3,6 +3,8 @@ package semeltest
 import (
 	"errors"
 	"slices"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -57,17 +59,19 @@ var (
 //	receipt, err := newService(s).Pay(ctx, order)
 //
 // The first operation that reaches the point ends the process, so each crash needs a Crash
-// of its own. An engine over it need not be closed. It has no [semel.DoBatch]. The test
-// fails if the process never reached the point.
-func Crash[Tx any](t testing.TB, s store.TxStore[Tx], at Point) store.TxStore[Tx] {
+// of its own. If a function calls other operations, the point of an inner one may come
+// first: name the operations whose leaders are meant. They must be called directly and have
+// a lease, as those of [semel.Do]. An engine over the returned store need not be closed. It
+// has no [semel.DoBatch]. The test fails if the process never reached the point.
+func Crash[Tx any](t testing.TB, s store.TxStore[Tx], at Point, operations ...string) store.TxStore[Tx] {
 	t.Helper()
-	return faulty(s, crashes(t, at))
+	return faulty(s, crashes(t, at, operations))
 }
 
 // CrashRunner is [Crash] for a store without transactions, as for [semel.NewRunner].
-func CrashRunner(t testing.TB, s store.Store, at Point) store.Store {
+func CrashRunner(t testing.TB, s store.Store, at Point, operations ...string) store.Store {
 	t.Helper()
-	return faultyRunner(s, crashes(t, at))
+	return faultyRunner(s, crashes(t, at, operations))
 }
 
 // LoseReply returns s as a process sees it whose connection breaks once: after the first
@@ -86,20 +90,24 @@ func LoseReplyRunner(t testing.TB, s store.Store) store.Store {
 	return faultyRunner(s, losesReply(t))
 }
 
-// crashes returns the faults of a process that dies at a point.
-func crashes(t testing.TB, at Point) func(storetest.Call) storetest.Fault {
+// crashes returns the faults of a process that dies at a point of the operations, or of any
+// if there are none.
+func crashes(t testing.TB, at Point, operations []string) func(storetest.Call) storetest.Fault {
 	t.Helper()
 	var dead atomic.Bool
 	t.Cleanup(func() {
 		if !dead.Load() {
-			t.Errorf("semeltest: no leader reached the point %s of Crash", at)
+			t.Errorf("semeltest: no leader reached the point %s of Crash%s", at, of(operations))
 		}
 	})
 	die := func() { dead.Store(true) }
+	meant := callsOf(operations)
 	return func(c storetest.Call) storetest.Fault {
 		switch {
 		case dead.Load():
 			return gone(c)
+		case !meant(c):
+			return storetest.Fault{}
 		case at == BeforeFunction && c.Method == "Atomic":
 			// The claim of a leased operation comes before its transaction, and has met the
 			// crash. So this one is inline, and a crash leaves nothing of it.
@@ -115,6 +123,33 @@ func crashes(t testing.TB, at Point) func(storetest.Call) storetest.Fault {
 		}
 		return storetest.Fault{}
 	}
+}
+
+// callsOf returns whether a call claims or ends a record of one of the operations, or of any
+// if there are none. It knows a transaction by the claim of its record.
+func callsOf(operations []string) func(storetest.Call) bool {
+	var claimed sync.Map // store.ID
+	return func(c storetest.Call) bool {
+		if len(operations) == 0 {
+			return true
+		}
+		_, meant := claimed.Load(c.ID)
+		for _, change := range c.Changes {
+			if slices.Contains(operations, change.To.Operation) {
+				claimed.Store(change.To.ID, nil)
+				meant = true
+			}
+		}
+		return meant
+	}
+}
+
+// of returns a list of operations for a message.
+func of(operations []string) string {
+	if len(operations) == 0 {
+		return ""
+	}
+	return " of a direct call, with a lease, of " + strings.Join(operations, ", ")
 }
 
 // losesReply returns the faults of a connection that loses one reply.

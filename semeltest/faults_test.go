@@ -132,12 +132,69 @@ func TestCrashOfADequeue(t *testing.T) {
 	}
 }
 
+// TestCrashOfAnOuterOperation: the inner operations reach the point first, and only the
+// leader of the outer one is meant.
+func TestCrashOfAnOuterOperation(t *testing.T) {
+	t.Parallel()
+	for _, at := range []semeltest.Point{semeltest.BeforeFunction, semeltest.AfterFunction, semeltest.AfterOutcome} {
+		for name, inTx := range map[string]bool{"Do": false, "InTx": true} {
+			t.Run(fmt.Sprint(at, "/", name), func(t *testing.T) {
+				t.Parallel()
+				mem, outer, inner := memory.New(memory.Options{}), 0, 0
+				insert := semel.Define("insert", semel.OperationOptions[string]{Policy: semel.Atomic()})
+				charge := semel.Define("charge", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Lease: lease})
+				policy := semel.AtLeastOnce()
+				if inTx {
+					policy = semel.Atomic()
+				}
+				pay := semel.Define("pay", semel.OperationOptions[string]{Policy: policy, Lease: lease})
+				run := func(s store.TxStore[*memory.Tx]) (string, error) {
+					e := newEngine(t, s)
+					v, _, err := semel.Do(t.Context(), e, pay.Call(me, "1", "in"), func(ctx context.Context) (string, error) {
+						outer++
+						_, _, err := semel.Do(ctx, e, charge.Call(me, "1", "in"), func(context.Context) (string, error) { inner++; return "c", nil })
+						if err != nil {
+							return "", err
+						}
+						if inTx {
+							return semel.InTx(ctx, e, func(context.Context, *memory.Tx) (string, error) { return "v", nil })
+						}
+						v, _, err := semel.DoTx(ctx, e, insert.Call(me, "1", "in"), func(context.Context, *memory.Tx) (string, error) { inner++; return "v", nil })
+						return v, err
+					})
+					return v, err
+				}
+				_, _ = run(semeltest.Crash(t, mem, at, "pay"))
+				runs := outer
+				check.Equal(t, runs > 0, at > semeltest.BeforeFunction, "the outer function ran")
+				semeltest.Advance(t, mem, lease)
+				v, err := run(mem)
+				check.NoError(t, err, "a retry")
+				check.Equal(t, v, "v", "the outcome")
+				want := 2
+				if inTx {
+					want = 1
+				}
+				check.Equal(t, inner, want, "runs of the inner functions")
+				want = 1
+				if at == semeltest.AfterFunction {
+					want = 2
+				}
+				check.Equal(t, outer, want, "runs of the outer function")
+			})
+		}
+	}
+}
+
 // TestPointsMustBeReached: a Crash or a LoseReply that does nothing fails its test.
 func TestPointsMustBeReached(t *testing.T) {
 	t.Parallel()
 	for name, use := range map[string]func(testing.TB, store.TxStore[*memory.Tx]){
 		"AfterFunction": func(t testing.TB, s store.TxStore[*memory.Tx]) { semeltest.Crash(t, s, semeltest.AfterFunction) },
-		"LoseReply":     func(t testing.TB, s store.TxStore[*memory.Tx]) { semeltest.LoseReply(t, s) },
+		"inner": func(t testing.TB, s store.TxStore[*memory.Tx]) {
+			semeltest.Crash(t, s, semeltest.AfterFunction, "inner")
+		},
+		"LoseReply": func(t testing.TB, s store.TxStore[*memory.Tx]) { semeltest.LoseReply(t, s) },
 	} {
 		f := &failed{TB: t}
 		use(f, memory.New(memory.Options{}))

@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/ThreeDotsLabs/watermill"
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/ThreeDotsLabs/watermill/message/router/middleware"
-	"github.com/ThreeDotsLabs/watermill/pubsub/gochannel"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/semelwatermill"
 )
@@ -43,9 +42,7 @@ func TestRedeliveryAfterAnError(t *testing.T) {
 				handled++
 				return nil, nil
 			}), delivery(context.Background(), "1", "a"))
-			if handled != test.want {
-				t.Errorf("after an error and a redelivery it was handled %d times, want %d", handled, test.want)
-			}
+			check.Equal(t, handled, test.want, "after an error and a redelivery it was handled")
 		})
 	}
 }
@@ -53,35 +50,8 @@ func TestRedeliveryAfterAnError(t *testing.T) {
 // deliver sends msg to h through a real router, until it is acknowledged.
 func deliver(t *testing.T, h message.HandlerFunc, msg *message.Message) {
 	t.Helper()
-	pubsub := gochannel.NewGoChannel(gochannel.Config{Persistent: true}, watermill.NopLogger{})
-	router, err := message.NewRouter(message.RouterConfig{CloseTimeout: time.Minute}, watermill.NopLogger{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	acked := make(chan struct{})
-	router.AddMiddleware(func(next message.HandlerFunc) message.HandlerFunc {
-		return func(msg *message.Message) ([]*message.Message, error) {
-			out, err := next(msg)
-			if err == nil {
-				defer close(acked)
-			}
-			return out, err
-		}
-	})
-	router.AddHandler("ship", "orders", pubsub, "shipped", pubsub, h)
-	ended := make(chan error, 1)
-	go func() { ended <- router.Run(context.WithoutCancel(t.Context())) }()
-	if err := pubsub.Publish("orders", msg); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case <-acked:
-	case <-time.After(time.Minute):
-		t.Error("the message was never acknowledged")
-	}
-	if err := errors.Join(router.Close(), <-ended, pubsub.Close()); err != nil {
-		t.Errorf("close the router: %v", err)
-	}
+	runRouter(t, watermill.NopLogger{}, func(message.HandlerFunc) message.HandlerFunc { return h },
+		map[string]string{"ship": "orders"}, nil, map[string][]*message.Message{"orders": {msg}})
 }
 
 // TestPublishingFails after the handler has committed: the message is
@@ -116,13 +86,10 @@ func TestPublishingFails(t *testing.T) {
 func TestPoisonQueueOutside(t *testing.T) {
 	t.Parallel()
 	r, dead := newRig(t), new(letters)
-	outside, err := middleware.PoisonQueueWithFilter(dead, "dead", func(err error) bool {
+	outside := check.Must(middleware.PoisonQueueWithFilter(dead, "dead", func(err error) bool {
 		_, rejected := errtype.Find[*semelwatermill.RejectedError](err)
 		return rejected
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	in := newInbox(t, inbox.Options[semel.Raw]{Retry: semel.Retry{MaxErrors: 2}})
 	runs := 0
 	deliver(t, outside(r.wrap(t, in, semelwatermill.Options{}, func(*message.Message) ([]*message.Message, error) {

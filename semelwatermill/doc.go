@@ -43,6 +43,15 @@
 //     broker may, if no queue is bound to that topic. docs/messages.md shows how to
 //     prevent that with RabbitMQ.
 //
+// # Traces
+//
+// If the engine has a Tracer, such as that of package semelotel, the run of a handler
+// continues the trace of the message's metadata. [Publisher] writes it for the events of an
+// outbox, and the middleware for the messages that a handler produces, under the names of
+// the tracer, such as traceparent. A handler's own metadata of these names is kept. A span
+// that an instrumented subscriber or an outer middleware has put into the message's context
+// is the parent instead.
+//
 // # Watermill's own middlewares
 //
 // middleware.Deduplicator keeps the messages it has seen in the memory of one

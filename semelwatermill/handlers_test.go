@@ -16,6 +16,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelwatermill"
 )
 
@@ -26,10 +27,7 @@ import (
 func runRouter(t *testing.T, logger watermill.LoggerAdapter, once message.HandlerMiddleware, topics map[string]string, handle func(name string, msg *message.Message) error, send map[string][]*message.Message) {
 	t.Helper()
 	pubsub := gochannel.NewGoChannel(gochannel.Config{Persistent: true}, watermill.NopLogger{})
-	router, err := message.NewRouter(message.RouterConfig{CloseTimeout: time.Minute}, logger)
-	if err != nil {
-		t.Fatal(err)
-	}
+	router := check.Must(message.NewRouter(message.RouterConfig{CloseTimeout: time.Minute}, logger))(t)
 	var acked sync.WaitGroup
 	for name, topic := range topics {
 		acked.Add(len(send[topic]))
@@ -49,16 +47,12 @@ func runRouter(t *testing.T, logger watermill.LoggerAdapter, once message.Handle
 		}
 	}, once)
 	for topic, all := range send {
-		if err := pubsub.Publish(topic, all...); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, pubsub.Publish(topic, all...))
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- router.Run(context.WithoutCancel(t.Context())) }()
 	acked.Wait()
-	if err := errors.Join(router.Close(), <-ended, pubsub.Close()); err != nil {
-		t.Errorf("close the router: %v", err)
-	}
+	check.NoError(t, errors.Join(router.Close(), <-ended, pubsub.Close()), "close the router")
 }
 
 // TestEachHandlerHandlesEachMessage behind one middleware: two handlers of one
@@ -67,12 +61,9 @@ func runRouter(t *testing.T, logger watermill.LoggerAdapter, once message.Handle
 func TestEachHandlerHandlesEachMessage(t *testing.T) {
 	t.Parallel()
 	r, dead := newRig(t), new(letters)
-	once, err := semelwatermill.MiddlewareTx(newInbox(t, inbox.Options[semel.Raw]{}), r.Engine, semelwatermill.Options{
+	once := check.Must(semelwatermill.MiddlewareTx(newInbox(t, inbox.Options[semel.Raw]{}), r.Engine, semelwatermill.Options{
 		Name: semelwatermill.FromMetadata("producer", "id"), Poison: dead, PoisonTopic: "dead",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	var mu sync.Mutex
 	runs := map[string]int{}
 	runRouter(t, watermill.NopLogger{}, once, map[string]string{"ship": "created", "bill": "created", "thank": "paid"},
@@ -89,9 +80,7 @@ func TestEachHandlerHandlesEachMessage(t *testing.T) {
 	if want := map[string]int{"ship created": 1, "bill created": 1, "thank paid": 1}; !maps.Equal(runs, want) {
 		t.Errorf("handled %v, want %v", runs, want)
 	}
-	if n := len(dead.in("dead")); n > 0 {
-		t.Errorf("%d dead letters, want none", n)
-	}
+	check.Equal(t, len(dead.in("dead")), 0, "dead letters")
 }
 
 // TestHandlerAndProducerAreDistinct: names that concatenate to the same text
@@ -99,14 +88,11 @@ func TestEachHandlerHandlesEachMessage(t *testing.T) {
 func TestHandlerAndProducerAreDistinct(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	once, err := semelwatermill.MiddlewareTx(newInbox(t, inbox.Options[semel.Raw]{}), r.Engine, semelwatermill.Options{
+	once := check.Must(semelwatermill.MiddlewareTx(newInbox(t, inbox.Options[semel.Raw]{}), r.Engine, semelwatermill.Options{
 		Name: func(msg *message.Message) (string, string, error) {
 			return map[string]string{"a": "b:c", "a:b": "c"}[message.HandlerNameFromCtx(msg.Context())], "1", nil
 		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	var mu sync.Mutex
 	runs := map[string]int{}
 	runRouter(t, watermill.NopLogger{}, once, map[string]string{"a": "t", "a:b": "t"},
@@ -116,9 +102,7 @@ func TestHandlerAndProducerAreDistinct(t *testing.T) {
 			runs[name]++
 			return nil
 		}, map[string][]*message.Message{"t": {delivery(context.Background(), "1", "x")}})
-	if len(runs) != 2 {
-		t.Errorf("handled %v, want both handlers to run", runs)
-	}
+	check.Equal(t, len(runs), 2, "handlers that ran")
 }
 
 // TestConcurrentDuplicateIsNoError in the router's log: it is nacked,
@@ -126,12 +110,9 @@ func TestHandlerAndProducerAreDistinct(t *testing.T) {
 func TestConcurrentDuplicateIsNoError(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	once, err := semelwatermill.Middleware(newInbox(t, inbox.Options[semel.Raw]{Mode: inbox.Leased}), r.Engine, semelwatermill.Options{
+	once := check.Must(semelwatermill.Middleware(newInbox(t, inbox.Options[semel.Raw]{Mode: inbox.Leased}), r.Engine, semelwatermill.Options{
 		Name: semelwatermill.FromMetadata("producer", "id"), MaxWait: time.Millisecond,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	nacked := make(chan struct{})
 	var tell sync.Once
 	watched := func(next message.HandlerFunc) message.HandlerFunc {

@@ -10,6 +10,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/inbox"
 	"github.com/semelgo/semel/internal/errtype"
 )
@@ -24,7 +25,7 @@ func Middleware(in *inbox.Inbox[semel.Raw], e semel.Runner, o Options) (message.
 	if in.Transactional() {
 		return nil, invalid("Mode", "of the inbox handles messages in a transaction, which is for MiddlewareTx")
 	}
-	return newMiddleware(o, func(ctx context.Context, m inbox.Message[semel.Raw], fn handlerFunc) ([]producedMessage, inbox.Result) {
+	return newMiddleware(e, o, func(ctx context.Context, m inbox.Message[semel.Raw], fn handlerFunc) ([]producedMessage, inbox.Result) {
 		return inbox.Reply(ctx, in, e, m, func(ctx context.Context, _ semel.Raw) ([]producedMessage, error) { return fn(ctx) })
 	})
 }
@@ -35,22 +36,23 @@ func MiddlewareTx[Tx any](in *inbox.Inbox[semel.Raw], e *semel.Engine[Tx], o Opt
 	if !in.Transactional() {
 		return nil, invalid("Mode", "of the inbox handles messages outside a transaction, which is for Middleware")
 	}
-	return newMiddleware(o, func(ctx context.Context, m inbox.Message[semel.Raw], fn handlerFunc) ([]producedMessage, inbox.Result) {
+	return newMiddleware(e, o, func(ctx context.Context, m inbox.Message[semel.Raw], fn handlerFunc) ([]producedMessage, inbox.Result) {
 		return inbox.ReplyTx(ctx, in, e, m, func(ctx context.Context, _ Tx, _ semel.Raw) ([]producedMessage, error) { return fn(ctx) })
 	})
 }
 
-func newMiddleware(o Options, reply replyFunc) (message.HandlerMiddleware, error) {
+func newMiddleware(e semel.Runner, o Options, reply replyFunc) (message.HandlerMiddleware, error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, err
 	}
-	return (&deduplicator{o: o, reply: reply}).middleware, nil
+	return (&deduplicator{engine: e, o: o, reply: reply}).middleware, nil
 }
 
 // deduplicator is the middleware without the type parameter of its engine.
 type deduplicator struct {
-	o     Options
-	reply replyFunc
+	engine semel.Runner
+	o      Options
+	reply  replyFunc
 }
 
 // replyFunc handles a message once in its inbox.
@@ -95,11 +97,20 @@ func (c *deduplicator) handle(h message.HandlerFunc, msg *message.Message) ([]pr
 	if err != nil {
 		return nil, inbox.Result{Decision: inbox.Reject, Err: err}
 	}
-	return c.reply(ctx, m, func(ctx context.Context) ([]producedMessage, error) {
+	return c.reply(c.traced(ctx, msg), m, func(ctx context.Context) ([]producedMessage, error) {
 		msg.SetContext(ctx)
 		out, err := h(msg)
-		return encodeMessages(out), err
+		return encodeMessages(out, adapter.InjectTrace(ctx, c.engine)), err
 	})
+}
+
+// traced returns ctx in the trace of the message's metadata. An instrumented subscriber or an
+// outer middleware may have continued that trace already, with a span of its own.
+func (c *deduplicator) traced(ctx context.Context, msg *message.Message) context.Context {
+	if adapter.InjectTrace(ctx, c.engine) != nil {
+		return ctx
+	}
+	return adapter.ExtractTrace(ctx, c.engine, msg.Metadata)
 }
 
 // inboxMessage converts the message for the inbox. Each handler of a router

@@ -10,6 +10,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/semelwatermill"
 )
@@ -35,9 +36,7 @@ func TestHandledOnce(t *testing.T) {
 					t.Error("the message still has the context of its handler")
 				}
 			}
-			if n := r.effects("a"); n != 1 {
-				t.Errorf("%d effects, want 1", n)
-			}
+			check.Equal(t, r.effects("a"), 1, "effects")
 		})
 	}
 }
@@ -59,18 +58,15 @@ func TestLeased(t *testing.T) {
 		}
 		return []*message.Message{message.NewMessage("out-1", nil)}, nil
 	})
-	if _, err := h(delivery(t.Context(), "1", "a")); !errors.Is(err, errHandler) {
-		t.Errorf("the first delivery returned %v", err)
-	}
+	_, err := h(delivery(t.Context(), "1", "a"))
+	check.ErrorIs(t, err, errHandler, "the first delivery")
 	for range 2 {
 		out, err := h(delivery(t.Context(), "1", "a"))
 		if err != nil || len(out) != 1 || out[0].UUID != "out-1" {
 			t.Errorf("got %v, %v", out, err)
 		}
 	}
-	if runs != 2 {
-		t.Errorf("%d runs, want 2", runs)
-	}
+	check.Equal(t, runs, 2, "runs")
 }
 
 // TestProducedMessagesAreReplayed: each duplicate returns the same produced
@@ -120,9 +116,8 @@ func TestPoison(t *testing.T) {
 		runs++
 		return nil, errHandler
 	})
-	if _, err := h(delivery(t.Context(), "1", "a")); !errors.Is(err, errHandler) {
-		t.Errorf("the first delivery returned %v", err)
-	}
+	_, err := h(delivery(t.Context(), "1", "a"))
+	check.ErrorIs(t, err, errHandler, "the first delivery")
 	down := errors.New("the broker is down")
 	dead.failing(down)
 	for range 2 {
@@ -162,9 +157,8 @@ func TestRejected(t *testing.T) {
 	nameless := delivery(t.Context(), "1", "a")
 	nameless.Metadata.Set("producer", "")
 	for i, msg := range []*message.Message{delivery(t.Context(), "1", "a"), nameless, delivery(t.Context(), "1", "other"), delivery(t.Context(), "2", "b")} {
-		if _, err := h(msg); err != nil {
-			t.Errorf("message %d: %v", i, err)
-		}
+		_, err := h(msg)
+		check.NoError(t, err, "message %d", i)
 	}
 	got := dead.in("dead")
 	if len(got) != 3 {
@@ -253,14 +247,11 @@ func TestStamped(t *testing.T) {
 		},
 	}, func(msg *message.Message) ([]*message.Message, error) { return nil, r.effect(msg) })
 	for _, payload := range []string{"a", "a", "unreadable"} {
-		if _, err := h(delivery(t.Context(), "1", payload)); err != nil {
-			t.Errorf("%s: %v", payload, err)
-		}
+		_, err := h(delivery(t.Context(), "1", payload))
+		check.NoError(t, err, "%s", payload)
 	}
 	sent = sent.Add(-2 * time.Hour)
-	if _, err := h(delivery(t.Context(), "2", "old")); err != nil {
-		t.Error(err)
-	}
+	check.Must(h(delivery(t.Context(), "2", "old")))(t)
 	if n := len(dead.in("dead")); n != 2 || r.effects("a") != 1 || r.effects("old") != 0 {
 		t.Errorf("%d dead letters, %d effects, %d of the old one", n, r.effects("a"), r.effects("old"))
 	}

@@ -1,6 +1,10 @@
 package semelwatermill
 
-import "github.com/ThreeDotsLabs/watermill/message"
+import (
+	"maps"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+)
 
 // producedMessage is a message that a handler produced, as it is stored with
 // the record.
@@ -10,10 +14,18 @@ type producedMessage struct {
 	Payload  []byte            `json:"payload"`
 }
 
-func encodeMessages(out []*message.Message) []producedMessage {
+// encodeMessages returns the stored form of messages. Their metadata continue the trace of the
+// handler, unless the handler has chosen another one.
+func encodeMessages(out []*message.Message, trace map[string]string) []producedMessage {
 	var all []producedMessage
 	for _, msg := range out {
-		all = append(all, producedMessage{msg.UUID, msg.Metadata, msg.Payload})
+		metadata := maps.Clone(trace)
+		if metadata == nil {
+			metadata = msg.Metadata
+		} else {
+			maps.Copy(metadata, msg.Metadata)
+		}
+		all = append(all, producedMessage{msg.UUID, metadata, msg.Payload})
 	}
 	return all
 }

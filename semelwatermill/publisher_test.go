@@ -13,6 +13,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/internal/check"
 	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/outbox"
 	"github.com/semelgo/semel/semelwatermill"
@@ -22,46 +23,30 @@ import (
 // TestOutboxToInbox: an event that is published twice is handled once.
 func TestOutboxToInbox(t *testing.T) {
 	t.Parallel()
-	db, err := sqlite.Open(filepath.Join(t.TempDir(), "semel.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := check.Must(sqlite.Open(filepath.Join(t.TempDir(), "semel.db")))(t)
 	defer db.Close()
-	if err := sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	engine, err := semel.New(sqlite.New(db, sqlite.Options{}), semel.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}))
+	engine := check.Must(semel.New(sqlite.New(db, sqlite.Options{}), semel.Options{}))(t)
 	pubsub := gochannel.NewGoChannel(gochannel.Config{BlockPublishUntilSubscriberAck: true}, watermill.NopLogger{})
-	messages, err := pubsub.Subscribe(t.Context(), "orders")
-	if err != nil {
-		t.Fatal(err)
-	}
+	messages := check.Must(pubsub.Subscribe(t.Context(), "orders"))(t)
 	to, lost := semelwatermill.Publisher(pubsub), false
-	relay, err := outbox.NewRelay(engine, outbox.PublisherFunc(func(ctx context.Context, m outbox.Message) error {
+	relay := check.Must(outbox.NewRelay(engine, outbox.PublisherFunc(func(ctx context.Context, m outbox.Message) error {
 		if err := to.Publish(ctx, m); err != nil || lost {
 			return err
 		}
 		lost = true
 		return errors.New("the confirmation is lost")
-	}), outbox.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}), outbox.Options{}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- relay.Run(ctx) }()
 	place := semel.Define("place", semel.OperationOptions[string]{})
-	_, _, err = semel.DoTx(t.Context(), engine, place.Call(semel.ScopeOf("ann"), "1", "book"), func(ctx context.Context, tx *sql.Tx) (string, error) {
+	_, _, err := semel.DoTx(t.Context(), engine, place.Call(semel.ScopeOf("ann"), "1", "book"), func(ctx context.Context, tx *sql.Tx) (string, error) {
 		return "placed", outbox.AppendTx(ctx, engine, tx, outbox.Event{
 			Topic: "orders", Aggregate: "order-1", Type: "Placed", Payload: []byte("book"), Headers: map[string]string{"trace": "t1"},
 		})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 
 	r, handled := newRig(t), 0
 	handler := r.wrap(t, newInbox(t, inbox.Options[semel.Raw]{}), semelwatermill.Options{Name: semelwatermill.FromUUID("shop")},
@@ -77,15 +62,11 @@ func TestOutboxToInbox(t *testing.T) {
 	for range 2 {
 		msg := <-messages
 		ids = append(ids, msg.UUID)
-		if _, err := handler(msg); err != nil {
-			t.Error(err)
-		}
+		check.Must(handler(msg))(t)
 		msg.Ack()
 	}
 	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, <-ended)
 	if ids[0] != ids[1] || handled != 1 || r.effects("book") != 1 {
 		t.Errorf("the messages %v were handled %d times, with %d effects, want the same ID and once", ids, handled, r.effects("book"))
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelwatermill"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -32,14 +33,9 @@ type rig struct {
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	s := memory.New(memory.Options{})
-	e, err := semel.New(s, semel.Options{Survive: store.NoFailure})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Must(semel.New(s, semel.Options{Survive: store.NoFailure}))(t)
 	t.Cleanup(func() {
-		if err := e.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Errorf("close the engine: %v", err)
-		}
+		check.NoError(t, e.Close(context.WithoutCancel(t.Context())), "close the engine")
 	})
 	return &rig{Engine: e, store: s}
 }
@@ -68,10 +64,7 @@ func newInbox(t *testing.T, o inbox.Options[semel.Raw]) *inbox.Inbox[semel.Raw] 
 	if o.Retry.Delay == nil {
 		o.Retry.Delay = func(int) time.Duration { return 0 }
 	}
-	in, err := inbox.New("ship", o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := check.Must(inbox.New("ship", o))(t)
 	return in
 }
 
@@ -85,17 +78,10 @@ func (r *rig) wrap(t *testing.T, in *inbox.Inbox[semel.Raw], o semelwatermill.Op
 	if o.MaxWait == 0 {
 		o.MaxWait = time.Millisecond
 	}
-	var once message.HandlerMiddleware
-	var err error
 	if in.Transactional() {
-		once, err = semelwatermill.MiddlewareTx(in, r.Engine, o)
-	} else {
-		once, err = semelwatermill.Middleware(in, r.Engine, o)
+		return check.Must(semelwatermill.MiddlewareTx(in, r.Engine, o))(t)(h)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return once(h)
+	return check.Must(semelwatermill.Middleware(in, r.Engine, o))(t)(h)
 }
 
 func delivery(ctx context.Context, id, payload string) *message.Message {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/internal/plainstore"
 	"github.com/semelgo/semel/semelwatermill"
@@ -18,21 +19,13 @@ import (
 // The middleware handles each message once over a store without transactions.
 func TestMiddlewareWithoutTransactions(t *testing.T) {
 	t.Parallel()
-	e, err := semel.NewRunner(plainstore.New(plainstore.Options{}), semel.Options{Survive: store.NoFailure})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Must(semel.NewRunner(plainstore.New(plainstore.Options{}), semel.Options{Survive: store.NoFailure}))(t)
 	t.Cleanup(func() {
-		if err := e.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		check.NoError(t, e.Close(context.WithoutCancel(t.Context())), "Close")
 	})
-	once, err := semelwatermill.Middleware(newInbox(t, inbox.Options[semel.Raw]{Mode: inbox.Leased}), e, semelwatermill.Options{
+	once := check.Must(semelwatermill.Middleware(newInbox(t, inbox.Options[semel.Raw]{Mode: inbox.Leased}), e, semelwatermill.Options{
 		Name: semelwatermill.FromMetadata("producer", "id"), MaxWait: time.Millisecond,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	runs := 0
 	handler := once(func(*message.Message) ([]*message.Message, error) {
 		runs++
@@ -44,9 +37,7 @@ func TestMiddlewareWithoutTransactions(t *testing.T) {
 			t.Errorf("handler = %v, %v, want the message of the only run", out, err)
 		}
 	}
-	if runs != 1 {
-		t.Errorf("the handler runs %d times, want once", runs)
-	}
+	check.Equal(t, runs, 1, "runs of the handler")
 }
 
 // Each middleware accepts only the inboxes whose handlers it can run.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/inbox"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelwatermill"
 )
 
@@ -69,9 +70,7 @@ func TestNoTightLoop(t *testing.T) {
 				if n := deliveries.Load(); n > test.most || n < 2 {
 					t.Errorf("%d deliveries in ten minutes, want at most %d", n, test.most)
 				}
-				if runs.Load() != test.runs {
-					t.Errorf("%d runs, want %d", runs.Load(), test.runs)
-				}
+				check.Equal(t, runs.Load(), test.runs, "runs")
 			})
 		})
 	}
@@ -83,14 +82,9 @@ func deliverRepeatedly(t *testing.T, copies int, handle func(*message.Message) e
 	t.Helper()
 	pubsub := gochannel.NewGoChannel(gochannel.Config{}, watermill.NopLogger{})
 	ctx, stop := context.WithCancel(t.Context())
-	all, err := pubsub.Subscribe(ctx, "orders")
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := check.Must(pubsub.Subscribe(ctx, "orders"))(t)
 	for range copies {
-		if err := pubsub.Publish("orders", delivery(ctx, "1", "a")); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, pubsub.Publish("orders", delivery(ctx, "1", "a")))
 	}
 	ended := make(chan struct{})
 	go func() {
@@ -108,9 +102,7 @@ func deliverRepeatedly(t *testing.T, copies int, handle func(*message.Message) e
 	sleepInBubble(10 * time.Minute)
 	stop()
 	<-ended
-	if err := pubsub.Close(); err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, pubsub.Close())
 	synctest.Wait()
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -26,6 +27,9 @@ const (
 	navigation = "docs/README.md"
 )
 
+// emptyHead is the head of a column without a name, which is none for a screen reader.
+var emptyHead = regexp.MustCompile(`<th([^>]*)></th>`)
+
 // site is the set of all pages, by the path of their Markdown file.
 type site struct {
 	source string
@@ -39,6 +43,9 @@ type site struct {
 func build(source, out string) (int, error) {
 	s := &site{source: source, pages: make(map[string]*page), images: make(map[string]bool)}
 	if err := s.find(); err != nil {
+		return 0, err
+	}
+	if err := s.readAliases(); err != nil {
 		return 0, err
 	}
 	for _, p := range s.sorted() {
@@ -65,7 +72,7 @@ func build(source, out string) (int, error) {
 		if err := layout.Execute(&b, s.view(p, groups)); err != nil {
 			return 0, fmt.Errorf("%s: %w", p.source, err)
 		}
-		if err := write(out, p.target, b.Bytes()); err != nil {
+		if err := write(out, p.target, emptyHead.ReplaceAll(b.Bytes(), []byte("<td$1></td>"))); err != nil {
 			return 0, err
 		}
 	}

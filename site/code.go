@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	stdhtml "html"
+	"strings"
 
 	"github.com/alecthomas/chroma/v2/formatters/html"
 	"github.com/alecthomas/chroma/v2/lexers"
@@ -45,19 +46,32 @@ func (r *codeRenderer) render(w util.BufWriter, source []byte, n ast.Node, enter
 	return ast.WalkSkipChildren, err
 }
 
+// title names the language of code for readers.
+func title(language string) string {
+	switch language {
+	case "go":
+		return "Go"
+	case "sh", "console":
+		return "Shell"
+	default:
+		return strings.ToUpper(language)
+	}
+}
+
 // highlight writes code with the classes of its tokens.
 func highlight(b *bytes.Buffer, language, code string) error {
+	// The bar is for the button that copies the code.
+	fmt.Fprintf(b, "<div class=\"code\" data-language=%q><div class=\"bar\"><span>%s</span></div>", language, stdhtml.EscapeString(title(language)))
 	lexer := lexers.Get(language)
 	if lexer == nil || language == "console" {
 		// A session at the console is shown as it is. Chroma would color its output, too.
-		fmt.Fprintf(b, "<div class=\"code\" data-language=%q><pre class=\"chroma\"><code>%s</code></pre></div>\n", language, stdhtml.EscapeString(code))
+		fmt.Fprintf(b, "<pre tabindex=\"0\" class=\"chroma\"><code>%s</code></pre></div>\n", stdhtml.EscapeString(code))
 		return nil
 	}
 	tokens, err := lexer.Tokenise(nil, code)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(b, "<div class=\"code\" data-language=%q>", language)
 	if err := html.New(html.WithClasses(true)).Format(b, styles.Get("github"), tokens); err != nil {
 		return err
 	}

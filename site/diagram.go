@@ -44,16 +44,24 @@ type drawing struct {
 // grow makes the drawing large enough for the point.
 func (d *drawing) grow(x, y float64) { d.width, d.height = math.Max(d.width, x), math.Max(d.height, y) }
 
-// writeTo writes the picture, with its text as the description.
-func (d *drawing) writeTo(b *bytes.Buffer, description string) {
-	class := ""
-	if d.width <= fitting {
-		class = ` class="fits"`
+// writeDiagram writes a picture with its text as the description. A second picture is for phones.
+func writeDiagram(b *bytes.Buffer, description string, pictures ...drawing) {
+	b.WriteString(`<div class="diagram" tabindex="0">`)
+	for i := range pictures {
+		d := &pictures[i]
+		class := ""
+		if d.width <= fitting {
+			class = "fits"
+		}
+		if len(pictures) > 1 {
+			class += []string{" wide", " phone"}[i]
+		}
+		fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" class="%s" role="img" aria-label="%s" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f">`,
+			class, html.EscapeString(description), d.width, d.height, d.width, d.height)
+		b.WriteString(d.String())
+		b.WriteString("</svg>")
 	}
-	fmt.Fprintf(b, `<div class="diagram" tabindex="0"><svg xmlns="http://www.w3.org/2000/svg"%s role="img" aria-label="%s" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f">`,
-		class, html.EscapeString(description), d.width, d.height, d.width, d.height)
-	b.WriteString(d.String())
-	b.WriteString("</svg></div>\n")
+	b.WriteString("</div>\n")
 }
 
 // text writes lines, the first at the height y.

@@ -53,14 +53,14 @@ func drawGraph(b *bytes.Buffer, lines []string) error {
 	g.layer()
 	g.route()
 	g.sort()
-	d := &drawing{}
-	g.place(d)
-	g.draw(d)
+	var d drawing
+	g.place(&d)
+	g.draw(&d)
 	var told []string
 	for _, n := range g.order {
 		told = append(told, strings.Join(n.text, " "))
 	}
-	d.writeTo(b, strings.Join(told, "; "))
+	writeDiagram(b, strings.Join(told, "; "), d)
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
+	extensionast "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/renderer/html"
@@ -31,10 +32,12 @@ type page struct {
 	text           []byte
 	document       ast.Node
 	title          string
-	body           template.HTML
-	ids            map[string]bool
-	links          []link
-	sections       []section
+	// head is the page's first heading, body is the rest.
+	head, body template.HTML
+	ids        map[string]bool
+	links      []link
+	sections   []section
+	aliases    []string // words that readers search for
 }
 
 // link is a link to a heading of a page, or to a page.
@@ -42,9 +45,9 @@ type link struct{ source, fragment string }
 
 // section is a heading with its text, for the search and for the list of headings.
 type section struct {
-	Level     int
-	ID, Title string
-	text      strings.Builder
+	Level      int
+	ID, Title  string
+	text, code strings.Builder
 }
 
 func (p *page) chinese() bool { return strings.HasSuffix(p.source, chinese+".md") }
@@ -57,11 +60,13 @@ var languageLine = regexp.MustCompile(`(?m)^(English \| \[中文\]\([^)]*\)|\[En
 func (s *site) render(p *page) {
 	p.text = languageLine.ReplaceAll(p.text, nil)
 	code := &codeRenderer{fail: func(err error) { s.fail(p, "%w", err) }}
+	// The content security policy forbids the alignment by styles.
+	tables := extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))
 	markdown := goldmark.New(
-		goldmark.WithExtensions(extension.Table, extension.Linkify),
+		goldmark.WithExtensions(tables, extension.Linkify),
 		goldmark.WithParserOptions(parser.WithAutoHeadingID()),
 		// The Markdown has comments and line breaks in HTML.
-		goldmark.WithRendererOptions(html.WithUnsafe(), renderer.WithNodeRenderers(util.Prioritized(code, 100))),
+		goldmark.WithRendererOptions(html.WithUnsafe(), renderer.WithNodeRenderers(util.Prioritized(code, 100), util.Prioritized(tableRenderer{}, 100))),
 	)
 	p.document = markdown.Parser().Parse(text.NewReader(p.text), parser.WithContext(parser.NewContext(parser.WithIDs(anchorSet(p.ids)))))
 	_ = ast.Walk(p.document, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -74,7 +79,8 @@ func (s *site) render(p *page) {
 	if err := markdown.Renderer().Render(&b, p.text, p.document); err != nil {
 		s.fail(p, "%w", err)
 	}
-	p.body = template.HTML(b.String()) //nolint:gosec // the repository's own pages
+	head, body, _ := strings.Cut(b.String(), "</h1>\n")
+	p.head, p.body = template.HTML(head+"</h1>\n"), template.HTML(body) //nolint:gosec // the repository's own pages
 	if p.title == "" {
 		s.fail(p, "the page has no title")
 	}
@@ -97,24 +103,30 @@ func (s *site) visit(p *page, n ast.Node) {
 		name := path.Join(path.Dir(p.source), string(n.Destination))
 		s.images[name] = true
 		n.Destination = []byte(relative(p.target, name))
+	case *extensionast.Table:
+		prepareTable(n, p.text)
 	case *ast.Text:
 		if n.Parent().Kind() != ast.KindHeading {
-			p.addText(string(n.Value(p.text)))
+			p.add(string(n.Value(p.text)), false)
 		}
 	case *ast.FencedCodeBlock:
 		if string(n.Language(p.text)) != "mermaid" {
-			p.addText(string(n.Lines().Value(p.text)))
+			p.add(string(n.Lines().Value(p.text)), true)
 		}
 	}
 }
 
-// addText adds text to the section of the last heading.
-func (p *page) addText(text string) {
-	if len(p.sections) > 0 {
-		b := &p.sections[len(p.sections)-1].text
-		b.WriteString(text)
-		b.WriteByte(' ')
+// add adds text or code to the section of the last heading.
+func (p *page) add(text string, code bool) {
+	if len(p.sections) == 0 {
+		return
 	}
+	b := &p.sections[len(p.sections)-1].text
+	if code {
+		b = &p.sections[len(p.sections)-1].code
+	}
+	b.WriteString(text)
+	b.WriteByte(' ')
 }
 
 // plain is the text of a node without marks.

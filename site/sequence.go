@@ -26,7 +26,11 @@ type step struct {
 	text     []string
 }
 
+// phone is the width of a sequence diagram on a phone, whose texts may cross the lifelines.
+const phone = 350.0
+
 type sequence struct {
+	compact  bool     // for a phone
 	names    []string // as the source calls the participants
 	titles   [][]string
 	steps    []step
@@ -35,24 +39,30 @@ type sequence struct {
 	x []float64
 }
 
-// drawSequence draws a sequence diagram.
+// drawSequence draws a sequence diagram twice: for a wide page and for a phone.
 func drawSequence(b *bytes.Buffer, lines []string) error {
-	s := &sequence{}
+	wide, compact := &sequence{}, &sequence{compact: true}
 	for _, line := range lines {
-		if err := s.parse(line); err != nil {
+		err := wide.parse(line)
+		if err == nil {
+			err = compact.parse(line)
+		}
+		if err != nil {
 			return err
 		}
 	}
-	s.arrange()
-	d := &drawing{}
-	s.draw(d)
 	var told []string
-	for _, st := range s.steps {
+	for _, st := range wide.steps {
 		if st.kind == "message" || st.kind == "note" {
 			told = append(told, strings.Join(st.text, " "))
 		}
 	}
-	d.writeTo(b, strings.Join(told, "; "))
+	var pictures [2]drawing
+	for i, s := range []*sequence{wide, compact} {
+		s.arrange()
+		s.draw(&pictures[i])
+	}
+	writeDiagram(b, strings.Join(told, "; "), pictures[:]...)
 	return nil
 }
 
@@ -73,11 +83,11 @@ func (s *sequence) parse(line string) error {
 		if title == "" {
 			title = m[2]
 		}
-		s.names, s.titles = append(s.names, m[2]), append(s.titles, wrap(title, 150))
+		s.names, s.titles = append(s.names, m[2]), append(s.titles, wrap(title, s.limit(150, 80)))
 		return nil
 	}
 	if m := messageLine.FindStringSubmatch(line); m != nil {
-		return s.add(step{kind: "message", dashed: m[2] == "--", lost: m[3] == "x", text: wrap(m[5], wrapAt)}, m[1], m[4])
+		return s.add(step{kind: "message", dashed: m[2] == "--", lost: m[3] == "x", text: wrap(m[5], s.limit(wrapAt, 240))}, m[1], m[4])
 	}
 	if m := noteLine.FindStringSubmatch(line); m != nil {
 		to := m[3]
@@ -87,12 +97,16 @@ func (s *sequence) parse(line string) error {
 		if m[1] != "over" {
 			return fmt.Errorf("a note beside a participant is not drawn: %q", line)
 		}
-		return s.add(step{kind: "note", text: wrap(m[4], wrapAt)}, m[2], to)
+		return s.add(step{kind: "note", text: wrap(m[4], s.limit(wrapAt, 260))}, m[2], to)
 	}
 	if m := frameLine.FindStringSubmatch(line); m != nil {
 		st := step{kind: m[1]}
 		if m[1] != "rect" {
-			st.text = wrap(m[2], 500)
+			text := m[1] + ": " + m[2]
+			if m[1] == "else" {
+				text = m[2]
+			}
+			st.text = wrap(text, s.limit(500, 300))
 		}
 		s.steps = append(s.steps, st)
 		return nil
@@ -109,8 +123,24 @@ func (s *sequence) add(st step, from, to string) error {
 	return nil
 }
 
-// arrange places the participants so far apart that titles and texts fit.
+// limit is the width at which a text is wrapped.
+func (s *sequence) limit(wide, compact float64) float64 {
+	if s.compact {
+		return compact
+	}
+	return wide
+}
+
+// arrange places the participants so far apart that titles and texts fit. On a phone it places
+// them at equal distances.
 func (s *sequence) arrange() {
+	if s.compact {
+		for i := range s.names {
+			s.x = append(s.x, phone*(float64(i)+0.5)/float64(len(s.names)))
+		}
+		s.x = append(s.x, phone)
+		return
+	}
 	gaps := make([]float64, len(s.names)+1) // gaps[i] is before participant i
 	half := func(i int) float64 { return math.Max(widest(s.titles[i])/2+12, 40) }
 	for i := range s.names {
@@ -159,19 +189,51 @@ func (s *sequence) draw(d *drawing) {
 	for _, t := range s.titles {
 		rows = max(rows, len(t))
 	}
-	top := 14 + float64(rows)*lineHeight + 10
-	front, back := &drawing{}, &drawing{}
-	y := s.drawSteps(front, back, top+14)
+	height := 6 + float64(rows)*lineHeight + 10
 	width := s.x[len(s.names)]
+	level := height + 4
+	levels := s.titleLevels()
+	front, back := &drawing{}, &drawing{}
+	y := s.drawSteps(front, back, 8+height+level*float64(levels-1)+14)
 	d.Write(back.Bytes())
+	for i, x := range s.x[:len(s.names)] {
+		fmt.Fprintf(d, `<path d="M%.1f %.1fV%.1f" class="lifeline"/>`, x, 8+height+level*float64(i%levels), y)
+	}
 	for i, title := range s.titles {
-		fmt.Fprintf(d, `<path d="M%.1f %.1fV%.1f" class="lifeline"/>`, s.x[i], top, y)
-		half := widest(title)/2 + 12
-		d.box(s.x[i]-half, 8, 2*half, top-8, "box")
-		d.text(s.x[i], 8+(top-8-float64(len(title)-1)*lineHeight)/2+4.5, "middle", "", title)
+		top := 8 + level*float64(i%levels)
+		middle, half := s.title(i)
+		d.box(middle-half, top, 2*half, height, "box")
+		d.text(middle, top+(height-float64(len(title)-1)*lineHeight)/2+4.5, "middle", "", title)
 	}
 	d.Write(front.Bytes())
 	d.grow(width, y+10)
+}
+
+// title returns the middle and half of the width of the box of a participant.
+func (s *sequence) title(i int) (middle, half float64) {
+	half = widest(s.titles[i])/2 + 10
+	return s.inside(s.x[i], half+1), half
+}
+
+// titleLevels is among how many rows the titles must be shared out in turn, so that no box is on
+// another one.
+func (s *sequence) titleLevels() int {
+	for levels := 1; ; levels++ {
+		fits := true
+		for i := levels; i < len(s.titles); i++ {
+			left, half := s.title(i - levels)
+			right, other := s.title(i)
+			fits = fits && left+half+4 <= right-other
+		}
+		if fits {
+			return levels
+		}
+	}
+}
+
+// inside moves the middle of a text so that the text is inside the picture.
+func (s *sequence) inside(middle, half float64) float64 {
+	return math.Max(half, math.Min(middle, s.x[len(s.names)]-half))
 }
 
 // drawSteps returns the height at which the last step ends.
@@ -204,12 +266,12 @@ func (s *sequence) drawSteps(front, back *drawing, y float64) float64 {
 			inset = open[len(open)-1].inset
 			fmt.Fprintf(back, `<path d="M%.1f %.1fH%.1f" class="frame"/>`, inset, y+6, right-inset)
 			front.text(inset+8, y+22, "start", "tag label", st.text)
-			y += 26
+			y += 9 + lineHeight*float64(len(st.text))
 		default:
 			open = append(open, frame{st.kind, y, inset})
 			if st.kind != "rect" {
-				front.text(inset+8, y+17, "start", "tag label", []string{st.kind + ": " + strings.Join(st.text, " ")})
-				y += 20
+				front.text(inset+8, y+17, "start", "tag label", st.text)
+				y += 3 + lineHeight*float64(len(st.text))
 			}
 			y += 4
 		}
@@ -225,6 +287,19 @@ func (s *sequence) drawMessage(d *drawing, st step, number int, y float64) float
 	from, to := s.x[st.from], s.x[st.to]
 	high := float64(len(st.text)) * lineHeight
 	end := y + high + 12
+	half := widest(st.text)/2 + 8
+	if st.from == st.to && s.compact { // the text is above the arrow
+		turn := 26.0
+		if from > phone-40 {
+			turn = -turn
+		}
+		d.text(s.inside(from, half), y+12, "middle", "label", st.text)
+		y += high + 10
+		fmt.Fprintf(d, `<path d="M%.1f %.1fh%.1fv14h%.1f" class="%s"/>`, from, y, turn, -turn*0.85, class)
+		d.arrowHead(from+math.Copysign(3, turn), y+14, math.Atan2(0, -turn))
+		s.drawNumber(d, from, y, number)
+		return y + 26
+	}
 	if st.from == st.to {
 		fmt.Fprintf(d, `<path d="M%.1f %.1fh26v%.1fh-22" class="%s"/>`, from, y+10, high, class)
 		d.arrowHead(from+3, y+10+high, math.Pi)
@@ -232,11 +307,16 @@ func (s *sequence) drawMessage(d *drawing, st step, number int, y float64) float
 		s.drawNumber(d, from, y+10, number)
 		return end + 10
 	}
+	if s.compact { // the text may be above the number
+		y += 3
+		high += 5
+		end += 8
+	}
 	line, angle, tip := y+high+4, 0.0, to-2
 	if to < from {
 		angle, tip = math.Pi, to+2
 	}
-	d.text((from+to)/2, y+12, "middle", "label", st.text)
+	d.text(s.inside((from+to)/2, half), y+12, "middle", "label", st.text)
 	if st.lost { // it ends before the participant
 		tip -= 0.22 * (to - from)
 		fmt.Fprintf(d, `<path d="M%.1f %.1fl10 10m0 -10l-10 10" class="line"/>`, tip-5, line-5)
@@ -259,7 +339,7 @@ func (s *sequence) drawNumber(d *drawing, x, y float64, number int) {
 func (s *sequence) drawNote(d *drawing, st step, y float64) float64 {
 	low, high := s.x[min(st.from, st.to)], s.x[max(st.from, st.to)]
 	half := math.Max(widest(st.text)/2+12, (high-low)/2+20)
-	middle := (low + high) / 2
+	middle := s.inside((low+high)/2, half+6)
 	height := float64(len(st.text))*lineHeight + 9
 	d.box(middle-half, y+6, 2*half, height, "note")
 	d.text(middle, y+6+lineHeight, "middle", "", st.text)

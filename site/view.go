@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"html/template"
 	"path"
 	"strings"
@@ -73,7 +72,8 @@ type view struct {
 	// Other is the link to the page in the other language, if there is one.
 	Other          string
 	Groups         []viewGroup
-	Body           template.HTML
+	Here           string // the group of the page
+	Head, Body     template.HTML
 	Sections       []section
 	Previous, Next *viewItem
 	Labels         map[string]string
@@ -82,7 +82,6 @@ type view struct {
 type viewGroup struct {
 	Title string
 	Items []viewItem
-	Open  bool
 }
 
 type viewItem struct {
@@ -94,7 +93,7 @@ type viewItem struct {
 func (s *site) view(p *page, groups []group) view {
 	v := view{
 		Language: language(p), Title: p.title, Root: strings.Repeat("../", strings.Count(p.target, "/")),
-		Body: p.body, Labels: labels(language(p)),
+		Head: p.head, Body: p.body, Labels: labels(language(p)),
 	}
 	other := translation(p.source)
 	if p.chinese() {
@@ -120,7 +119,9 @@ func (s *site) view(p *page, groups []group) view {
 			// A page that the navigation does not list belongs to the list of its directory.
 			entry.Here = entry.Current || path.Base(i.page.target) == "index.html" && path.Dir(p.target) == path.Dir(i.page.target) &&
 				path.Dir(p.target) != "." && path.Dir(p.target) != "docs"
-			shown.Open = shown.Open || entry.Here
+			if entry.Here {
+				v.Here = g.Title
+			}
 			shown.Items = append(shown.Items, entry)
 			if passed && v.Next == nil {
 				v.Next = &entry
@@ -146,36 +147,12 @@ func language(p *page) string {
 func labels(language string) map[string]string {
 	if language == "en" {
 		return map[string]string{
-			"contents": "Contents", "search": "Search", "other": "中文", "code": "zh-CN", "onpage": "On this page", "previous": "Previous",
+			"contents": "All pages", "search": "Search", "other": "中文", "code": "zh-CN", "onpage": "On this page", "previous": "Previous",
 			"next": "Next", "copy": "Copy", "copied": "Copied", "none": "Nothing found", "skip": "Skip to the text", "home": "index.html",
 		}
 	}
 	return map[string]string{
-		"contents": "目录", "search": "搜索", "other": "English", "code": "en", "onpage": "本页内容", "previous": "上一页",
+		"contents": "全部页面", "search": "搜索", "other": "English", "code": "en", "onpage": "本页内容", "previous": "上一页",
 		"next": "下一页", "copy": "复制", "copied": "已复制", "none": "没有结果", "skip": "跳到正文", "home": "index.zh-CN.html",
 	}
-}
-
-// searchIndex is a script with the text of all sections. The Chinese index has the English
-// text of pages that are not translated. The changelog is left out: it names what is gone.
-func (s *site) searchIndex(of string) ([]byte, error) {
-	type entry struct {
-		Page    string `json:"p"`
-		Link    string `json:"l"`
-		Heading string `json:"h"`
-		Text    string `json:"t"`
-	}
-	var entries []entry
-	for _, p := range s.sorted() {
-		_, translated := s.pages[translation(p.source)]
-		if p.source == "CHANGELOG.md" || language(p) != of && (of == "en" || translated) {
-			continue
-		}
-		for i := range p.sections {
-			h := &p.sections[i]
-			entries = append(entries, entry{p.title, p.target + "#" + h.ID, h.Title, strings.Join(strings.Fields(h.text.String()), " ")})
-		}
-	}
-	index, err := json.Marshal(entries)
-	return append(append([]byte("window.semelSearch("), index...), ")\n"...), err
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 )
@@ -54,37 +55,20 @@ func (c *Change) Check(maxOutcome int) error {
 	if to.State < Pending || to.State > Failed {
 		return fmt.Errorf("record %s: invalid state %v", to.ID, to.State)
 	}
-	creates := c.If == Token{} // only a create writes the identity
-	if c.fits(creates, maxOutcome) {
+	limit := func(field string, n, most int) error {
+		if n > most {
+			return fmt.Errorf("record %s: %s has %d bytes, at most %d", to.ID, field, n, most)
+		}
 		return nil
 	}
-	if creates && (to.Priority < MinPriority || to.Priority > MaxPriority) {
+	err := cmp.Or(limit("input", len(to.Input), maxOutcome), limit("outcome", len(to.Outcome), maxOutcome))
+	if err != nil || c.If != (Token{}) { // only a create writes the identity
+		return err
+	}
+	if to.Priority < MinPriority || to.Priority > MaxPriority {
 		return fmt.Errorf("record %s: priority %d is not from %d to %d", to.ID, to.Priority, MinPriority, MaxPriority)
 	}
-	for _, field := range [...]struct {
-		name    string
-		n, most int
-		written bool
-	}{
-		{"operation", len(to.Operation), MaxOperation, creates},
-		{"scope", len(to.Scope), MaxScope, creates},
-		{"key", len(to.Key), MaxKey, creates},
-		{"input", len(to.Input), maxOutcome, true},
-		{"outcome", len(to.Outcome), maxOutcome, true},
-	} {
-		if field.written && field.n > field.most {
-			return fmt.Errorf("record %s: %s has %d bytes, at most %d", to.ID, field.name, field.n, field.most)
-		}
-	}
-	return nil
-}
-
-// fits is a fast check whether the change is valid.
-func (c *Change) fits(creates bool, maxOutcome int) bool {
-	to := &c.To
-	if len(to.Input) > maxOutcome || len(to.Outcome) > maxOutcome {
-		return false
-	}
-	return !creates || to.Priority >= MinPriority && to.Priority <= MaxPriority &&
-		len(to.Operation) <= MaxOperation && len(to.Scope) <= MaxScope && len(to.Key) <= MaxKey
+	return cmp.Or(
+		limit("operation", len(to.Operation), MaxOperation), limit("scope", len(to.Scope), MaxScope), limit("key", len(to.Key), MaxKey),
+	)
 }

@@ -23,7 +23,7 @@
 //
 // A store may implement further interfaces: [Auditor] keeps notes about operators'
 // changes, [Counter] counts records for reports, [Dequeuer] claims Pending records by
-// [Record] Priority and Due, [InProcess] serves single changes without lists, and
-// [BatchJoiner] lets changes join a batch that is in flight. None of them makes a change
-// that a Swap could not make.
+// [Record] Priority and Due, [Watcher] reports a change to a caller that waits for it,
+// [InProcess] serves single changes without lists, and [BatchJoiner] lets changes join a batch
+// that is in flight. None of them makes a change that a Swap could not make.
 package store

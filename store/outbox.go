@@ -55,8 +55,11 @@ type ParkedAggregate struct {
 // OutboxRedrive is an operator's decision on a parked aggregate.
 type OutboxRedrive struct {
 	Topic, Aggregate string
-	To               Parking // Redriving or Dropping
-	Actor, Reason    string  // the operator and the reason, in the operator's words
+	// EventID is the event that the decision is about. Redrive changes nothing if the aggregate is parked
+	// because of another one. Empty: any event.
+	EventID       string
+	To            Parking // Redriving or Dropping
+	Actor, Reason string  // the operator and the reason, in the operator's words
 }
 
 // OutboxNote is a decision that was made.
@@ -113,7 +116,8 @@ type OutboxReader interface {
 	// ParkedAggregates lists at most limit parked aggregates, first parked first.
 	ParkedAggregates(ctx context.Context, limit int) ([]ParkedAggregate, error)
 	// Redrive changes an aggregate from Parked to another parking, and keeps a note in the
-	// same transaction. It reports whether there was one to change.
+	// same transaction. It reports whether there was one to change. No event has an EventID that
+	// is not a UUID in its text form.
 	Redrive(ctx context.Context, r OutboxRedrive) (bool, error)
 	// Notes lists at most limit notes, the newest first.
 	Notes(ctx context.Context, limit int) ([]OutboxNote, error)

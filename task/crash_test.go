@@ -2,14 +2,12 @@ package task_test
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
-	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/task"
@@ -196,43 +194,6 @@ func TestSweeperIgnoresForeignOperations(t *testing.T) {
 		sleep(10 * time.Minute)
 		if got := r.record(call); got.Token != before.Token {
 			t.Errorf("the record has the token %v, want the unchanged %v", got.Token, before.Token)
-		}
-	})
-}
-
-// TestManySweepersRequeueEachTaskOnce: all workers sweep. Each task of a dead
-// worker is requeued by one of them and run once.
-func TestManySweepersRequeueEachTaskOnce(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		const n = 30
-		op := semel.Define("op", atomicOptions())
-		mem := memory.New(memory.Options{})
-		var ran syncList[uint32]
-		var rigs []*rig
-		for range 4 {
-			r := newRig(t, mem, task.Options{}, op)
-			handleTx(r, op, func(ctx context.Context, _ *memory.Tx, _ input) (int, error) {
-				a, _ := semel.AttemptOf(ctx)
-				ran.add(a.Number())
-				return 0, nil
-			})
-			rigs = append(rigs, r)
-		}
-		for i := range n {
-			call := op.Call(me, fmt.Sprint(i), input{})
-			rigs[0].enqueue(call)
-			rigs[0].crash(call)
-		}
-		for _, r := range rigs {
-			defer r.start()()
-		}
-		sleep(2 * lease)
-		swept := 0
-		for _, r := range rigs {
-			swept += len(r.seen.of(event.Swept))
-		}
-		if got := ran.all(); swept != n || len(got) != n {
-			t.Errorf("%d tasks were requeued %d times and run as attempts %v, want once each", n, swept, got)
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/clock"
 )
 
 // firstRunRetention keeps the record of a schedule's first run longer than the
@@ -48,7 +49,7 @@ func (p *Periodic[In]) startTime(ctx context.Context) (time.Time, error) {
 			return time.Time{}, err
 		}
 		wait := semel.RetryAfter(err)
-		sleep(ctx, wait/2+rand.N(wait+1))
+		_ = clock.Sleep(ctx, wait/2+rand.N(wait+1)) // the loop ends with ctx
 	}
 	return time.Time{}, nil
 }

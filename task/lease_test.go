@@ -18,6 +18,7 @@ import (
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/store/postgres"
 	"github.com/semelgo/semel/store/storetest"
 	"github.com/semelgo/semel/task"
 )
@@ -212,52 +213,6 @@ func TestZombieChangesNothing(t *testing.T) {
 	})
 }
 
-// TestQueuedTaskAndDirectCallAreOneRecord: the task runs once, in the worker or
-// in the direct call.
-func TestQueuedTaskAndDirectCallAreOneRecord(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", atomicOptions())
-		r := newRig(t, memory.New(memory.Options{}), task.Options{Slots: 5, Poll: time.Millisecond}, op)
-		var ran syncList[string]
-		run := func(_ context.Context, _ *memory.Tx, in input) (int, error) {
-			ran.add(fmt.Sprint(in.N))
-			return in.N, nil
-		}
-		handleTx(r, op, run)
-		defer r.start()()
-		direct := make(chan error)
-		const n = 100
-		for i := range n {
-			call := op.Call(me, fmt.Sprint(i), input{i})
-			r.enqueue(call)
-			go func() {
-				for { // another run is in progress: retry
-					v, _, err := semel.DoTx(t.Context(), r.Engine, call, func(ctx context.Context, tx *memory.Tx) (int, error) {
-						return run(ctx, tx, input{i})
-					})
-					if err == nil && v != i {
-						err = fmt.Errorf("task %d returned %d", i, v)
-					}
-					if !errors.Is(err, semel.ErrInProgress) {
-						direct <- err
-						return
-					}
-					<-time.After(time.Millisecond)
-				}
-			}()
-			if i%3 == 0 {
-				sleep(time.Millisecond)
-			}
-		}
-		for range n {
-			check.NoError(t, <-direct, "DoTx")
-		}
-		if got := len(ran.all()); got != n {
-			t.Errorf("%d tasks ran %d times, want once each", n, got)
-		}
-	})
-}
-
 // TestBrokenTransactionsAreRetriedWithALimit: a timeout of the function, a
 // timeout of the database, or a lost session does not lead to endless retries.
 func TestBrokenTransactionsAreRetriedWithALimit(t *testing.T) {
@@ -275,19 +230,19 @@ func TestBrokenTransactionsAreRetriedWithALimit(t *testing.T) {
 			o := atomicOptions()
 			o.Retry.MaxErrors, o.Retry.Delay = 2, after(time.Millisecond)
 			op := semel.Define("op", o)
-			p := newProcess(t, newPostgresStore(t, ledger.Pool(t, newPostgres(t))), task.Options{Poll: 10 * time.Millisecond}, op)
-			if err := task.HandleTx(p.worker, p.Engine, op, func(ctx context.Context, tx pgx.Tx, _ input) (string, error) {
+			url := realtest.Postgres(t).Database(t)
+			engine := newEngine(t, ledger.Postgres(t, url, url, postgres.Options{}).Store, nil, op)
+			worker := check.Must(task.New(engine, task.Options{Poll: 10 * time.Millisecond}))(t)
+			check.Require(t, task.HandleTx(worker, engine, op, func(ctx context.Context, tx pgx.Tx, _ input) (string, error) {
 				_, err := tx.Exec(ctx, run.sql, pgx.QueryExecModeSimpleProtocol)
 				return "", err
-			}, task.HandlerOptions{Timeout: run.timeout}); err != nil {
-				t.Fatalf("HandleTx: %v", err)
-			}
-			if _, err := semel.Enqueue(t.Context(), p, op.Call(me, "k", input{}), semel.EnqueueOptions{}); err != nil {
-				t.Fatalf("Enqueue: %v", err)
-			}
-			p.start(t)
+			}, task.HandlerOptions{Timeout: run.timeout}))
+			call := op.Call(me, "k", input{})
+			check.Must(semel.Enqueue(t.Context(), engine, call, semel.EnqueueOptions{}))(t)
+			r := &rig{t: t, worker: worker}
+			defer r.start()()
 			realtest.Poll(t, "the task to become a dead letter", func() bool {
-				r, _, err := admin.Get(t.Context(), p, "op", me, "k")
+				r, _, err := admin.Get(t.Context(), engine, "op", me, "k")
 				progress, _ := admin.ProgressOf(r)
 				return err == nil && r.State == store.Failed && progress.Errors == 2
 			})

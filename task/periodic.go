@@ -10,6 +10,7 @@ import (
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/store"
 )
 
@@ -167,7 +168,7 @@ func (p *Periodic[In]) Run(ctx context.Context) error {
 // enqueue enqueues a tick whose time has come, unless it is older than CatchUp.
 // A nil error means that the tick needs no further work.
 func (p *Periodic[In]) enqueue(ctx context.Context, tick time.Time) error {
-	for now().Sub(tick) <= p.options.CatchUp {
+	for ctx.Err() == nil && now().Sub(tick) <= p.options.CatchUp {
 		_, err := p.Tick(ctx, tick)
 		switch {
 		case err == nil, errors.Is(err, semel.ErrMismatch), errors.Is(err, semel.ErrKeyExpired):
@@ -176,9 +177,7 @@ func (p *Periodic[In]) enqueue(ctx context.Context, tick time.Time) error {
 			return err
 		}
 		wait := semel.RetryAfter(err)
-		if !sleep(ctx, wait/2+rand.N(wait+1)) {
-			return nil
-		}
+		_ = clock.Sleep(ctx, wait/2+rand.N(wait+1)) // the loop ends with ctx
 	}
 	return nil
 }
@@ -191,20 +190,8 @@ func sleepUntil(ctx context.Context, t time.Time) bool {
 		if left <= 0 {
 			return ctx.Err() == nil
 		}
-		if !sleep(ctx, min(left, time.Minute)) {
+		if clock.Sleep(ctx, min(left, time.Minute)) != nil {
 			return false
 		}
-	}
-}
-
-// sleep waits for d and reports whether d passed before ctx ended.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
 	}
 }

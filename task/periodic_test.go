@@ -323,14 +323,3 @@ func TestCronSchedules(t *testing.T) {
 		})
 	}
 }
-
-func TestCronScheduleImplementsSchedule(t *testing.T) {
-	t.Parallel()
-	schedule := check.Must(cron.ParseStandard("0 3 * * *"))(t)
-	op := semel.Define("op", atomicOptions())
-	r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
-	p := periodic(r, op, func(o *task.PeriodicOptions[input]) { o.Schedule = schedule })
-	if added, err := p.Tick(t.Context(), schedule.Next(time.Now().UTC())); !added || err != nil {
-		t.Errorf("Tick = %v, %v, want it added", added, err)
-	}
-}

@@ -12,6 +12,7 @@ import (
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -52,100 +53,46 @@ func (r *rig) history(c semel.Call, code string) admin.Progress {
 	return p
 }
 
-func TestDeadLetterKeepsItsHistory(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		o := leasedOptions(semel.AtLeastOnce())
-		o.Retry.MaxErrors = 3
-		r, call, ran := runFailing(t, o, func(context.Context) (int, error) { return 0, semel.NotCommitted(errBoom) })
-		if len(ran) != 3 {
-			t.Errorf("attempts %v ran, want three", ran)
-		}
-		p := r.history(call, "exhausted")
-		if p.Errors != 3 || len(p.Tries) != 3 || p.Tries[2].Error != "boom" || p.Tries[2].Kind != admin.TryError {
-			t.Errorf("the history is %+v, want three errors", p)
-		}
-	})
-}
-
-// TestUnknownErrorsEndInDoubt: after the last Unknown error the task is
-// InDoubt, never Failed.
-func TestUnknownErrorsEndInDoubt(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		o := leasedOptions(semel.AtLeastOnce())
-		o.Retry.MaxErrors = 3
-		r, call, ran := runFailing(t, o, func(context.Context) (int, error) { return 0, errBoom })
-		if len(ran) != 3 {
-			t.Errorf("attempts %v ran, want three", ran)
-		}
-		r.wantState(call, store.InDoubt)
-		if p := r.progress(call); p.Errors != 3 {
-			t.Errorf("the history is %+v, want three errors", p)
-		}
-	})
-}
-
-func TestHoldRunsOnceAfterAnUnknownError(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		r, call, ran := runFailing(t, leasedOptions(semel.Hold()), func(context.Context) (int, error) { return 0, errBoom })
-		if len(ran) != 1 {
-			t.Errorf("attempts %v ran, want one", ran)
-		}
-		r.wantState(call, store.InDoubt)
-	})
-}
-
-func TestFinalErrorIsNotRetried(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		r, call, ran := runFailing(t, leasedOptions(semel.Keyed()), func(context.Context) (int, error) {
-			return 0, semel.Final(&semel.Failure{Code: "no such user"})
+// TestErrorsEndTasks: an error is retried as often as the operation says and its policy
+// allows. Proven errors end in Failed, and unknown ones in InDoubt.
+func TestErrorsEndTasks(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		policy semel.Policy
+		err    error
+		runs   int
+		state  store.State
+		code   string // of the failure
+	}{
+		"proven":             {semel.AtLeastOnce(), semel.NotCommitted(errBoom), 3, store.Failed, "exhausted"},
+		"unknown":            {semel.AtLeastOnce(), errBoom, 3, store.InDoubt, ""},
+		"unknown under Hold": {semel.Hold(), errBoom, 1, store.InDoubt, ""},
+		"final":              {semel.Keyed(), semel.Final(&semel.Failure{Code: "no such user"}), 1, store.Failed, "no such user"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				o := leasedOptions(tt.policy)
+				o.Retry.MaxErrors = 3
+				r, call, ran := runFailing(t, o, func(context.Context) (int, error) { return 0, tt.err })
+				check.Equal(t, len(ran), tt.runs, "attempts")
+				var p admin.Progress
+				switch tt.code {
+				case "exhausted":
+					p = r.history(call, tt.code)
+				case "":
+					r.wantState(call, tt.state)
+					p = r.progress(call)
+				default: // the function's own failure has no history
+					out := adapter.Outcome{Record: r.wantState(call, tt.state)}
+					check.Equal(t, out.Failure().Code, tt.code, "the failure")
+					return
+				}
+				if p.Errors != tt.runs || len(p.Tries) != tt.runs || p.Tries[tt.runs-1].Error != "boom" || p.Tries[tt.runs-1].Kind != admin.TryError {
+					t.Errorf("the history is %+v, want %d errors", p, tt.runs)
+				}
+			})
 		})
-		if len(ran) != 1 {
-			t.Errorf("attempts %v ran, want one", ran)
-		}
-		out := adapter.Outcome{Record: r.wantState(call, store.Failed)}
-		if f := out.Failure(); f.Code != "no such user" {
-			t.Errorf("the failure is %+v, want the function's own", f)
-		}
-	})
-}
-
-// TestDelays: the operation or the error decides the delay. A snooze counts
-// neither as an error nor as a crash.
-func TestDelays(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		o := leasedOptions(semel.AtLeastOnce())
-		o.Retry = &semel.Retry{MaxErrors: 2, Delay: after(time.Hour)}
-		op := semel.Define("op", o)
-		r := newRig(t, memory.New(memory.Options{}), task.Options{Poll: 30 * time.Second}, op)
-		begun := time.Now()
-		var at syncList[time.Duration]
-		says := []error{
-			semel.Snooze(10 * time.Minute), semel.Snooze(10 * time.Minute), semel.RetryIn(semel.NotCommitted(errBoom), 5*time.Hour), nil,
-		}
-		handle(r, op, func(context.Context, input) (int, error) {
-			at.add(time.Since(begun))
-			return 0, says[len(at.all())-1]
-		})
-		call := op.Call(me, "k", input{})
-		r.enqueue(call)
-		defer r.start()()
-		sleep(15 * time.Minute)
-		if p := r.progress(call); p.Snoozes != 2 || p.Errors != 0 {
-			t.Errorf("progress %+v, want two snoozes", p)
-		}
-		sleep(24 * time.Hour)
-		r.wantState(call, store.Succeeded)
-		want := []time.Duration{0, 10 * time.Minute, 20 * time.Minute, 320 * time.Minute}
-		got := at.all()
-		if len(got) != len(want) {
-			t.Fatalf("ran after %v, want four times", got)
-		}
-		for i, d := range want {
-			if got[i] < d || got[i] > d+3*time.Minute {
-				t.Errorf("ran after %v, want soon after %v", got, want)
-			}
-		}
-	})
+	}
 }
 
 // TestFunctionWithoutReturn: a panic or runtime.Goexit counts as an error, the
@@ -251,44 +198,37 @@ func TestResultThatPanicsWhileEncoded(t *testing.T) {
 	})
 }
 
-// TestUndecodableInput is an error of the attempt. The task becomes a dead
-// letter, and the function is never run.
-func TestUndecodableInput(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		o := leasedOptions(semel.Hold())
-		o.Retry.MaxErrors = 2
-		op := semel.Define("op", o)
-		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
-		handle(r, op, func(context.Context, input) (int, error) {
-			t.Error("the function ran, want no run")
-			return 0, nil
-		})
-		call := enqueueOtherVersion(r, "k", "not an object")
-		defer r.start()()
-		sleep(time.Hour)
-		if p := r.history(call, "exhausted"); p.Errors != 2 || !strings.Contains(p.Tries[0].Error, "input") {
-			t.Errorf("the history is %+v, want two errors about the input", p)
-		}
-	})
-}
-
-// TestUndecodableInputAfterACrash: undecodable input proves nothing about an
-// earlier attempt that crashed, because the receiver of that attempt was not
+// TestUndecodableInput is an error of the attempt, and the function is never run. It proves
+// nothing about an earlier attempt that crashed, because the receiver of that attempt was not
 // asked.
-func TestUndecodableInputAfterACrash(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		o := leasedOptions(semel.Keyed())
-		o.Retry.MaxErrors = 2
-		op := semel.Define("op", o)
-		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
-		handle(r, op, func(context.Context, input) (int, error) { return 0, nil })
-		call := enqueueOtherVersion(r, "k", "not an object")
-		r.crash(call)
-		r.sweepAfterCrash()
-		defer r.start()()
-		sleep(time.Hour)
-		r.wantState(call, store.InDoubt)
-	})
+func TestUndecodableInput(t *testing.T) {
+	t.Parallel()
+	for name, crashed := range map[string]bool{"in the first attempt": false, "after a crash": true} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				o := leasedOptions(semel.Keyed())
+				o.Retry.MaxErrors = 2
+				op := semel.Define("op", o)
+				r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
+				handle(r, op, func(context.Context, input) (int, error) {
+					t.Error("the function ran, want no run")
+					return 0, nil
+				})
+				call := enqueueOtherVersion(r, "k", "not an object")
+				if crashed {
+					r.crash(call)
+					r.sweepAfterCrash()
+				}
+				defer r.start()()
+				sleep(time.Hour)
+				if crashed {
+					r.wantState(call, store.InDoubt)
+				} else if p := r.history(call, "exhausted"); p.Errors != 2 || !strings.Contains(p.Tries[0].Error, "input") {
+					t.Errorf("the history is %+v, want two errors about the input", p)
+				}
+			})
+		})
+	}
 }
 
 func TestTimeoutIsAnError(t *testing.T) {

@@ -206,36 +206,14 @@ func sleep(d time.Duration) {
 
 // eventLog records events.
 type eventLog struct {
-	mu      sync.Mutex
-	events  []event.Event
-	changed chan struct{} // closed at the next event; nil if no test waits for it
+	mu     sync.Mutex
+	events []event.Event
 }
 
 func (s *eventLog) Observe(_ context.Context, e event.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.events = append(s.events, e)
-	if s.changed != nil {
-		close(s.changed)
-		s.changed = nil
-	}
-}
-
-// await waits for the first event of a kind.
-func (s *eventLog) await(t *testing.T, kind event.Kind) {
-	t.Helper()
-	for {
-		s.mu.Lock()
-		if s.changed == nil {
-			s.changed = make(chan struct{})
-		}
-		changed := s.changed
-		s.mu.Unlock()
-		if len(s.of(kind)) > 0 {
-			return
-		}
-		await(t, changed, "an event")
-	}
 }
 
 // of returns the events of a kind.

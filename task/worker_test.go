@@ -112,6 +112,9 @@ func TestInvalidHandlersAreRefused(t *testing.T) {
 		"no function in a transaction": {"fn", func(r *rig) error {
 			return task.HandleTx[input, int](r.worker, r.Engine, op, nil, task.HandlerOptions{})
 		}},
+		"a transaction of another engine": {"engine", func(r *rig) error {
+			return task.HandleTx(r.worker, newRig(t, mem, task.Options{}, op).Engine, semel.Define("op", atomicOptions()), fnTx, task.HandlerOptions{})
+		}},
 		"Concurrency": {"Concurrency", func(r *rig) error {
 			return task.Handle(r.worker, op, fn, task.HandlerOptions{Concurrency: -1})
 		}},

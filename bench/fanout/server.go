@@ -144,7 +144,9 @@ func (app) OpenSessions(_ context.Context, all []string) ([]string, error) { ret
 
 func (app) CoMembers(context.Context, int64) ([]int64, error) { return nil, nil }
 
-func (app) MarkRead(context.Context, live.Identity, string, int64) (int64, error) { return 0, nil }
+func (app) MarkRead(context.Context, live.Identity, string, int64) (int64, bool, error) {
+	return 0, false, nil
+}
 
 func newHub(ctx context.Context) *server {
 	a := app{make(chan int64, 1)}

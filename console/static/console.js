@@ -1,11 +1,34 @@
-// The counters of the overview, as they change. Everything else works without scripts.
+// Replaces the parts of a page that change. Everything else works without scripts.
 "use strict";
-if (document.querySelector("[data-live]") && "EventSource" in window) {
-  const source = new EventSource("events" + location.search);
-  source.onmessage = (message) => {
-    for (const [name, text] of Object.entries(JSON.parse(message.data))) {
-      const shown = document.querySelector(`[data-live="${name}"]`);
-      if (shown && text && shown.textContent !== text) shown.textContent = text;
-    }
-  };
+const address = document.querySelector("main").dataset.events;
+let source = null;
+
+// A part with the focus or with selected text stays as it is.
+function isUsed(part) {
+  const selected = getSelection();
+  return part.contains(document.activeElement) || (selected.type === "Range" && selected.containsNode(part, true));
+}
+
+function replace(message) {
+  const now = new DOMParser().parseFromString(JSON.parse(message.data), "text/html");
+  for (const part of document.querySelectorAll("[data-live]")) {
+    const next = now.querySelector(`[data-live="${part.dataset.live}"]`);
+    if (next && next.outerHTML !== part.outerHTML && !isUsed(part)) part.replaceWith(next);
+  }
+}
+
+// A hidden tab closes its stream: over HTTP/1.1 a browser opens six connections to a server.
+function follow() {
+  if (document.hidden) {
+    source?.close();
+    source = null;
+  } else if (!source) {
+    source = new EventSource(address);
+    source.onmessage = replace;
+  }
+}
+
+if (address && "EventSource" in window) {
+  follow();
+  document.addEventListener("visibilitychange", follow);
 }

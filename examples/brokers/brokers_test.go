@@ -15,12 +15,17 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/twmb/franz-go/pkg/kfake"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/examples/brokers"
 	"github.com/semelgo/semel/internal/realtest"
 	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/outbox"
+	"github.com/semelgo/semel/semelotel"
 	"github.com/semelgo/semel/semelwatermill"
 	"github.com/semelgo/semel/store/sqlite"
 )
@@ -74,8 +79,10 @@ func TestNATS(t *testing.T) {
 // order are in order.
 func roundTrip(t *testing.T, publisher message.Publisher, subscriber message.Subscriber, received func(*message.Message)) {
 	t.Helper()
-	_, shop := database(t, `CREATE TABLE orders (id TEXT PRIMARY KEY, version INT NOT NULL)`)
-	shipping, shippingEngine := database(t, `CREATE TABLE shipped (number INTEGER PRIMARY KEY, order_id TEXT, version INT, text TEXT)`)
+	spans := tracetest.NewSpanRecorder()
+	tracer := must(semelotel.New(semelotel.Options{TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))}))
+	_, shop := database(t, tracer, `CREATE TABLE orders (id TEXT PRIMARY KEY, version INT NOT NULL)`)
+	shipping, shippingEngine := database(t, tracer, `CREATE TABLE shipped (number INTEGER PRIMARY KEY, order_id TEXT, version INT, text TEXT)`)
 
 	var deliveries atomic.Int64
 	router := must(brokers.Shipping(shippingEngine, subscriber, publisher))
@@ -120,6 +127,31 @@ func roundTrip(t *testing.T, publisher message.Publisher, subscriber message.Sub
 			}
 		}
 	}
+	checkTraces(t, spans.Ended())
+}
+
+// checkTraces: each change was shipped in its own trace, which the broker has carried.
+func checkTraces(t *testing.T, spans []sdktrace.ReadOnlySpan) {
+	t.Helper()
+	changed := make(map[trace.SpanID]trace.TraceID)
+	for _, s := range spans {
+		if s.Name() == "run change_order" {
+			changed[s.SpanContext().SpanID()] = s.SpanContext().TraceID()
+		}
+	}
+	handled := make(map[trace.SpanID]bool)
+	for _, s := range spans {
+		if s.Name() != "run ship_order" {
+			continue
+		}
+		if changed[s.Parent().SpanID()] != s.SpanContext().TraceID() {
+			t.Errorf("a change was shipped as a child of %v, want the run that made the change", s.Parent())
+		}
+		handled[s.Parent().SpanID()] = true
+	}
+	if len(handled) != orders*versions {
+		t.Errorf("the runs of %d changes have a child, want %d", len(handled), orders*versions)
+	}
 }
 
 // publishTwice loses the first confirmation of each event of one order, so that the relay
@@ -162,7 +194,7 @@ func shipped(t *testing.T, db *sql.DB, order string) (all []string) {
 	return all
 }
 
-func database(t *testing.T, table string) (*sql.DB, *semel.Engine[*sql.Tx]) {
+func database(t *testing.T, tracer event.Tracer, table string) (*sql.DB, *semel.Engine[*sql.Tx]) {
 	t.Helper()
 	db := must(sqlite.Open(filepath.Join(t.TempDir(), "semel.db")))
 	t.Cleanup(func() { _ = db.Close() })
@@ -172,7 +204,7 @@ func database(t *testing.T, table string) (*sql.DB, *semel.Engine[*sql.Tx]) {
 	if _, err := db.ExecContext(t.Context(), table); err != nil {
 		t.Fatal(err)
 	}
-	e := must(semel.New(sqlite.New(db, sqlite.Options{}), semel.Options{}))
+	e := must(semel.New(sqlite.New(db, sqlite.Options{}), semel.Options{Tracer: tracer}))
 	t.Cleanup(func() { _ = e.Close(context.WithoutCancel(t.Context())) })
 	return db, e
 }

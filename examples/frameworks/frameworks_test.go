@@ -82,10 +82,15 @@ type response struct {
 
 func (s *shop) order(t *testing.T, key, body string) response {
 	t.Helper()
-	r := check.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/shops/books/orders", strings.NewReader(body)))(t)
+	return s.orderAs(t, "ann", "books", key, body)
+}
+
+func (s *shop) orderAs(t *testing.T, user, name, key, body string) response {
+	t.Helper()
+	r := check.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/shops/"+name+"/orders", strings.NewReader(body)))(t)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Idempotency-Key", key)
-	r.Header.Set("X-User", "ann")
+	r.Header.Set("X-User", user)
 	res, err := s.client.Do(r)
 	if err != nil {
 		t.Error(err)
@@ -162,10 +167,14 @@ func TestDuplicates(t *testing.T) {
 	})
 }
 
-// TestOtherRequest: a key that was used for another body is refused.
+// TestOtherRequest: a key that was used for another body is refused, and one that was used for
+// another path of the same route. The key of another user, whom the framework's context names,
+// is another key.
 func TestOtherRequest(t *testing.T) {
 	onEach(t, func(t *testing.T, s *shop) {
 		s.order(t, "key-1", book)
+		check.Equal(t, s.orderAs(t, "ann", "maps", "key-1", book).status, http.StatusUnprocessableEntity, "the status of another path")
+		check.Equal(t, s.orderAs(t, "bob", "books", "key-1", book).location, "/orders/2", "the location of another user's order")
 		check.Equal(t, s.order(t, "key-1", `{"item":"pen"}`).status, http.StatusUnprocessableEntity, "the status")
 		check.Equal(t, s.order(t, "", book).status, http.StatusBadRequest, "the status without a key")
 	})

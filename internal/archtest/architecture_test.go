@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/semelgo/semel/internal/check"
+	"github.com/semelgo/semel/internal/repository"
 )
 
 // architecturePage explains the architecture to newcomers.
@@ -50,7 +51,7 @@ func pictureGroups() []pictureGroup {
 
 // onlyForTests reports whether only tests and programs use a unit.
 func onlyForTests(unit string) bool {
-	return slices.Contains([]string{"internal/check", "internal/metricsserver", "internal/realtest", "internal/sim", "internal/testchange"}, unit)
+	return slices.Contains([]string{"internal/check", "internal/metricsserver", "internal/realtest", "internal/repository", "internal/serve", "internal/sim", "internal/testchange"}, unit)
 }
 
 // groupOf returns the id of the box of a package, or "" if the picture leaves it out.
@@ -161,13 +162,13 @@ var pictureBlock = regexp.MustCompile("(?s)```mermaid\nflowchart TD\n.*?```\n")
 // TestArchitecturePicture compares the picture of the packages with the imports.
 // `make arch UPDATE=1` redraws it.
 func TestArchitecturePicture(t *testing.T) {
-	page, drawn := read(t, architecturePage), picture(t)
+	page, drawn := repository.Read(t, architecturePage), picture(t)
 	if n := len(pictureBlock.FindAllString(page, -1)); n != 1 {
 		t.Fatalf("%s has %d flowcharts, want 1", architecturePage, n)
 	}
 	if *update {
 		page = pictureBlock.ReplaceAllLiteralString(page, drawn)
-		check.Require(t, os.WriteFile(filepath.Join(root(t), architecturePage), []byte(page), 0o600))
+		check.Require(t, os.WriteFile(filepath.Join(repository.Root(t), architecturePage), []byte(page), 0o600))
 	}
 	if diff := cmp.Diff(pictureBlock.FindString(page), drawn); diff != "" {
 		t.Errorf("the picture in %s differs from the imports; redraw it with make arch UPDATE=1 (-page +imports):\n%s", architecturePage, diff)
@@ -184,7 +185,7 @@ var (
 // TestSequenceDiagramsNameTheCode: each step of a sequence diagram names at least one
 // file, the files exist, and they declare the functions of the step.
 func TestSequenceDiagramsNameTheCode(t *testing.T) {
-	blocks := sequenceBlock.FindAllStringSubmatch(read(t, architecturePage), -1)
+	blocks := sequenceBlock.FindAllStringSubmatch(repository.Read(t, architecturePage), -1)
 	check.Equal(t, len(blocks), 3, "%s: sequence diagrams", architecturePage)
 	for _, block := range blocks {
 		for line := range strings.Lines(block[1]) {
@@ -207,7 +208,7 @@ func problemsOfStep(t *testing.T, step string) (problems []string) {
 		return []string{"the step names no file"}
 	}
 	for _, name := range files {
-		text, err := os.ReadFile(filepath.Join(root(t), name))
+		text, err := os.ReadFile(filepath.Join(repository.Root(t), name))
 		if err != nil {
 			problems = append(problems, err.Error())
 		}

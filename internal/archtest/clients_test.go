@@ -3,13 +3,12 @@
 package archtest_test
 
 import (
-	"go/parser"
-	"go/token"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/semelgo/semel/internal/check"
+	"github.com/semelgo/semel/internal/repository"
 )
 
 // sharedClient matches the uses of the clients and of the transport that all code of a
@@ -20,32 +19,17 @@ var sharedClient = regexp.MustCompile(`\bhttp\.(?:DefaultClient\b|Get\(|Head\(|P
 // httptest.Server.Close closes the idle connections of http.DefaultTransport, also one
 // that a parallel test is about to use. Examples may share one: they run alone.
 func TestTestsShareNoClient(t *testing.T) {
-	for _, name := range tracked(t, "*_test.go") {
+	for _, name := range repository.Files(t, "*_test.go") {
 		if strings.HasSuffix(name, "example_test.go") || strings.HasPrefix(name, "internal/archtest/") {
 			continue
 		}
-		text := read(t, name)
-		if !strings.Contains(text, "http.") {
-			continue
-		}
-		if found := sharedClient.FindString(withoutComments(t, name, text)); found != "" {
-			t.Errorf("%s uses %s; use a client with a transport of its own", name, found)
-		}
-	}
-}
-
-// withoutComments replaces the comments of a file by spaces.
-func withoutComments(t *testing.T, name, text string) string {
-	t.Helper()
-	set := token.NewFileSet()
-	f := check.Must(parser.ParseFile(set, name, text, parser.ParseComments))(t)
-	plain := []byte(text)
-	for _, group := range f.Comments {
-		for i := set.Position(group.Pos()).Offset; i < set.Position(group.End()).Offset; i++ {
-			plain[i] = ' '
+		for line := range strings.Lines(repository.Read(t, name)) {
+			code, _, _ := strings.Cut(line, "// ")
+			if found := sharedClient.FindString(code); found != "" {
+				t.Errorf("%s uses %s; use a client with a transport of its own", name, found)
+			}
 		}
 	}
-	return string(plain)
 }
 
 func TestSharedClient(t *testing.T) {

@@ -3,60 +3,27 @@
 package archtest_test
 
 import (
-	"go/ast"
-	"path"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode"
 
 	"github.com/semelgo/semel/internal/check"
+	"github.com/semelgo/semel/internal/repository"
 )
 
-// misnamedComments counts, by directory, the comments that begin with another name than
-// the one that they document.
-func misnamedComments(t *testing.T) map[string]int {
-	t.Helper()
-	count := make(map[string]int)
+// documentedName finds the comment of a declaration, and the declared name.
+var documentedName = regexp.MustCompile(`(?m)(?:^|\n\n|[({]\n)[ \t]*// (.*)\n(?:[ \t]*//.*\n)*(?:func (?:\([^)]*\) )?|type |var |const )(\w+)`)
+
+// TestCommentsBeginWithTheirName: no comment of a declaration begins with another name.
+func TestCommentsBeginWithTheirName(t *testing.T) {
 	for _, f := range goFiles(t) {
-		for _, d := range f.ast.Decls {
-			for name, comment := range documented(d) {
-				if isMisnamed(name.Name, comment.Text()) {
-					count[path.Dir(f.name)]++
-					t.Logf("%s:%d: the comment of %s begins with another name", f.name, f.line(name.Pos()), name.Name)
-				}
+		for _, m := range documentedName.FindAllStringSubmatch(repository.Read(t, f.name), -1) {
+			if isMisnamed(m[2], m[1]) {
+				t.Errorf("%s: the comment of %s begins with another name: %s", f.name, m[2], m[1])
 			}
 		}
 	}
-	return count
-}
-
-// documented returns the names that d declares with a comment of their own.
-func documented(d ast.Decl) map[*ast.Ident]*ast.CommentGroup {
-	found := make(map[*ast.Ident]*ast.CommentGroup)
-	switch d := d.(type) {
-	case *ast.FuncDecl:
-		found[d.Name] = d.Doc
-	case *ast.GenDecl:
-		for _, spec := range d.Specs {
-			switch s := spec.(type) {
-			case *ast.TypeSpec:
-				found[s.Name] = docOf(d, s.Doc)
-			case *ast.ValueSpec:
-				if len(s.Names) == 1 {
-					found[s.Names[0]] = docOf(d, s.Doc)
-				}
-			}
-		}
-	}
-	return found
-}
-
-// docOf returns the comment of a spec, or of d if it declares nothing else.
-func docOf(d *ast.GenDecl, doc *ast.CommentGroup) *ast.CommentGroup {
-	if doc == nil && len(d.Specs) == 1 {
-		return d.Doc
-	}
-	return doc
 }
 
 // isMisnamed reports whether a comment begins with a name, and not with this one. A first

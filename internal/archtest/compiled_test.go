@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/semelgo/semel/internal/check"
+	"github.com/semelgo/semel/internal/repository"
 )
 
 // TestCompiledModules compares docs/dependencies.md with the modules that a program
@@ -54,7 +55,7 @@ func compiledRows(t *testing.T) string {
 			args = append(args, "./"+name)
 			names = append(names, "`"+strings.Replace(name, ".", "semel", 1)+"`")
 		}
-		modules := strings.Fields(string(goTool(t, args...)))
+		modules := strings.Fields(repository.Run(t, "go", args...))
 		modules = slices.DeleteFunc(modules, ours)
 		slices.Sort(modules)
 		cell := strings.Join(slices.Compact(modules), "<br/>")
@@ -64,21 +65,4 @@ func compiledRows(t *testing.T) string {
 		rows = append(rows, "| "+strings.Join(names, ", ")+" | "+cell+" |")
 	}
 	return strings.Join(rows, "\n")
-}
-
-// TestConsoleIsCompiledWhereItIsImported: no package that a program imports for anything
-// else compiles the console.
-func TestConsoleIsCompiledWhereItIsImported(t *testing.T) {
-	for _, p := range packages(t) {
-		if _, at, _ := unitOf(p.short()); at >= surfaces {
-			continue
-		}
-		if slices.Contains(p.Imports, module+"/console") || slices.Contains(p.Imports, module+"/internal/recordview") {
-			t.Errorf("%s imports the console", p.short())
-		}
-	}
-	deps := strings.Fields(string(goTool(t, "list", "-deps", ".", "./admin", "./semelhttp", "./task", "./inbox", "./outbox", "./store/postgres")))
-	if slices.Contains(deps, module+"/console") || !slices.Contains(deps, module+"/admin") {
-		t.Errorf("a program with other packages compiles %d packages, with the console or without package admin", len(deps))
-	}
 }

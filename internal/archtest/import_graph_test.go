@@ -3,9 +3,6 @@
 package archtest_test
 
 import (
-	"encoding/json"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/semelgo/semel/internal/check"
+	"github.com/semelgo/semel/internal/repository"
 )
 
 // TestImportGraph compares the imports of all packages with
@@ -36,7 +34,7 @@ func TestImportGraph(t *testing.T) {
 // imports from this module, then the other modules.
 func importGraph(t *testing.T) string {
 	t.Helper()
-	modules := modules(t)
+	modules := strings.Fields(repository.Run(t, "go", "list", "-m", "-f", "{{.Path}}", "all"))
 	var b strings.Builder
 	for _, p := range packages(t) {
 		b.WriteString(p.short() + "\n")
@@ -59,16 +57,6 @@ func importGraph(t *testing.T) string {
 	return b.String()
 }
 
-// modules lists the required modules of go.mod.
-func modules(t *testing.T) []string {
-	t.Helper()
-	var paths []string
-	for _, m := range goMod(t, "go.mod").Require {
-		paths = append(paths, m.Path)
-	}
-	return paths
-}
-
 // moduleOf returns the module of a package: the longest module path that is a
 // prefix.
 func moduleOf(modules []string, path string) string {
@@ -79,23 +67,7 @@ func moduleOf(modules []string, path string) string {
 		}
 	}
 	if best == "" {
-		return "not in go.mod: " + path
+		return "of no module: " + path
 	}
 	return best
-}
-
-// modFile is the part of a go.mod that the tests use.
-type modFile struct {
-	Require []struct{ Path string }
-	Replace []struct{ Old, New struct{ Path string } }
-}
-
-func goMod(t *testing.T, name string) modFile {
-	t.Helper()
-	var m modFile
-	in := json.NewDecoder(strings.NewReader(string(goTool(t, "mod", "edit", "-json", name))))
-	if err := in.Decode(&m); err != nil && !errors.Is(err, io.EOF) {
-		t.Fatal(err)
-	}
-	return m
 }

@@ -7,13 +7,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/semelgo/semel/internal/repository"
 )
 
 // TestEngineLevels compares the levels of files in the comment of package engine with
 // the code: a file uses only files of its own level and of the levels above it.
 func TestEngineLevels(t *testing.T) {
 	const dir = "internal/engine"
-	levels, names := levelsIn(read(t, dir+"/doc.go"))
+	levels, names := levelsIn(repository.Read(t, dir+"/doc.go"))
 	if len(names) < 5 {
 		t.Fatalf("doc.go lists %d levels; this test looks in the wrong place", len(names))
 	}

@@ -9,16 +9,17 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel/internal/check"
+	"github.com/semelgo/semel/internal/repository"
 )
 
 // TestNoMachinePaths: no published file contains a path of the machine on which
 // it was written, or the host of its package proxy.
 func TestNoMachinePaths(t *testing.T) {
 	machine := machinePattern(
-		[]string{root(t), strings.TrimSpace(string(goTool(t, "env", "GOROOT"))), os.Getenv("HOME")},
-		strings.TrimSpace(string(goTool(t, "env", "GOPROXY"))))
-	for _, name := range tracked(t) {
-		if found := machine.FindString(read(t, name)); found != "" {
+		[]string{repository.Root(t), strings.TrimSpace(repository.Run(t, "go", "env", "GOROOT")), os.Getenv("HOME")},
+		strings.TrimSpace(repository.Run(t, "go", "env", "GOPROXY")))
+	for _, name := range repository.Files(t) {
+		if found := machine.FindString(repository.Read(t, name)); found != "" {
 			t.Errorf("%s names %q", name, strings.TrimSpace(found))
 		}
 	}

@@ -16,9 +16,9 @@ import (
 
 // pollers are the directories whose tests may wait in a loop.
 var pollers = []string{
-	"bench/",                        // programs that measure time
-	"internal/groupcommit/",         // tests how a batch yields to the scheduler
-	"semelhttp/", "store/postgres/", // are being rebuilt
+	"bench/",                // programs that measure time
+	"internal/groupcommit/", // tests how a batch yields to the scheduler
+	"store/postgres/partition_bulk_drop_test.go", // measures calls beside a long statement
 }
 
 // TestNoPollingInTests: a test waits for an event or runs in a testing/synctest

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel/internal/check"
+	"github.com/semelgo/semel/internal/repository"
 )
 
 // decisions are the values by which the protocol decides. Code outside of
@@ -57,6 +58,7 @@ func comparisons() map[string]string {
 		"internal/engine.operation.proof":     "reads the verdict of the user's Classify",
 		"internal/callerr.AttemptError.Is":    "reports the error's own verdict",
 		"internal/callerr.AttemptError.led":   shows,
+		"internal/callerr.IsTemporary":        "reports the error's own verdict",
 		"internal/engine.useTransactions":     "counts writes, for the read hint",
 		"internal/engine.inline.send":         "the store's answer without an error",
 		"internal/engine.inflightCalls.wait":  "a record shows that an attempt is running elsewhere",
@@ -66,9 +68,12 @@ func comparisons() map[string]string {
 		"inbox.decideFailed":                  edge,
 		"inbox.redeliveryDelay":               edge,
 		"semelhttp.exchange.isOwnAnswer":      edge,
+		"semelhttp.exchange.refuse":           edge,
+		"semelhttp.run.outcome":               edge,
+		"semelhttp.run.result":                edge,
 		"semelhttp.settings.neverStored":      edge,
 		"semelhttp.codeOf":                    edge,
-		"semelhttp.chosenProblem":             edge,
+		"semelhttp.ProblemOf":                 edge,
 		"semelgrpc.StatusOf":                  edge,
 	}
 }
@@ -77,7 +82,7 @@ func comparisons() map[string]string {
 // policy or verdict what a record becomes or what an error means.
 func TestOnlyTheProtocolDecides(t *testing.T) {
 	allowed, used := comparisons(), map[string]bool{}
-	for _, name := range tracked(t, "*.go") {
+	for _, name := range repository.Files(t, "*.go") {
 		dir := path.Dir(name)
 		if dir == "." {
 			dir = "semel"
@@ -87,7 +92,7 @@ func TestOnlyTheProtocolDecides(t *testing.T) {
 			continue
 		}
 		files := token.NewFileSet()
-		file := check.Must(parser.ParseFile(files, name, read(t, name), 0))(t)
+		file := check.Must(parser.ParseFile(files, name, repository.Read(t, name), 0))(t)
 		for _, declared := range file.Decls {
 			f, ok := declared.(*ast.FuncDecl)
 			if !ok {

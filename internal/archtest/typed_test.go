@@ -3,20 +3,16 @@
 package archtest_test
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"go/ast"
 	"go/importer"
 	"go/parser"
 	"go/token"
 	"go/types"
-	"io"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/semelgo/semel/internal/check"
+	"github.com/semelgo/semel/internal/repository"
 )
 
 // typedPackage is a package of this module with its types.
@@ -36,24 +32,14 @@ func typedPackages(t *testing.T) []typedPackage {
 
 func checkTypes(t *testing.T) []typedPackage {
 	t.Helper()
-	out := goTool(t, "list", "-export", "-deps", "-json=ImportPath,Export", "./...")
-	exports := make(map[string]string) // by import path: the file that the compiler wrote
-	for in := json.NewDecoder(bytes.NewReader(out)); ; {
-		var p struct{ ImportPath, Export string }
-		if err := in.Decode(&p); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		exports[p.ImportPath] = p.Export
-	}
+	exports := repository.Exports(t)
 	var all []typedPackage
 	for _, p := range packages(t) {
 		sources := make(map[string]any)
 		for _, file := range p.GoFiles {
 			sources[filepath.Join(p.Dir, file)] = nil
 		}
-		all = append(all, typeCheck(t, p.short(), sources, func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }))
+		all = append(all, typeCheck(t, p.short(), sources, exports))
 	}
 	return all
 }

@@ -83,7 +83,7 @@ func (e *functionError) Is(target error) bool { return !isSentinel(target) && er
 // isSentinel reports whether target is an error of Semel.
 func isSentinel(target error) bool {
 	return isInternal(target) || slices.Contains([]error{
-		ErrInvalid, ErrInProgress, ErrInDoubt, ErrOutcomeUnknown, ErrMismatch, ErrKeyExpired, ErrResultUnavailable,
+		ErrInvalid, ErrInProgress, ErrInDoubt, ErrOutcomeUnknown, ErrMismatch, ErrOtherInput, ErrKeyExpired, ErrResultUnavailable,
 		ErrLeaseLost, ErrCancelled, ErrUnavailable, ErrClosed, ErrNotInDoubt, ErrNotFailed, ErrNotPending, ErrNotOwned,
 		ErrTokenUnknown, ErrTokenExpired, ErrTooManyTokens,
 	}, target)

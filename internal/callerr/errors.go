@@ -17,6 +17,7 @@ var (
 	ErrInDoubt           = errors.New("semel: in doubt")
 	ErrOutcomeUnknown    = errors.New("semel: outcome unknown")
 	ErrMismatch          = errors.New("semel: key was used for another request")
+	ErrOtherInput        = fmt.Errorf("%w: one with another input", ErrMismatch) // and in no other part
 	ErrKeyExpired        = errors.New("semel: key expired")
 	ErrResultUnavailable = errors.New("semel: succeeded, result unavailable")
 	ErrLeaseLost         = errors.New("semel: lease lost")
@@ -30,6 +31,7 @@ var (
 	ErrNotOwned          = errors.New("semel: the key is its caller's")
 	ErrNotPending        = errors.New("semel: not pending")
 	ErrNotInDoubt        = errors.New("semel: not in doubt")
+	ErrNoProbe           = errors.New("semel: no probe")
 )
 
 // FieldError names the invalid part of a call, a definition or options.
@@ -116,6 +118,17 @@ func (e *AttemptError) Is(target error) bool {
 	default:
 		return isInternal(target) && IsOwn(e.own, target)
 	}
+}
+
+// IsTemporary reports whether the function of an attempt, or Classify, said that the
+// attempt had no effect. A rollback alone does not say that a retry helps.
+func IsTemporary(err error) bool {
+	attempt, ok := errtype.Find[*AttemptError](err)
+	if !ok || attempt.Verdict != store.NotCommitted {
+		return false
+	}
+	_, marked := errtype.Find[*MarkedError](attempt.own)
+	return marked
 }
 
 // WaitError is ErrInProgress with the time to wait.

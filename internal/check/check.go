@@ -42,6 +42,9 @@ func Fails(tb testing.TB, err error, what string, args ...any) {
 	}
 }
 
+// Err returns the error of a call and drops its value: check.Fails(t, check.Err(parse("x")), "parse").
+func Err[T any](_ T, err error) error { return err }
+
 // ErrorIs reports an error that is not target.
 func ErrorIs(tb testing.TB, err, target error, what string, args ...any) {
 	tb.Helper()
@@ -55,6 +58,15 @@ func Equal[T comparable](tb testing.TB, got, want T, what string, args ...any) {
 	tb.Helper()
 	if got != want {
 		tb.Errorf("%s: got %s, want %s", fmt.Sprintf(what, args...), show(got), show(want))
+	}
+}
+
+// NoDiff reports a difference that cmp.Diff has found:
+// check.NoDiff(t, cmp.Diff(want, got), "the record").
+func NoDiff(tb testing.TB, diff, what string, args ...any) {
+	tb.Helper()
+	if diff != "" {
+		tb.Errorf("%s (-want +got):\n%s", fmt.Sprintf(what, args...), diff)
 	}
 }
 

@@ -3,12 +3,10 @@ package doctest_test
 import (
 	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/token"
+	"go/types"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/semelgo/semel/internal/check"
+	"github.com/semelgo/semel/internal/repository"
 	"github.com/semelgo/semel/semelhttp"
 )
 
@@ -29,21 +27,21 @@ var errorName = regexp.MustCompile("`(?:[a-z]+\\.)?(?:Err[A-Z]\\w*)`|`\\*(?:[a-z
 // TestErrorsPageNamesEveryError: the page names each exported error of these packages, with
 // its package unless it is semel, and no error that does not exist.
 func TestErrorsPageNamesEveryError(t *testing.T) {
-	all, want := exportsOfPublished(t), map[string]bool{}
+	all, want := compiled(t), map[string]bool{}
 	for _, pkg := range packagesOfErrors {
-		for id := range all[pkg] {
-			name := pkg + "." + id
-			if strings.HasPrefix(id, "Err") && id != "ErrorFunc" && !strings.Contains(id, ".") {
-				want[strings.TrimPrefix(name, "semel.")] = true
-			}
-			if of, ok := strings.CutSuffix(id, ".Error"); ok && strings.HasSuffix(of, "Error") && ast.IsExported(of) {
-				want["*"+pkg+"."+of] = true
+		for _, id := range all[pkg].Scope().Names() {
+			switch {
+			case !ast.IsExported(id) || id == "ErrorFunc":
+			case strings.HasPrefix(id, "Err"):
+				want[strings.TrimPrefix(pkg+"."+id, "semel.")] = true
+			case strings.HasSuffix(id, "Error") && exports(all[pkg], id+".Error"):
+				want["*"+pkg+"."+id] = true
 			}
 		}
 	}
 	for _, page := range []string{errorsPage, translation(errorsPage)} {
 		got := map[string]bool{}
-		for _, m := range errorName.FindAllString(read(t, page), -1) {
+		for _, m := range errorName.FindAllString(repository.Read(t, page), -1) {
 			name := strings.Trim(m, "`")
 			if of, ok := strings.CutPrefix(name, "*"); ok && !strings.Contains(of, ".") {
 				name = "*semel." + of
@@ -65,7 +63,7 @@ func sorted(m map[string]bool) []string { return slices.Sorted(maps.Keys(m)) }
 func mustHaveRow(t *testing.T, begin string) {
 	t.Helper()
 	for _, page := range []string{errorsPage, translation(errorsPage)} {
-		if !strings.Contains(read(t, page), "\n"+begin) {
+		if !strings.Contains(repository.Read(t, page), "\n"+begin) {
 			t.Errorf("%s lacks a row that begins %q", page, begin)
 		}
 	}
@@ -88,7 +86,7 @@ func TestErrorsPageHasEveryProblem(t *testing.T) {
 		mustHaveRow(t, "| `"+m[1]+"` | "+status[1])
 	}
 	rows := map[string]bool{}
-	for _, m := range regexp.MustCompile("\n\\| `(\\w+)` \\| [1-5]\\d\\d").FindAllStringSubmatch(read(t, errorsPage), -1) {
+	for _, m := range regexp.MustCompile("\n\\| `(\\w+)` \\| [1-5]\\d\\d").FindAllStringSubmatch(repository.Read(t, errorsPage), -1) {
 		if !strings.HasPrefix(m[1], "Err") {
 			rows[m[1]] = true
 		}
@@ -100,17 +98,15 @@ func TestErrorsPageHasEveryProblem(t *testing.T) {
 
 // TestErrorsPageHasEveryExitCode reads the constants of the program's exit codes.
 func TestErrorsPageHasEveryExitCode(t *testing.T) {
-	file := check.Must(parser.ParseFile(token.NewFileSet(), filepath.Join(root(t), "cmd", "semel", "internal", "exit", "exit.go"), nil, 0))(t)
-	found := 0
-	for _, o := range file.Scope.Objects {
-		if o.Kind != ast.Con {
-			continue
+	const dir = "cmd/semel/internal/exit"
+	scope, found := compiled(t, dir)[dir].Scope(), 0
+	for _, name := range scope.Names() {
+		if c, ok := scope.Lookup(name).(*types.Const); ok {
+			found++
+			mustHaveRow(t, fmt.Sprintf("| %s | ", c.Val()))
 		}
-		found++
-		value := o.Decl.(*ast.ValueSpec).Values[0].(*ast.BasicLit).Value
-		mustHaveRow(t, fmt.Sprintf("| %s | ", value))
 	}
-	if got := strings.Count(read(t, errorsPage), "\n| "+"6 | "); found != 7 || got != 1 {
+	if got := strings.Count(repository.Read(t, errorsPage), "\n| "+"6 | "); found != 7 || got != 1 {
 		t.Errorf("found %d exit codes and %d rows of the last one, want 7 and 1", found, got)
 	}
 }

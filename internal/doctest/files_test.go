@@ -1,43 +1,12 @@
 package doctest_test
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/semelgo/semel/internal/check"
+	"github.com/semelgo/semel/internal/realtest"
+	"github.com/semelgo/semel/internal/repository"
 )
-
-// root is the directory of go.mod.
-func root(t *testing.T) string {
-	t.Helper()
-	dir := check.Must(filepath.Abs(filepath.Join("..", "..")))(t)
-	return dir
-}
-
-func read(t *testing.T, name string) string {
-	t.Helper()
-	text := check.Must(os.ReadFile(filepath.Join(root(t), name)))(t)
-	return string(text)
-}
-
-// documents lists the Markdown files that git would publish.
-func documents(t *testing.T) []string {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "*.md")
-	cmd.Dir = root(t)
-	out, err := cmd.Output()
-	if err != nil {
-		t.Skipf("not a git work tree: %v", err)
-	}
-	names := strings.Split(strings.TrimRight(string(out), "\x00"), "\x00")
-	if len(names) < 5 {
-		t.Fatalf("git found only %q", names)
-	}
-	return names
-}
 
 // prose returns the text without fenced code, in which brackets are not links.
 func prose(text string) string {
@@ -74,4 +43,30 @@ func blocks(text string) []block {
 		}
 	}
 	return found
+}
+
+// codeOn returns the first block of code on a page that contains part.
+func codeOn(t *testing.T, page, part string) string {
+	t.Helper()
+	for _, b := range blocks(repository.Read(t, page)) {
+		if strings.Contains(b.text, part) {
+			return b.text
+		}
+	}
+	t.Fatalf("%s has no code with %q", page, part)
+	return ""
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// durableDatabase returns the URL of a new database on a server with durable settings,
+// which the pages' engines require.
+func durableDatabase(t *testing.T) string {
+	t.Helper()
+	return realtest.OwnPostgres(t, "fsync=on", "full_page_writes=on").Database(t)
 }

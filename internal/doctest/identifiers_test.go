@@ -7,9 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
-	"io"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -17,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel/internal/check"
+	"github.com/semelgo/semel/internal/repository"
 )
 
 // published has the directories of the packages that the documents name.
@@ -27,29 +26,25 @@ var published = map[string]string{
 	"semelwatermill": "semelwatermill", "storetest": "store/storetest", "pin": "semeltest/pin",
 }
 
-// exported has the names that a package exports: "Name", and "Type.Member" for fields and
-// methods, including those of embedded types.
-type exported map[string]bool
-
 // qualified finds semel.Name and semel.Type.Member, in prose and in code.
 var qualified = regexp.MustCompile(`\b([a-z]+)\.([A-Z]\w*)(\.([A-Z]\w*))?`)
 
 // TestIdentifiersExist: the identifiers of our packages that documents name with their
 // package exist.
 func TestIdentifiersExist(t *testing.T) {
-	all := exportsOfPublished(t)
+	all := compiled(t)
 	count := 0
-	for _, name := range documents(t) {
+	for _, name := range repository.Files(t, "*.md") {
 		if name == "CHANGELOG.md" || strings.HasPrefix(name, "bench/") {
 			continue // the changelog names what was renamed and removed, bench is a module of its own
 		}
-		for _, m := range qualified.FindAllStringSubmatch(read(t, name), -1) {
-			ids, ours := all[m[1]]
+		for _, m := range qualified.FindAllStringSubmatch(repository.Read(t, name), -1) {
+			p, ours := all[m[1]]
 			if !ours {
 				continue
 			}
 			count++
-			if !ids[m[2]] || m[3] != "" && !ids[m[2]+m[3]] {
+			if !exports(p, m[2]+m[3]) {
 				t.Errorf("%s names %s, which does not exist", name, m[0])
 			}
 		}
@@ -59,66 +54,29 @@ func TestIdentifiersExist(t *testing.T) {
 	}
 }
 
-// exportsOfPublished reads the packages as the compiler has written them.
-func exportsOfPublished(t *testing.T) map[string]exported {
+// compiled returns published packages, and others of the module, as the compiler has written them.
+func compiled(t *testing.T, others ...string) map[string]*types.Package {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}", "./...")
-	cmd.Dir = root(t)
-	out, err := cmd.Output()
-	check.Require(t, err, "go list")
-	files := make(map[string]string)
-	for line := range strings.Lines(string(out)) {
-		name, file, _ := strings.Cut(strings.TrimSpace(line), "\t")
-		files[name] = file
-	}
-	compiled := importer.ForCompiler(token.NewFileSet(), "gc", func(name string) (io.ReadCloser, error) { return os.Open(files[name]) })
-	all := make(map[string]exported, len(published))
+	imports := importer.ForCompiler(token.NewFileSet(), "gc", repository.Exports(t))
+	all := make(map[string]*types.Package)
 	for name, dir := range published {
-		p := check.Must(compiled.Import(path.Join("github.com/semelgo/semel", dir)))(t)
-		all[name] = exportsOf(p)
+		all[name] = check.Must(imports.Import(path.Join("github.com/semelgo/semel", dir)))(t)
+	}
+	for _, dir := range others {
+		all[dir] = check.Must(imports.Import(path.Join("github.com/semelgo/semel", dir)))(t)
 	}
 	return all
 }
 
-func exportsOf(p *types.Package) exported {
-	found := exported{}
-	for _, name := range p.Scope().Names() {
-		o := p.Scope().Lookup(name)
-		found.add(name, o)
-		if _, isType := o.(*types.TypeName); !isType {
-			continue
-		}
-		for _, methods := range []*types.MethodSet{types.NewMethodSet(o.Type()), types.NewMethodSet(types.NewPointer(o.Type()))} {
-			for m := range methods.Methods() {
-				found.add(name+"."+m.Obj().Name(), m.Obj())
-			}
-		}
-		found.fields(name, o.Type())
+// exports reports whether a package exports a name, or a field or method: Type.Member.
+func exports(p *types.Package, id string) bool {
+	name, member, isMember := strings.Cut(id, ".")
+	o := p.Scope().Lookup(name)
+	if o == nil || !o.Exported() || !isMember {
+		return o != nil && o.Exported()
 	}
-	return found
-}
-
-func (e exported) add(id string, o types.Object) {
-	if o.Exported() {
-		e[id] = true
-	}
-}
-
-// fields adds the fields of a struct, including those of embedded ones.
-func (e exported) fields(name string, of types.Type) {
-	if pointer, ok := of.Underlying().(*types.Pointer); ok {
-		of = pointer.Elem()
-	}
-	s, ok := of.Underlying().(*types.Struct)
-	if !ok {
-		return
-	}
-	for f := range s.Fields() {
-		e.add(name+"."+f.Name(), f)
-		if f.Embedded() {
-			e.fields(name, f.Type())
-		}
-	}
+	found, _, _ := types.LookupFieldOrMethod(o.Type(), true, p, member)
+	return found != nil
 }
 
 // docLink finds [Name], [Type.Member] and [package.Name] in a comment. It ignores type
@@ -127,18 +85,18 @@ var docLink = regexp.MustCompile(`(?:^|[\s(])\[\*?((?:([a-z]\w*)\.)?([A-Z]\w*(?:
 
 // TestDocLinksHaveTargets: the names in brackets in comments exist, so go doc links them.
 func TestDocLinksHaveTargets(t *testing.T) {
-	all := exportsOfPublished(t)
+	all := compiled(t)
 	count := 0
 	for pkg, dir := range published {
-		for _, file := range filesOf(t, filepath.Join(root(t), dir)) {
+		for _, file := range filesOf(t, filepath.Join(repository.Root(t), dir)) {
 			for _, group := range file.Comments {
 				for _, m := range docLink.FindAllStringSubmatch(group.Text(), -1) {
-					ids, ours := all[cmp.Or(m[2], pkg)]
+					p, ours := all[cmp.Or(m[2], pkg)]
 					if !ours {
 						continue
 					}
 					count++
-					if !ids[m[3]] {
+					if !exports(p, m[3]) {
 						t.Errorf("package %s: a comment links to [%s], which does not exist", pkg, m[1])
 					}
 				}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/semelgo/semel/internal/repository"
 )
 
 // link finds [text](target) and ![text](target).
@@ -17,8 +19,8 @@ var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 // the heading in it.
 func TestLinksHaveTargets(t *testing.T) {
 	followed := 0
-	for _, name := range documents(t) {
-		for _, m := range link.FindAllStringSubmatch(prose(read(t, name)), -1) {
+	for _, name := range repository.Files(t, "*.md") {
+		for _, m := range link.FindAllStringSubmatch(prose(repository.Read(t, name)), -1) {
 			target, err := url.Parse(m[1])
 			if err != nil {
 				t.Errorf("%s: %q is not a link: %v", name, m[1], err)
@@ -42,14 +44,14 @@ func follow(t *testing.T, from string, target *url.URL) {
 	if target.Path != "" {
 		path = filepath.Join(filepath.Dir(from), target.Path)
 	}
-	if _, err := os.Stat(filepath.Join(root(t), path)); err != nil {
+	if _, err := os.Stat(filepath.Join(repository.Root(t), path)); err != nil {
 		t.Errorf("%s links to %s, which does not exist", from, target)
 		return
 	}
 	if target.Fragment == "" || !strings.HasSuffix(path, ".md") {
 		return
 	}
-	if !anchors(read(t, path))[target.Fragment] {
+	if !anchors(repository.Read(t, path))[target.Fragment] {
 		t.Errorf("%s links to %s; %s has no such heading", from, target, path)
 	}
 }

@@ -4,13 +4,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/semelgo/semel/internal/repository"
 )
 
 // TestEveryDocumentIsListed: docs/README.md links to each document below docs, or to its
 // directory.
 func TestEveryDocumentIsListed(t *testing.T) {
-	list := read(t, filepath.Join("docs", "README.md"))
-	for _, name := range documents(t) {
+	list := repository.Read(t, filepath.Join("docs", "README.md"))
+	for _, name := range repository.Files(t, "*.md") {
 		path, is := strings.CutPrefix(name, "docs/")
 		if !is || path == "README.md" {
 			continue

@@ -9,68 +9,76 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
+	"github.com/semelgo/semel/internal/repository"
 	"github.com/semelgo/semel/semelhttp"
 )
 
-// readmeAddr is the address on which the README's program listens. The test replaces it.
-const readmeAddr = "127.0.0.1:8081"
+const quickstart = "docs/quickstart.md"
 
-// TestReadmeProgramRuns builds the complete program of the README as a package of this
-// module, runs it, and sends the requests that the README describes.
-func TestReadmeProgramRuns(t *testing.T) {
-	source, addr := program(t)
-	base := start(t, build(t, source), addr)
+// TestProgramOfReadme builds the complete program of the README as a package of this module,
+// runs it, and sends the requests that the README describes.
+func TestProgramOfReadme(t *testing.T) {
+	base := start(t, t.TempDir(), codeOn(t, english, "package main"))
+	const book, lamp = `{"item":"book"}`, `{"item":"lamp"}`
+	first := post(t, base+"/orders", "the-key", book)
+	check.Equal(t, first.status, http.StatusCreated, "the first request")
+	check.Equal(t, first.replayed, "", "the first request: replayed")
+	second := post(t, base+"/orders", "the-key", book)
+	check.Equal(t, second, answer{http.StatusCreated, "true", first.body}, "the second request")
+	other := post(t, base+"/orders", "another-key", book)
+	if other.status != http.StatusCreated || other.replayed != "" || other.body == first.body {
+		t.Errorf("another key: %+v, want 201 and another order than %q", other, first.body)
+	}
+	check.Equal(t, post(t, base+"/orders", "the-key", lamp).status, http.StatusUnprocessableEntity, "the key with another body")
+	check.Equal(t, post(t, base+"/orders", "", book).status, http.StatusBadRequest, "no key")
+}
 
-	first, status := post(t, base, "the-key", `{"item":"book"}`)
-	if status != http.StatusCreated {
-		t.Fatalf("the first request: status %d, want 201; body %s", status, first.body)
-	}
-	if first.replayed {
-		t.Error("the first response is a replay")
-	}
-	second, status := post(t, base, "the-key", `{"item":"book"}`)
-	if status != http.StatusCreated || !second.replayed || second.body != first.body {
-		t.Errorf("the second request: status %d, %+v, want 201 and a replay of %q", status, second, first.body)
-	}
-	other, status := post(t, base, "another-key", `{"item":"book"}`)
-	if status != http.StatusCreated || other.replayed || other.body == first.body {
-		t.Errorf("another key: status %d, %+v, want 201 and another order than %q", status, other, first.body)
-	}
-	if _, status := post(t, base, "the-key", `{"item":"lamp"}`); status != http.StatusUnprocessableEntity {
-		t.Errorf("the key with another body: status %d, want 422", status)
-	}
-	if _, status := post(t, base, "", `{"item":"book"}`); status != http.StatusBadRequest {
-		t.Errorf("no key: status %d, want 400", status)
+// TestProgramOfQuickstartServes adds the page's function to the program as the page says.
+func TestProgramOfQuickstartServes(t *testing.T) {
+	const newEngine = "engine := must(semel.New(sqlite.New(db, sqlite.Options{}), semel.Options{}))\n"
+	base := start(t, t.TempDir(), strings.NewReplacer(
+		newEngine, newEngine+"\tserve(engine)\n",
+		"import (\n", "import (\n\t\"net/http\"\n\t\"github.com/semelgo/semel/semelhttp\"\n",
+	).Replace(codeOn(t, quickstart, "package main"))+codeOn(t, quickstart, "func serve("))
+	for _, replayed := range []string{"", "true"} {
+		check.Equal(t, post(t, base+"/orders", "key-9", "item=desk"), answer{http.StatusOK, replayed, "order 1\n"}, "an order")
 	}
 }
 
-// program returns the README's complete program, listening on a free port.
-func program(t *testing.T) (source, addr string) {
-	t.Helper()
-	for _, b := range blocks(read(t, english)) {
-		if b.language != "go" || !strings.Contains(b.text, "package main") {
-			continue
+// TestProgramOfPayment runs the program of the page as the page does: a replay, a crash after
+// the charge, and the retry, which finds the charge of the first attempt.
+func TestProgramOfPayment(t *testing.T) {
+	const page = "docs/recipes/payment.md"
+	dir, source := t.TempDir(), codeOn(t, page, "package main")
+	t.Run("crash", func(t *testing.T) {
+		base := start(t, dir, source, "CRASH=1")
+		check.Equal(t, post(t, base+"/payments", "o-0", `{"amount":700}`).status, 0, "the process died")
+	})
+	base := start(t, dir, source)
+	realtest.Poll(t, "the lease to expire", func() bool {
+		a := post(t, base+"/payments", "o-0", `{"amount":700}`)
+		if a.status == http.StatusOK {
+			check.Equal(t, a.body, `{"amount":700,"charge":1}`+"\n", "the charge of the first attempt")
 		}
-		if !strings.Contains(b.text, readmeAddr) {
-			t.Fatalf("the README's program does not listen on %s", readmeAddr)
+		return a.status != http.StatusConflict
+	})
+	for _, replayed := range []string{"", "true"} {
+		a := post(t, base+"/payments", "o-17", `{"amount":700}`)
+		check.Equal(t, a.status, http.StatusOK, "a payment")
+		check.Equal(t, a.replayed, replayed, "a payment: replayed")
+		if !strings.Contains(repository.Read(t, page), "\n"+strings.TrimSpace(a.body)+"\n") {
+			t.Errorf("%s does not show the response %q", page, a.body)
 		}
-		addr = freeAddr(t)
-		return strings.ReplaceAll(b.text, readmeAddr, addr), addr
+		a = post(t, base+"/payments", "o-19", `{"amount":200000}`)
+		check.Equal(t, a.status, http.StatusUnprocessableEntity, "a declined payment: %s", a.body)
+		check.Equal(t, a.replayed, replayed, "a declined payment: replayed")
 	}
-	t.Fatal("the README has no complete program")
-	return "", ""
-}
-
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	l := check.Must(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // build compiles source as a package of this module. The package is not in the file system;
@@ -81,15 +89,15 @@ func build(t *testing.T, source string) (binary string) {
 	file := filepath.Join(dir, "main.go")
 	write(t, file, []byte(source))
 	overlay := check.Must(json.Marshal(map[string]any{"Replace": map[string]string{
-		filepath.Join(root(t), "internal", "doctest", "readme", "main.go"): file,
+		filepath.Join(repository.Root(t), "internal", "doctest", "program", "main.go"): file,
 	}}))(t)
 	write(t, filepath.Join(dir, "overlay.json"), overlay)
 	binary = filepath.Join(dir, "program")
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-overlay", filepath.Join(dir, "overlay.json"),
-		"-o", binary, "./internal/doctest/readme")
-	cmd.Dir = root(t)
+		"-o", binary, "./internal/doctest/program")
+	cmd.Dir = repository.Root(t)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("the README's program does not build: %v\n%s", err, out)
+		t.Fatalf("the program does not build: %v\n%s", err, out)
 	}
 	return binary
 }
@@ -99,16 +107,15 @@ func write(t *testing.T, path string, text []byte) {
 	check.Require(t, os.WriteFile(path, text, 0o600))
 }
 
-// start runs binary in a new directory until the test ends, and returns its URL when it
-// accepts connections.
-func start(t *testing.T, binary, addr string) string {
-	t.Helper()
-	return startIn(t, t.TempDir(), binary, addr)
-}
+// pageAddr finds the address at which a program of a page listens.
+var pageAddr = regexp.MustCompile(`127\.0\.0\.1:808\d`)
 
-// startIn runs binary in a directory, with more variables in its environment.
-func startIn(t *testing.T, dir, binary, addr string, environment ...string) string {
+// start builds a program, runs it in a directory until the test ends, on a free port and with
+// more variables in its environment, and returns its URL when it accepts connections.
+func start(t *testing.T, dir, source string, environment ...string) string {
 	t.Helper()
+	addr := realtest.FreeAddr(t)
+	binary := build(t, pageAddr.ReplaceAllLiteralString(source, addr))
 	cmd := exec.CommandContext(t.Context(), binary)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), environment...)
 	var output bytes.Buffer
@@ -127,10 +134,10 @@ func startIn(t *testing.T, dir, binary, addr string, environment ...string) stri
 			t.Logf("the program's output:\n%s", &output)
 		}
 	})
-	realtest.Poll(t, "the README's program to listen", func() bool {
+	realtest.Poll(t, "the program to listen", func() bool {
 		select {
 		case <-ended:
-			t.Fatalf("the README's program ended: %v\n%s", waited, &output)
+			t.Fatalf("the program ended: %v\n%s", waited, &output)
 		default:
 		}
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
@@ -146,20 +153,27 @@ func startIn(t *testing.T, dir, binary, addr string, environment ...string) stri
 // connections of http.DefaultTransport, also one that a parallel test is about to use.
 var testClient = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 
+// answer is the response to a request. Its status is 0 if there was none.
 type answer struct {
-	body     string
-	replayed bool
+	status         int
+	replayed, body string
 }
 
-func post(t *testing.T, base, key, body string) (answer, int) {
+func post(t *testing.T, url, key, body string) answer {
 	t.Helper()
-	req := check.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/orders", strings.NewReader(body)))(t)
+	req := check.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body)))(t)
 	req.Header.Set("X-User", "ann")
+	if !strings.HasPrefix(body, "{") {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
 	if key != "" {
 		req.Header.Set(semelhttp.HeaderKey, key)
 	}
-	res := check.Must(testClient.Do(req))(t)
+	res, err := testClient.Do(req)
+	if err != nil {
+		return answer{body: err.Error()}
+	}
 	defer res.Body.Close()
 	text := check.Must(io.ReadAll(res.Body))(t)
-	return answer{string(text), res.Header.Get(semelhttp.HeaderReplayed) == "true"}, res.StatusCode
+	return answer{res.StatusCode, res.Header.Get(semelhttp.HeaderReplayed), string(text)}
 }

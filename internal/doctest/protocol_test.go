@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/semelgo/semel/internal/repository"
 )
 
 var (
@@ -18,7 +20,7 @@ var (
 // rule, and each test that carries the number of a rule has its rule on the page.
 // TestNamedTestsExist checks that the named tests exist.
 func TestProtocolRulesAndTests(t *testing.T) {
-	page := read(t, filepath.Join("docs", "protocol.md"))
+	page := repository.Read(t, filepath.Join("docs", "protocol.md"))
 	rules := map[string]bool{} // by number, with two digits
 	headings := ruleHeading.FindAllStringSubmatchIndex(page, -1)
 	for i, h := range headings {

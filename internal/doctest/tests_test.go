@@ -1,12 +1,13 @@
 package doctest_test
 
 import (
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/semelgo/semel/internal/repository"
 )
 
 var (
@@ -20,11 +21,11 @@ var (
 func TestNamedTestsExist(t *testing.T) {
 	inPackage := testsByPackage(t)
 	found := 0
-	for _, name := range documents(t) {
+	for _, name := range repository.Files(t, "*.md") {
 		if name == "CHANGELOG.md" {
 			continue // it names what was renamed and removed
 		}
-		for _, m := range aTest.FindAllStringSubmatch(prose(read(t, name)), -1) {
+		for _, m := range aTest.FindAllStringSubmatch(prose(repository.Read(t, name)), -1) {
 			found++
 			there := false
 			for pkg, tests := range inPackage {
@@ -43,33 +44,12 @@ func TestNamedTestsExist(t *testing.T) {
 // testsByPackage lists the tests of each directory, including nested modules.
 func testsByPackage(t *testing.T) map[string][]string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "*_test.go")
-	cmd.Dir = root(t)
-	out, err := cmd.Output()
-	if err != nil {
-		t.Skipf("not a git work tree: %v", err)
-	}
 	found := map[string][]string{}
-	for name := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
+	for _, name := range repository.Files(t, "*_test.go") {
 		pkg := filepath.ToSlash(filepath.Dir(name))
-		for _, m := range declaredTest.FindAllStringSubmatch(read(t, name), -1) {
+		for _, m := range declaredTest.FindAllStringSubmatch(repository.Read(t, name), -1) {
 			found[pkg] = append(found[pkg], m[1])
 		}
 	}
 	return found
-}
-
-// TestEachGuaranteeNamesATest: each part of docs/guarantees.md has a picture and names a test.
-// Other tests check that the named tests and their files exist.
-func TestEachGuaranteeNamesATest(t *testing.T) {
-	parts := strings.Split(read(t, "docs/guarantees.md"), "\n## ")[1:]
-	if len(parts) < 8 {
-		t.Errorf("the page has %d parts", len(parts))
-	}
-	for _, part := range parts {
-		title, _, _ := strings.Cut(part, "\n")
-		if !aTest.MatchString(prose(part)) || !strings.Contains(part, "```mermaid") {
-			t.Errorf("%q has no test or no picture", title)
-		}
-	}
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/semelgo/semel/internal/repository"
 )
 
 const (
@@ -24,7 +26,7 @@ func translation(name string) string { return strings.TrimSuffix(name, ".md") + 
 // translated lists the English pages that have a Chinese page.
 func translated(t *testing.T) (names []string) {
 	t.Helper()
-	all := documents(t)
+	all := repository.Files(t, "*.md")
 	for _, name := range all {
 		if original, ok := strings.CutSuffix(name, chineseSuffix); ok {
 			if !slices.Contains(all, original+".md") {
@@ -46,7 +48,7 @@ func translated(t *testing.T) (names []string) {
 func TestTranslationsSayTheSame(t *testing.T) {
 	for _, name := range translated(t) {
 		t.Run(name, func(t *testing.T) {
-			en, zh := read(t, name), read(t, translation(name))
+			en, zh := repository.Read(t, name), repository.Read(t, translation(name))
 			if diff := cmp.Diff(blocks(en), blocks(zh), cmp.AllowUnexported(block{})); diff != "" {
 				t.Errorf("the code differs (-English +Chinese):\n%s", diff)
 			}
@@ -64,7 +66,7 @@ func TestTranslationsLinkToEachOther(t *testing.T) {
 			name:              fmt.Sprintf("English | [中文](%s)", filepath.Base(translation(name))),
 			translation(name): fmt.Sprintf("[English](%s) | 中文", filepath.Base(name)),
 		} {
-			if lines := strings.SplitN(read(t, page), "\n", 4); len(lines) < 4 || lines[2] != want {
+			if lines := strings.SplitN(repository.Read(t, page), "\n", 4); len(lines) < 4 || lines[2] != want {
 				t.Errorf("the third line of %s is not %q", page, want)
 			}
 		}
@@ -77,7 +79,7 @@ func TestTranslationsPreferChineseLinks(t *testing.T) {
 	pages := translated(t)
 	for _, name := range pages {
 		page := translation(name)
-		for _, m := range link.FindAllStringSubmatch(prose(read(t, page)), -1) {
+		for _, m := range link.FindAllStringSubmatch(prose(repository.Read(t, page)), -1) {
 			path, _, _ := strings.Cut(m[1], "#")
 			target := filepath.Join(filepath.Dir(page), path)
 			if target != name && slices.Contains(pages, target) {
@@ -116,12 +118,11 @@ func TestChinesePunctuation(t *testing.T) {
 	comma := regexp.MustCompile(`.{0,10}(?:\p{Han}[,;:]\S|[,;:]\p{Han}).{0,10}`)
 	bracket := regexp.MustCompile(`.{0,10}(?:\p{Han}[(!?]|[)!?]\p{Han}|\p{Han}\. ).{0,10}`)
 	check := func(name string, half *regexp.Regexp) {
-		text := link.ReplaceAllString(prose(read(t, name)), "]")
+		text := link.ReplaceAllString(prose(repository.Read(t, name)), "]")
 		for _, found := range half.FindAllString(text, -1) {
 			t.Errorf("%s has half-width punctuation in %q", name, found)
 		}
 	}
-	check(filepath.Join("docs", "vocabulary.md"), comma)
 	for _, name := range translated(t) {
 		check(translation(name), comma)
 		check(translation(name), bracket)

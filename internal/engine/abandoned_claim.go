@@ -39,9 +39,9 @@ func (q *claimer) releaseClaim(ctx context.Context, claim store.Change, before s
 
 // voidClaim gives back a claim of the call whose reply was lost.
 func (q *claimer) voidClaim(ctx context.Context, claim store.Change, before store.Record) {
-	q.c.voidClaim(ctx, q.call.op, claim, before, protocol.Event{
-		Policy: q.attempt.policy, Request: q.call, Identity: q.call.identity(), Issued: q.call.isIssued(),
-	})
+	void := protocol.Event{Policy: q.attempt.policy}
+	q.call.requestTo(&void)
+	q.c.voidClaim(ctx, q.call.op, claim, before, void)
 }
 
 // voidClaim gives back a claim that may have been applied, or may still be applied,

@@ -179,7 +179,7 @@ func RecordIDs(operation string, scope Scope, key string) []store.ID {
 // idsOf returns RecordIDs, or the only ID if the engine was given the
 // operation.
 func idsOf(c *Core, operation string, scope Scope, key string) []store.ID {
-	if op := c.operationNamed(operation); op != nil {
+	if op := c.operations[operation]; op != nil {
 		if op.generation > 0 {
 			_, ids := op.generationAt(c.options.Clock(), scope.text, key)
 			return ids[:]

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/cache"
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/protocol"
@@ -21,15 +22,18 @@ func (c *Core) answer(ctx context.Context, call *Call, now store.Record) (*Outco
 	case protocol.Wait:
 		return nil, &callerr.WaitError{After: protocol.RetryAfter(now)}
 	default:
-		return nil, c.refusal(ctx, answer, now)
+		return nil, c.refusal(ctx, call, answer, now)
 	}
 }
 
 // refusal returns the error of an answer that ends the call.
-func (c *Core) refusal(ctx context.Context, s protocol.Answer, current store.Record) error {
+func (c *Core) refusal(ctx context.Context, call *Call, s protocol.Answer, current store.Record) error {
 	switch s {
 	case protocol.Mismatch:
 		c.emit(ctx, event.Mismatch, current, nil)
+		if call.bound && !call.boundElsewhere(current.Fingerprint) {
+			return callerr.ErrOtherInput
+		}
 		return callerr.ErrMismatch
 	case protocol.Newer:
 		return errNewer
@@ -54,4 +58,35 @@ func (c *Core) replay(ctx context.Context, current store.Record) (*Outcome, erro
 		return nil, &callerr.ReplayedError{Failure: codec.DecodeFailure(current.Outcome)}
 	}
 	return &Outcome{Record: current, Replayed: true}, nil
+}
+
+// CachedOutcome is an outcome in the memory of an engine.
+type CachedOutcome struct {
+	c      *Core
+	kept   *cache.Entry
+	record store.Record // for the Observer; the entry's own goes with the entry
+}
+
+// Cached returns the cached form of o, an outcome that this engine has returned, or
+// nil if it is not cached.
+func Cached(c *Core, o *Outcome) *CachedOutcome {
+	current, k := c.cache.Get(o.Record.ID)
+	if k == nil || current.Token != o.Record.Token {
+		return nil
+	}
+	return &CachedOutcome{c, k, o.Record}
+}
+
+// Valid reports whether the engine would still answer with the outcome from its
+// cache. It emits the event of a replay, so the adapter must then return the
+// outcome once. After false, Valid never returns true again. After Close it returns
+// false.
+func (r *CachedOutcome) Valid(ctx context.Context) bool {
+	if r.c.closed.Load() || !r.kept.IsValid() {
+		return false
+	}
+	if r.c.observer != nil {
+		r.c.emit(ctx, event.Replayed, r.record, nil)
+	}
+	return true
 }

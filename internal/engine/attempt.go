@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -180,7 +179,7 @@ func (a *Attempt) markEnded() bool { return a.ended.CompareAndSwap(false, true) 
 // close frees what the attempt has used, after its end. current is the record then, and
 // err what the caller receives.
 func (a *Attempt) close(current *store.Record, err error) {
-	traced(a, tracedEnd(a, current, err), current, err)
+	a.traceEnd("", current, err)
 	a.cancel(nil)
 	if a.inflight != nil {
 		a.c.inflight.finish(a.call.id, a.inflight, current, nil)
@@ -200,52 +199,84 @@ type txEnd struct {
 
 // attemptTx has the state of the transactions of [InTx] in one attempt.
 type attemptTx struct {
-	mu      sync.Mutex
-	running bool // InTx is running
-	tried   bool // InTx was called
-	open    bool // its transaction has begun
+	running atomic.Bool // InTx is running
+	tried   atomic.Bool // InTx was called
+	open    atomic.Bool // its transaction has begun
 }
 
-// enter begins a call of InTx. decided means that the attempt has its outcome.
-func (t *attemptTx) enter(decided bool) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	switch {
-	case decided:
-		return callerr.Invalid("Attempt", "has its outcome already")
-	case t.running:
-		return callerr.Invalid("Attempt", "runs a transaction already")
-	}
-	t.running, t.tried = true, true
-	return nil
+// right is what entitles an attempt to end its record. It is the only difference
+// between a leased attempt and one that is a single transaction.
+type right interface {
+	// event returns an event of the attempt without a step.
+	event() protocol.Event
+	// certificate returns the event that, once it is applied, proves that the
+	// attempt's transaction was not committed and never will be.
+	certificate() protocol.Event
+	// ending describes the attempt's end before its cause is known.
+	ending() protocol.Ending
+	// rolledBack reports whether an error of the function proves that every effect
+	// of the attempt was rolled back.
+	rolledBack() bool
+	// keep has e recorded later, after the store did not answer, and reports
+	// whether it can.
+	keep(e protocol.Event, why error) bool
 }
 
-func (t *attemptTx) leave() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.running, t.open = false, false
+// leased is the right of an attempt after its claim was committed.
+type leased Attempt
+
+func (l *leased) event() protocol.Event {
+	return protocol.Event{Token: l.token, Policy: l.policy, Expire: l.times.Retention}
 }
 
-func (t *attemptTx) markOpen() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.open = true
+// certificate is a release: while it is applied, the claim's token is current, and
+// the commit needs that token.
+func (l *leased) certificate() protocol.Event {
+	e := l.event()
+	e.Step, e.Proven = protocol.StepRelease, true
+	return e
 }
 
-func (t *attemptTx) isRunning() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.running
+func (l *leased) ending() protocol.Ending {
+	return protocol.Ending{Policy: l.policy, Tainted: l.found != nil && l.found.Tainted}
 }
 
-func (t *attemptTx) wasTried() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.tried
+// rolledBack reports true if every effect was in a transaction that did not commit,
+// or that can no longer commit after the record has changed. Under policy Atomic
+// the effect is in such a transaction. A function that never called InTx may have
+// had an effect outside.
+func (l *leased) rolledBack() bool { return l.policy.Transactional() && l.tx.tried.Load() }
+
+// keep retries the event in the background, because the claim blocks the key until
+// its lease expires.
+func (l *leased) keep(e protocol.Event, why error) bool {
+	a := (*Attempt)(l)
+	a.c.unrecorded.keep(a.detached(), pendingEnd{record: a.Record(), event: e, renewer: &a.renewer}, why)
+	return true
 }
 
-func (t *attemptTx) isOpen() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.open
+// exclusive is the right of an attempt that is a single transaction, which holds
+// the exclusive right to the record until it ends.
+type exclusive Attempt
+
+func (x *exclusive) event() protocol.Event {
+	e := protocol.Event{Owner: x.token.Owner, Policy: x.policy, Expire: x.times.Retention}
+	x.call.requestTo(&e)
+	return e
 }
+
+// certificate is a void: it replaces the record that the commit must replace.
+func (x *exclusive) certificate() protocol.Event {
+	e := x.event()
+	e.Step, e.To, e.Owner = protocol.StepVoid, store.Pending, newOwner()
+	return e
+}
+
+func (x *exclusive) ending() protocol.Ending {
+	return protocol.Ending{Policy: x.policy, Inline: true, Tainted: protocol.Taint(x.found, x.policy)}
+}
+
+func (*exclusive) rolledBack() bool { return true }
+
+// keep reports false: nothing blocks the key, and a retry of the call settles it.
+func (*exclusive) keep(protocol.Event, error) bool { return false }

@@ -25,13 +25,13 @@ type Call struct {
 	bound       bool        // digest includes a binding of Bind
 	found       bool        // made from a record, so its input is not known
 	extras      *callExtras // nil: none
+	issued      *issued     // not nil: Issue must have made the record
 }
 
 // callExtras holds what few calls have.
 type callExtras struct {
 	keyTime time.Time // time in the key, with which the ID begins; zero: none
 	stored  []byte    // fingerprint of a call made from a record, if it has an unusual size
-	issued  *issued   // not nil: Issue must have made the record
 	err     error
 }
 
@@ -162,6 +162,14 @@ func (c *Call) identity() (r store.Record) {
 	return r
 }
 
+// requestTo sets the fields of e that say which request the record must belong to.
+func (c *Call) requestTo(e *protocol.Event) {
+	e.Request, e.Identity = c, c.identity()
+	if c.issued != nil {
+		e.Issued, e.MaxAge = true, c.issued.maxAge
+	}
+}
+
 // Compare reports whether the record under the call's ID belongs to this request:
 // it has the same operation, scope and key, and not only the same 128-bit digest of
 // them, and the same fingerprint.
@@ -237,34 +245,18 @@ type issued struct {
 // the time of the record is over and no attempt can have used it. Use the
 // result for one call only. It is for one-time tokens.
 func (c Call) Issued() Call {
-	extras := callExtras{}
-	if c.extras != nil {
-		extras = *c.extras
-	}
-	extras.issued = new(issued)
-	c.extras = &extras
+	c.issued = new(issued)
 	return c
 }
-
-func (c *Call) isIssued() bool { return c.extras != nil && c.extras.issued != nil }
 
 // readIssue notes what Issue stored in the current record. A record without it, in
 // which a token cannot be used any more, has the age zero as its limit.
 func (c *Call) readIssue(current *store.Record) {
-	if !c.isIssued() {
+	if c.issued == nil {
 		return
 	}
-	*c.extras.issued = issued{}
+	*c.issued = issued{}
 	if p, ok := codec.ProgressOf(*current); ok && p.Issued != nil {
-		*c.extras.issued = issued{p.Issued.MaxAge, p.Issued.Payload}
+		*c.issued = issued{p.Issued.MaxAge, p.Issued.Payload}
 	}
-}
-
-// maxAge returns whether the record must exist, and the age from which it starts no
-// first attempt.
-func (c *Call) maxAge() (mustExist bool, age time.Duration) {
-	if !c.isIssued() {
-		return false, 0
-	}
-	return true, c.extras.issued.maxAge
 }

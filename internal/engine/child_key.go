@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 
 	"github.com/semelgo/semel/internal/callerr"
+	"github.com/semelgo/semel/store"
 )
 
 // ChildKey returns the key for a downstream call of the operation: the same in
@@ -21,9 +22,16 @@ import (
 // does not repeat a request with a body.
 func (a *Attempt) ChildKey(name string) string { return a.call.childKey(name) }
 
-func (c *Call) childKey(name string) string {
+func (c *Call) childKey(name string) string { return childKey(c.op.name, c.scope.text, c.key, name) }
+
+// ChildKeyOf returns the key that [ChildKey] gives to the calls of r's attempts.
+func ChildKeyOf(r store.Record, name string) string {
+	return childKey(r.Operation, r.Scope, r.Key, name)
+}
+
+func childKey(operation, scope, key, name string) string {
 	h := sha256.New()
-	for _, part := range [...]string{"child", c.op.name, c.scope.text, c.key, name} {
+	for _, part := range [...]string{"child", operation, scope, key, name} {
 		var size [4]byte
 		binary.BigEndian.PutUint32(size[:], uint32(len(part)))
 		h.Write(size[:])
@@ -32,7 +40,8 @@ func (c *Call) childKey(name string) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// ChildKey is [Attempt.ChildKey] for the operation of ctx, leased or inline.
+// ChildKey returns the key for a downstream call of the operation of ctx, leased or
+// inline: see [Attempt.ChildKey].
 func ChildKey(ctx context.Context, name string) (string, error) {
 	if c, ok := ctx.Value(callKey{}).(Call); ok {
 		return c.childKey(name), nil

@@ -29,7 +29,7 @@ func (c *Core) newClaimer(call *Call, policy protocol.Policy) *claimer {
 	q := &claimer{c: c}
 	a := &q.attempt
 	a.c, a.call, a.policy = c, *call, policy
-	if call.isIssued() {
+	if call.issued != nil {
 		a.call = call.Issued() // a copy that shares nothing that readIssue changes
 	}
 	a.times = c.options.timesOf(call.op, call.id)
@@ -43,12 +43,10 @@ func (c *Core) newClaimer(call *Call, policy protocol.Policy) *claimer {
 // sent, because the time that earlier steps took is not part of the lease.
 func (q *claimer) restartClock() { q.attempt.begun = q.c.clock.Now() }
 
-// admit validates a call and counts it as running. Policy Atomic means that the
-// call opens a transaction. An admitted call must call leave at its end.
+// admit checks a valid call against the engine and counts it as running. Policy
+// Atomic means that the call opens a transaction. An admitted call must call leave
+// at its end.
 func (c *Core) admit(ctx context.Context, call *Call, policy protocol.Policy) error {
-	if err := call.valid(); err != nil {
-		return err
-	}
 	if err := c.checkTransactional(policy); err != nil {
 		return err
 	}
@@ -66,7 +64,14 @@ func (c *Core) admit(ctx context.Context, call *Call, policy protocol.Policy) er
 
 // begin claims the key, or returns its outcome or an error. Exactly one of the
 // three is not nil.
-func (c *Core) begin(ctx context.Context, call *Call, policy protocol.Policy) (*Attempt, *Outcome, error) {
+func (c *Core) begin(ctx context.Context, call *Call) (*Attempt, *Outcome, error) {
+	if err := call.valid(); err != nil {
+		return nil, nil, err
+	}
+	if err := call.notByGeneration(); err != nil {
+		return nil, nil, err
+	}
+	policy := call.op.policy.kind.OrDefault()
 	if err := c.admit(ctx, call, policy); err != nil {
 		return nil, nil, err
 	}
@@ -191,7 +196,7 @@ func (q *claimer) decide(ctx context.Context, current *store.Record) (claimed bo
 			*current, err = q.wait(ctx, *current)
 			e.Probed = false
 		default:
-			return false, q.c.refusal(ctx, d.Answer, *current)
+			return false, q.c.refusal(ctx, q.call, d.Answer, *current)
 		}
 		if err != nil {
 			return false, err
@@ -226,10 +231,9 @@ func (c *Core) fromCache(ctx context.Context, call *Call) (out *Outcome, known b
 }
 
 func (q *claimer) claimEvent(e *protocol.Event) {
-	e.Step, e.Owner, e.Policy, e.Request = protocol.StepClaim, protocol.MarkOwner(newOwner(), q.attempt.policy), q.attempt.policy, q.call
-	e.Identity = q.call.identity()
+	e.Step, e.Owner, e.Policy = protocol.StepClaim, protocol.MarkOwner(newOwner(), q.attempt.policy), q.attempt.policy
 	e.Lease = q.attempt.times.firstLease()
-	e.Issued, e.MaxAge = q.call.maxAge()
+	q.call.requestTo(e)
 }
 
 // applied reports whether the applied change made the caller the leader.
@@ -255,7 +259,7 @@ func (q *claimer) applied(ctx context.Context, s protocol.Step, now *store.Recor
 // the claim itself finds the record.
 func (q *claimer) readFirst(ctx context.Context, current *store.Record) (err error) {
 	expired := q.c.keyExpired(q.call)
-	if !expired && q.call.op.generation == 0 && !q.call.isIssued() && !q.c.readHint.readFirst(&q.c.caps) {
+	if !expired && q.call.op.generation == 0 && q.call.issued == nil && !q.c.readHint.readFirst(&q.c.caps) {
 		return nil
 	}
 	*current, err = q.read(ctx)
@@ -265,7 +269,7 @@ func (q *claimer) readFirst(ctx context.Context, current *store.Record) (err err
 		return err
 	case expired && protocol.AnswerTo(current, protocol.SameRequest) == protocol.Lost:
 		return callerr.ErrKeyExpired
-	case q.call.isIssued() && protocol.AnswerTo(current, protocol.SameRequest) == protocol.Lost:
+	case q.call.issued != nil && protocol.AnswerTo(current, protocol.SameRequest) == protocol.Lost:
 		return callerr.ErrTokenUnknown
 	default:
 		return nil

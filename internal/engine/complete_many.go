@@ -77,7 +77,7 @@ func completionOf(ctx context.Context, a *Attempt, e *Completion) (d protocol.De
 			ok = false
 		}
 	}()
-	busy := a.ended.Load() || a.txOutcome.Load() != nil || a.tx.isRunning()
+	busy := a.ended.Load() || a.txOutcome.Load() != nil || a.tx.running.Load()
 	if busy || e.Err != nil || errWithoutCommit(a) != nil {
 		return protocol.Decision{}, false
 	}

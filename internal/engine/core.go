@@ -27,6 +27,7 @@ type Core struct {
 
 	store     store.Store
 	inProcess store.InProcess // the store, if it implements InProcess
+	watcher   store.Watcher   // the store, if it implements Watcher
 	// atomic and swapTx use the store's transactions. Like outbox they are nil in an
 	// engine of NewRunner.
 	atomic  atomicFunc
@@ -106,14 +107,9 @@ func (c *Core) bounded(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithTimeout(context.WithoutCancel(ctx), c.options.RecordTimeout)
 }
 
-// operationNamed returns the operation of a name that the engine was given, or nil.
-func (c *Core) operationNamed(name string) *operation {
-	return c.operations[name]
-}
-
 // ownsKey reports whether the system, and not a caller, chose the record's key.
 func (c *Core) ownsKey(r store.Record) bool {
-	op := c.operationNamed(r.Operation)
+	op := c.operations[r.Operation]
 	return op != nil && op.retry != nil
 }
 
@@ -138,7 +134,7 @@ func (c *Core) checkTransactional(policy protocol.Policy) error {
 // retention returns how long a final record is kept: as its operation says, if the
 // engine was given it, else as the record says.
 func (c *Core) retention(r store.Record) time.Duration {
-	if op := c.operationNamed(r.Operation); op != nil {
+	if op := c.operations[r.Operation]; op != nil {
 		return c.options.timesOf(op, r.ID).Retention
 	}
 	p, _ := codec.ProgressOf(r)

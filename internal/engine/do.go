@@ -6,7 +6,6 @@ import (
 
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/codec"
-	"github.com/semelgo/semel/internal/protocol"
 )
 
 // Do runs fn once for the key of c.
@@ -60,7 +59,7 @@ func DoTx[T, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(ctx con
 	var out *Outcome
 	switch {
 	case c.op.inline():
-		out, err = e.runInline(ctx, c, inline{fn: run})
+		out, err = e.runInline(ctx, c, run, nil)
 	case c.op.policy.kind.Transactional():
 		out, err = e.runLeased(ctx, c, run)
 	default:
@@ -76,7 +75,7 @@ func DoTx[T, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(ctx con
 // runLeased commits the claim, then runs fn and ends the attempt in one
 // transaction.
 func (c *Core) runLeased(ctx context.Context, call Call, fn func(context.Context, any) (any, error)) (*Outcome, error) {
-	a, out, err := c.begin(ctx, &call, protocol.Atomic)
+	a, out, err := c.begin(ctx, &call)
 	if a == nil {
 		return out, err
 	}
@@ -86,18 +85,8 @@ func (c *Core) runLeased(ctx context.Context, call Call, fn func(context.Context
 
 // Begin claims the key of c for an adapter that cannot pass its work as a function.
 func Begin(ctx context.Context, e Runner, c Call) (*Attempt, *Outcome, error) {
-	a, out, err := begin(ctx, e.core(), &c)
+	a, out, err := e.core().begin(ctx, &c)
 	return a, out, callerr.Seal(err)
-}
-
-func begin(ctx context.Context, core *Core, c *Call) (*Attempt, *Outcome, error) {
-	if err := c.valid(); err != nil {
-		return nil, nil, err
-	}
-	if err := c.notByGeneration(); err != nil {
-		return nil, nil, err
-	}
-	return core.begin(ctx, c, c.op.policy.kind.OrDefault())
 }
 
 // replayedResult returns the result of a replay. A result that is not available is

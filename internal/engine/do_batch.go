@@ -40,7 +40,7 @@ func DoBatch[T, B, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(c
 			return batcher.AtomicBatch(ctx, change, hold, batch)
 		}, err
 	}
-	out, err := e.runInline(ctx, c, inline{batch: run})
+	out, err := e.runInline(ctx, c, nil, run)
 	if err != nil {
 		var none T
 		return none, false, callerr.Seal(err)

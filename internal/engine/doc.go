@@ -5,19 +5,17 @@
 // Its files are in levels. A file uses only files of its own level and of the levels
 // above it in this list; a test compares the list with the code:
 //
-//   - definitions: policy, retry, operation, call, fingerprint, key_time, wait_context,
-//     record
-//   - options: options, emit
-//   - records: portions, batching, reader, swap, writer
-//   - core: core, unrecorded, tx_context, conflict, singleflight,
-//     orphaned_claims
-//   - attempt: attempt, right, lease, report, trace,
-//     child_key
-//   - ends: retry_decision, conclude, answer, tx_end, complete, end, prepare
+//   - definitions: policy, retry, operation, call, fingerprint, key_time
+//   - options: options
+//   - records: batching, record, swap, writer
+//   - core: core, unrecorded, context, singleflight, orphaned_claims
+//   - attempt: attempt, lease, report, child_key
+//   - ends: conclude, answer, tx_end, end, prepare
 //   - claims: claim, follow, heal, abandoned_claim
 //   - calls: in_tx, inline, inline_commit, run_batch, do, do_batch, enqueue,
-//     issue, open_tokens, cached_outcome
+//     issue, open_tokens
 //   - workers: cancel_requests, renew, dequeue, worker_check, complete_many, fenced_tx
-//   - operators: admin, redrive, cancel, settle, survive, sweep, counts
+//   - operators: admin, redrive, cancel, settle, survive, sweep, counts,
+//     probe
 //   - engine: engine
 package engine

@@ -65,6 +65,7 @@ func newCore(s store.Store, o Options, setTx func(c *Core)) (*Core, error) {
 	if near, ok := s.(store.InProcess); ok && near.Self() == s {
 		c.inProcess = near
 	}
+	c.watcher, _ = s.(store.Watcher)
 	c.batching.open(s, caps, &o)
 	c.reader = reader{store: s, inProcess: c.inProcess, batching: &c.batching, timeout: o.RecordTimeout}
 	c.writer = writer{
@@ -82,7 +83,7 @@ func newCore(s store.Store, o Options, setTx func(c *Core)) (*Core, error) {
 		return nil, fmt.Errorf("read the journal: %w", err)
 	}
 	c.survives.Store(uint32(caps.Survives))
-	if caps.Survives < store.PowerLoss {
+	if caps.Survives < store.PowerLoss && o.Observer != nil { // not logged without one: the program has accepted it by name
 		c.reportLoss(ctx, &caps)
 	}
 	return c, nil

@@ -85,7 +85,7 @@ func (c *Call) compareFingerprint(stored []byte) protocol.RequestMatch {
 		stored[0] != fingerprintJSON && stored[0] != fingerprintOwn || int(stored[1]) > int(c.digest[1]) {
 		return protocol.UnknownRequest
 	}
-	if len(stored) == boundSize && c.bound && subtle.ConstantTimeCompare(stored[inputSize:], own[inputSize:]) == 0 {
+	if c.boundElsewhere(stored) {
 		return protocol.OtherRequest
 	}
 	if stored[1] != own[1] {
@@ -99,6 +99,11 @@ func (c *Call) compareFingerprint(stored []byte) protocol.RequestMatch {
 		return protocol.SameRequest
 	}
 	return protocol.OtherRequest
+}
+
+// boundElsewhere reports whether the call and a stored fingerprint have different bindings.
+func (c *Call) boundElsewhere(stored []byte) bool {
+	return len(stored) == boundSize && c.bound && subtle.ConstantTimeCompare(stored[inputSize:], c.digest[inputSize:]) == 0
 }
 
 // lostInputError returns the error of a call whose input JSON loses in part.

@@ -25,7 +25,7 @@ func (q *claimer) follow(ctx context.Context, f *inflightCall) (*Outcome, error)
 		switch {
 		case q.call.compareFingerprint(f.call.fingerprint()) == protocol.SameRequest:
 		case holds:
-			return nil, q.c.refusal(ctx, protocol.Mismatch, q.call.identity())
+			return nil, q.c.refusal(ctx, q.call, protocol.Mismatch, f.call.identity())
 		default:
 			if out, err := q.recorded(ctx); out != nil || err != nil {
 				return out, err
@@ -65,7 +65,7 @@ func (q *claimer) answerFrom(ctx context.Context, r store.Record) (*Outcome, err
 	case protocol.Replay:
 		return q.c.replay(ctx, r)
 	case protocol.Mismatch, protocol.Newer, protocol.InDoubt:
-		return nil, q.c.refusal(ctx, d.Answer, r)
+		return nil, q.c.refusal(ctx, q.call, d.Answer, r)
 	default:
 		return nil, nil
 	}
@@ -104,8 +104,12 @@ func (q *claimer) attach(ctx context.Context, f *inflightCall, over <-chan struc
 	return err
 }
 
-// wait polls a record that another process is running, and returns the record it
-// reads.
+// maxPoll is the longest time between two reads of a record by a caller that waits. A store
+// that watches reports changes earlier, but not the end of a lease.
+const maxPoll = time.Second
+
+// wait waits for a change of a record that another process is running, or for some time, and
+// returns the record it then reads.
 func (q *claimer) wait(ctx context.Context, current store.Record) (store.Record, error) {
 	left := q.c.clock.Until(q.deadline)
 	if left <= 0 || !q.acquireWaiter() {
@@ -115,16 +119,32 @@ func (q *claimer) wait(ctx context.Context, current store.Record) (store.Record,
 		q.c.inflight.wait(q.attempt.inflight, current)
 	}
 	waited := q.attempt.times.Wait - left
-	poll := min(max(current.Since/4, waited/4, 20*time.Millisecond), time.Second)
+	poll := min(max(current.Since/4, waited/4, 20*time.Millisecond), maxPoll)
+	if q.c.watcher != nil {
+		poll = maxPoll
+	}
 	waiting, done := waitContext(ctx)
 	defer done()
 	begun := q.c.clock.Now()
-	err := pause(waiting, min(jitter(poll), left))
+	err := q.c.awaitChange(waiting, current, min(jitter(poll), left))
 	q.waited += q.c.clock.Since(begun)
 	if err != nil {
 		return current, err
 	}
 	return q.read(ctx)
+}
+
+// awaitChange pauses, for less than d if the store reports a change of the record.
+func (c *Core) awaitChange(ctx context.Context, current store.Record, d time.Duration) error {
+	if c.watcher == nil {
+		return clock.Sleep(ctx, d)
+	}
+	watching, end := context.WithTimeout(ctx, d)
+	defer end()
+	if c.watcher.Watch(watching, current.ID, current.Token) != nil {
+		<-watching.Done()
+	}
+	return ctx.Err()
 }
 
 // acquireWaiter makes the caller a waiter, if its operation has a Wait and there

@@ -46,11 +46,16 @@ func InTx[T, Tx any](ctx context.Context, e *Engine[Tx], fn func(ctx context.Con
 
 // runTx runs fn and ends the attempt in one transaction.
 func (a *Attempt) runTx(ctx context.Context, fn func(context.Context, any) (any, error)) error {
-	if err := a.tx.enter(a.ended.Load() || a.txOutcome.Load() != nil); err != nil {
-		return err
+	switch {
+	case a.ended.Load() || a.txOutcome.Load() != nil:
+		return callerr.Invalid("Attempt", "has its outcome already")
+	case !a.tx.running.CompareAndSwap(false, true):
+		return callerr.Invalid("Attempt", "runs a transaction already")
 	}
+	a.tx.tried.Store(true)
 	defer func() { // also on a panic, from which the operation may recover
-		a.tx.leave()
+		a.tx.open.Store(false)
+		a.tx.running.Store(false)
 		if s := a.txOutcome.Load(); a.adapter != nil && (s == nil || s.err != nil) {
 			a.adapter.Undone()
 		}
@@ -72,7 +77,7 @@ func runOneTx(ctx context.Context, a *Attempt, fn func(context.Context, any) (an
 	var fnErr error
 	var after *callbacks // nil: fn was not called
 	verdict, err := a.c.atomic(ctx, a.call.id, false, func(ctx context.Context, tx any, _ store.SwapResult) (*store.Change, error) {
-		a.tx.markOpen()
+		a.tx.open.Store(true)
 		within, calls := withTx(ctx, Call{}, a.c, tx)
 		after = calls
 		v, err := fn(within, tx)

@@ -17,7 +17,7 @@ type inline struct {
 	*claimer
 	fn    func(ctx context.Context, tx any) (any, error)
 	batch batchFunc // instead of fn
-	lost  *conflictCounter
+	lost  conflictCounter
 
 	ran     bool            // the attempt had the right and fn was called
 	answer  protocol.Answer // otherwise: why it did not run
@@ -28,15 +28,14 @@ type inline struct {
 	after   *callbacks // of the transaction; nil: fn was not called
 }
 
-// start makes the attempt of q one that is a single transaction, based on current.
-func (q *claimer) start(like inline, current store.Record, lost *conflictCounter) *inline {
-	i := &inline{claimer: q, fn: like.fn, batch: like.batch, lost: lost}
-	a := &q.attempt
+// start begins an attempt that is a single transaction, based on current.
+func (i *inline) start(current store.Record) {
+	*i = inline{claimer: i.claimer, fn: i.fn, batch: i.batch, lost: i.lost}
+	a := &i.attempt
 	a.right, a.found = (*exclusive)(a), &i.current
 	a.token = store.Token{State: store.InProgress, Owner: newOwner()}
-	q.restartClock()
+	i.restartClock()
 	i.setBase(current)
-	return i
 }
 
 // setBase sets the record that the attempt replaces.
@@ -46,8 +45,9 @@ func (i *inline) setBase(current store.Record) {
 	i.attempt.token.Attempt = current.Attempt + 1
 }
 
-// runInline runs the function of like once as one transaction, or answers from the record.
-func (c *Core) runInline(ctx context.Context, call Call, like inline) (*Outcome, error) {
+// runInline runs fn, or the statements of batch, once as one transaction, or answers
+// from the record.
+func (c *Core) runInline(ctx context.Context, call Call, fn func(context.Context, any) (any, error), batch batchFunc) (out *Outcome, err error) {
 	if err := c.admit(ctx, &call, protocol.Atomic); err != nil {
 		return nil, err
 	}
@@ -55,40 +55,34 @@ func (c *Core) runInline(ctx context.Context, call Call, like inline) (*Outcome,
 	if out, known, err := c.fromCache(ctx, &call); known {
 		return out, err
 	}
-	q := c.newClaimer(&call, call.op.policy.kind)
-	defer q.releaseWaiter(ctx)
-	if out, err := q.lead(ctx); out != nil || err != nil {
+	i := &inline{claimer: c.newClaimer(&call, call.op.policy.kind), fn: fn, batch: batch}
+	defer i.releaseWaiter(ctx)
+	if out, err := i.lead(ctx); out != nil || err != nil {
 		return out, err
 	}
-	return q.inline(ctx, like)
-}
-
-// inline runs as the first caller of its key in this process.
-func (q *claimer) inline(ctx context.Context, like inline) (out *Outcome, err error) {
 	current, told := store.Record{}, callerr.ErrAbandoned
-	id := q.call.id // the ID changes with the generation
+	id := i.call.id // the ID changes with the generation
 	defer func() {  // also on a panic, with the transaction rolled back
-		q.c.inflight.finish(id, q.attempt.inflight, &current, told)
+		c.inflight.finish(id, i.attempt.inflight, &current, told)
 	}()
-	asked := q.c.cache.Now()
-	err = q.readFirst(ctx, &current)
-	var lost conflictCounter
+	asked := c.cache.Now()
+	err = i.readFirst(ctx, &current)
 	for err == nil {
 		if protocol.AnswerTo(&current, protocol.SameRequest) == protocol.Replay {
-			q.c.readHint.observe(true)
-			q.cacheFinal(&current, asked)
+			c.readHint.observe(true)
+			i.cacheFinal(&current, asked)
 			told = nil
-			return q.c.answer(ctx, q.call, current)
+			return c.answer(ctx, i.call, current)
 		}
-		i := q.start(like, current, &lost)
+		i.start(current)
 		var again bool
 		current, out, again, err = i.run(ctx)
 		if !again {
-			q.c.readHint.observe(!i.ran)
-			q.cacheFinal(&current, asked)
+			c.readHint.observe(!i.ran)
+			i.cacheFinal(&current, asked)
 			break
 		}
-		current, err = q.nextTry(ctx, i)
+		current, err = i.nextTry(ctx)
 	}
 	told = errForFollowers(ctx, err)
 	return out, err
@@ -96,11 +90,11 @@ func (q *claimer) inline(ctx context.Context, like inline) (out *Outcome, err er
 
 // nextTry waits for the transaction or attempt that has the record, or reads the
 // record that superseded this attempt.
-func (q *claimer) nextTry(ctx context.Context, i *inline) (store.Record, error) {
+func (i *inline) nextTry(ctx context.Context) (store.Record, error) {
 	if i.busy || i.answer == protocol.Wait {
-		return q.wait(ctx, i.current)
+		return i.wait(ctx, i.current)
 	}
-	return q.read(ctx)
+	return i.read(ctx)
 }
 
 // run runs one transaction. again means that nothing was run, or that it was rolled
@@ -113,7 +107,7 @@ func (i *inline) run(ctx context.Context) (now store.Record, out *Outcome, again
 	}
 	i.attempt.ctx = ctx
 	kind := event.Released
-	defer func() { traced(&i.attempt, kind, &now, err) }() // also on a panic
+	defer func() { i.attempt.traceEnd(kind, &now, err) }() // also on a panic
 	verdict, err := i.transact(ctx)
 	if i.after != nil {
 		i.after.call()
@@ -133,7 +127,7 @@ func (i *inline) run(ctx context.Context) (now store.Record, out *Outcome, again
 		return i.current, nil, true, nil
 	}
 	now, out, err = i.concluded(ctx, result, err)
-	kind = tracedEnd(&i.attempt, &now, err)
+	kind = "" // now and err say it
 	if errors.Is(err, errPending) {
 		if i.lost.retry(ctx, protocol.TxSuperseded) {
 			return now, nil, true, nil

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
+	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -47,7 +49,7 @@ func (i *inline) refused(ctx context.Context) (store.Record, *Outcome, bool, err
 		now, err := i.doubt(ctx)
 		return now, nil, false, err
 	default:
-		return i.current, nil, false, i.c.refusal(ctx, i.answer, i.current)
+		return i.current, nil, false, i.c.refusal(ctx, i.call, i.answer, i.current)
 	}
 }
 
@@ -187,4 +189,35 @@ func (i *inline) keepSuccessor(ctx context.Context, outcome []byte) error {
 	change := protocol.Next(i.successor.current, i.successorEvent(ctx, outcome)).Change
 	_, err := i.c.writer.proveChange(ctx, &change)
 	return err
+}
+
+// conflictTries is how often a transaction runs that is aborted because of
+// conflicts.
+const conflictTries = 8
+
+// conflictCounter counts the conflicts of one attempt's transactions. After a
+// conflict the whole transaction must run again, because what it has read is no
+// longer true.
+type conflictCounter struct {
+	lost int
+}
+
+// retry reports whether a transaction that was rolled back because of a conflict is
+// to run again. Before it returns true it waits, with jittered exponential backoff.
+// After the first superseded write it does not wait, because nothing is to be waited
+// for.
+func (c *conflictCounter) retry(ctx context.Context, result protocol.TxResult) bool {
+	if c.lost++; c.lost >= conflictTries {
+		return false
+	}
+	return result == protocol.TxSuperseded && c.lost == 1 || clock.Sleep(ctx, jitter(time.Millisecond<<c.lost)) == nil
+}
+
+// conflictEvent distinguishes a conflict with another transaction from a write that
+// was superseded.
+func conflictEvent(result protocol.TxResult) event.Kind {
+	if result == protocol.TxSuperseded {
+		return event.Fenced
+	}
+	return event.Retried
 }

@@ -84,8 +84,8 @@ func issue(ctx context.Context, c *Core, call *Call, o IssueOptions) error {
 // whether its record was issued.
 func IssuedPayload(ctx context.Context) ([]byte, bool) {
 	c, ok := ctx.Value(callKey{}).(Call)
-	if !ok || !c.isIssued() {
+	if !ok || c.issued == nil {
 		return nil, false
 	}
-	return c.extras.issued.payload, true
+	return c.issued.payload, true
 }

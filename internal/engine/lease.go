@@ -231,5 +231,5 @@ func (a *Attempt) isOwnEnd(token store.Token) bool {
 // excludesOthers reports whether the attempt's open transaction excludes all other
 // writers, so that no takeover is possible.
 func (a *Attempt) excludesOthers() bool {
-	return a.c.caps.Exclusion == store.ExcludesAll && a.tx.isOpen()
+	return a.c.caps.Exclusion == store.ExcludesAll && a.tx.open.Load()
 }

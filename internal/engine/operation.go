@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"math/rand/v2"
 	"reflect"
 	"strconv"
@@ -161,18 +160,6 @@ func notNegative(ds ...duration) error {
 func setDefault[T int | time.Duration](v *T, otherwise T) {
 	if *v == 0 {
 		*v = otherwise
-	}
-}
-
-// pause waits d, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"cmp"
+	"context"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -144,4 +146,29 @@ func (t Times) firstLease() time.Duration {
 		return min(t.Lease, t.MaxRun)
 	}
 	return t.Lease
+}
+
+// emitter sends events to the Observer. Without one it logs the alarms, because an
+// operator must act on them.
+type emitter struct{ observer event.Observer }
+
+// wants reports whether events of that kind are observed or logged.
+func (o emitter) wants(kind event.Kind) bool {
+	return o.observer != nil || event.Event{Kind: kind}.Alarm()
+}
+
+func (o emitter) observe(ctx context.Context, e event.Event) {
+	switch {
+	case o.observer != nil:
+		o.observer.Observe(ctx, e)
+	case e.Alarm():
+		event.Slog(slog.Default()).Observe(ctx, e)
+	}
+}
+
+// emit emits an event about a record.
+func (o emitter) emit(ctx context.Context, kind event.Kind, r store.Record, err error) {
+	if o.wants(kind) {
+		o.observe(ctx, event.Event{Kind: kind, Operation: r.Operation, ID: r.ID, Attempt: r.Attempt, State: r.State, Err: err})
+	}
 }

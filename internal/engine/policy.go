@@ -55,6 +55,9 @@ func (p Policy) IsZero() bool { return p.kind.IsUnset() }
 // IsAtomic reports whether the policy is [Atomic].
 func (p Policy) IsAtomic() bool { return p.kind.Transactional() }
 
+// HasProbe reports whether the policy has a probe, as Heal and Fenced have.
+func (p Policy) HasProbe() bool { return p.probe != nil }
+
 // valid returns an error that names the missing part.
 func (p Policy) valid() error {
 	if p.kind.Probes() && p.probe == nil {

@@ -57,7 +57,7 @@ func redriveRecord(ctx context.Context, c *Core, r RedriveRequest) (store.Record
 // given the operation, a dead letter in doubt shows that its policy allows another
 // attempt; AtLeastOnce is the weakest of these policies.
 func redrivePolicy(c *Core, r store.Record) protocol.Policy {
-	if op := c.operationNamed(r.Operation); op != nil {
+	if op := c.operations[r.Operation]; op != nil {
 		return op.policy.kind
 	}
 	if codec.IsDeadLetter(r) {

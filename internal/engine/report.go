@@ -13,7 +13,7 @@ import (
 )
 
 func (a *Attempt) emit(ctx context.Context, kind event.Kind, r store.Record, err error) {
-	if a.c.observer == nil {
+	if !a.c.wants(kind) {
 		return // so that the clock is not read
 	}
 	a.c.observe(ctx, event.Event{
@@ -23,9 +23,6 @@ func (a *Attempt) emit(ctx context.Context, kind event.Kind, r store.Record, err
 }
 
 func (a *Attempt) emitEnd(ctx context.Context, s protocol.Step, at *store.Record, err error) {
-	if a.c.observer == nil {
-		return
-	}
 	kind := endKind(s, at)
 	if kind == event.Succeeded {
 		err = nil
@@ -75,6 +72,9 @@ func (a *Attempt) endError(proven bool, now *store.Record, err error) error {
 	case store.Failed:
 		return codec.DecodeFailure(now.Outcome)
 	case store.Pending:
+		if proven && !a.right.rolledBack() {
+			err = callerr.NotCommitted(err) // Classify says so, if the function did not
+		}
 		told := a.attemptError(protocol.Verdict(proven, now.Tainted, a.policy, isAnswered(err)), store.Pending, err)
 		told.After = max(now.Due, 0)
 		return told
@@ -134,3 +134,84 @@ var (
 	errNotCommitted = errors.New("semel: the function returned success although the " +
 		"transaction of InTx did not commit: wait for InTx and return its error")
 )
+
+// InjectTrace returns what the tracer needs to continue the trace of ctx elsewhere, or nil.
+func InjectTrace(ctx context.Context, c *Core) map[string]string {
+	if c.options.Tracer == nil {
+		return nil
+	}
+	carrier := c.options.Tracer.Inject(ctx)
+	size := 0
+	for name, value := range carrier {
+		size += len(name) + len(value)
+	}
+	if size == 0 || size > event.MaxTrace {
+		return nil
+	}
+	return carrier
+}
+
+// ExtractTrace returns ctx in the trace of an earlier InjectTrace.
+func ExtractTrace(ctx context.Context, c *Core, carrier map[string]string) context.Context {
+	if c.options.Tracer == nil || len(carrier) == 0 {
+		return ctx
+	}
+	return c.options.Tracer.Extract(ctx, carrier)
+}
+
+// traceOf returns ctx in the trace that is stored in the record of an enqueued call.
+func traceOf(ctx context.Context, c *Core, r *store.Record) context.Context {
+	if c.options.Tracer == nil {
+		return ctx
+	}
+	p, _ := codec.ProgressOf(*r)
+	return ExtractTrace(ctx, c, p.Trace)
+}
+
+// trace tells the tracer that the function of the attempt is about to run, and returns the
+// function's context.
+func (a *Attempt) trace(ctx context.Context) context.Context {
+	if a.c.options.Tracer == nil || a.endTrace != nil {
+		return ctx
+	}
+	ctx, a.endTrace = a.c.options.Tracer.Start(ctx, event.Event{
+		Kind: event.Claimed, Operation: a.call.op.name, ID: a.call.id, Attempt: a.token.Attempt, State: store.InProgress,
+	})
+	return ctx
+}
+
+// traceEnd tells the tracer how the attempt has ended: current is the record now, and err
+// what the caller receives. They say the kind if it is empty.
+func (a *Attempt) traceEnd(kind event.Kind, current *store.Record, err error) {
+	end := a.endTrace
+	if end == nil {
+		return
+	}
+	a.endTrace = nil
+	if kind == "" {
+		kind = tracedEnd(a, current, err)
+	}
+	end(event.Event{
+		Kind: kind, Operation: a.call.op.name, ID: a.call.id, Attempt: a.token.Attempt, State: current.State,
+		Err: err, Elapsed: a.c.clock.Since(a.begun),
+	})
+}
+
+// tracedEnd returns the kind of the end of an attempt that left the record current.
+func tracedEnd(a *Attempt, current *store.Record, err error) event.Kind {
+	told, _ := errtype.Find[*callerr.AttemptError](err)
+	switch {
+	case current.Owner == a.token.Owner && current.State == store.InProgress:
+		return event.Late
+	case current.Owner == a.token.Owner:
+		return endKind(protocol.StepInline, current)
+	case current.State == store.InDoubt:
+		return event.InDoubt
+	case told != nil && told.Verdict == store.Unknown:
+		return event.Late
+	case told != nil:
+		return event.Released
+	default:
+		return event.Fenced
+	}
+}

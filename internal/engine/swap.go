@@ -65,7 +65,7 @@ func (w *writer) retrySwap(ctx context.Context, change *store.Change, tries, try
 		if try == 1 {
 			continue
 		}
-		if pause(ctx, jitter(wait)) != nil {
+		if clock.Sleep(ctx, jitter(wait)) != nil {
 			return store.SwapResult{}, err
 		}
 		wait = min(2*wait, time.Second)
@@ -128,7 +128,7 @@ func retryBusy(ctx context.Context, ask func() error) error {
 		if !errors.Is(err, callerr.ErrBusy) {
 			return err
 		}
-		if perr := pause(ctx, jitter(wait)); perr != nil {
+		if perr := clock.Sleep(ctx, jitter(wait)); perr != nil {
 			return fmt.Errorf("%w: %w", err, perr)
 		}
 		wait = min(2*wait, 100*time.Millisecond)

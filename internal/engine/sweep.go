@@ -147,7 +147,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 		if err := s.Pass(ctx); err != nil && ctx.Err() == nil {
 			s.c.emit(ctx, event.StoreError, store.Record{}, err)
 		}
-		_ = pause(ctx, jitter(s.options.Every)) // the only error is ctx's
+		_ = clock.Sleep(ctx, jitter(s.options.Every)) // the only error is ctx's
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/journal"
 	"github.com/semelgo/semel/store"
@@ -153,7 +154,7 @@ func (l *unrecorded) recordUntilDone(ctx context.Context, item pendingEnd) {
 	if l.tryPending(ctx, item) {
 		return
 	}
-	for wait := firstRetryWait; pause(ctx, jitter(wait)) == nil; wait = min(2*wait, maxRetryWait) {
+	for wait := firstRetryWait; clock.Sleep(ctx, jitter(wait)) == nil; wait = min(2*wait, maxRetryWait) {
 		select {
 		case l.retries <- struct{}{}:
 		case <-ctx.Done():

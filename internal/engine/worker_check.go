@@ -9,10 +9,7 @@ func CheckOperation(c *Core, op Declared) error {
 	if d.err != nil {
 		return d.err
 	}
-	if given := c.operationNamed(d.name); given != nil && given != d {
-		return callerr.Invalid("Operations", "of the engine have another definition of "+d.name)
-	}
-	return c.options.outlived(d)
+	return c.checkOperation(d)
 }
 
 // CheckWorker returns why workers of this engine cannot run op, as a *FieldError,
@@ -23,7 +20,7 @@ func CheckWorker(c *Core, op Declared, inTx bool) error {
 		return err
 	}
 	switch {
-	case c.operationNamed(d.name) == nil:
+	case c.operations[d.name] == nil:
 		return callerr.Invalid("Operations", "of the engine are without "+d.name)
 	case d.retry == nil:
 		return callerr.Invalid("Retry", "is not set for "+d.name+": callers own its keys and retry themselves")

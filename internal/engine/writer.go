@@ -64,7 +64,13 @@ func (w *writer) apply(ctx context.Context, at *store.Record, e *protocol.Event,
 		if call, ok := e.Request.(*Call); ok && e.Step == protocol.StepClaim && d.Step == protocol.StepDoubt {
 			d.Change.To.Outcome = w.crashed(call.op, *at)
 		}
-		answer, err := w.write(ctx, &d.Change, tries, batched)
+		var answer store.SwapResult
+		var err error
+		if batched {
+			answer, err = w.swapBatched(ctx, &d.Change, tries)
+		} else {
+			answer, err = w.swap(ctx, &d.Change, tries)
+		}
 		switch {
 		case err != nil:
 			return err
@@ -78,14 +84,6 @@ func (w *writer) apply(ctx context.Context, at *store.Record, e *protocol.Event,
 	}
 	*d = protocol.Decision{Answer: protocol.Wait}
 	return nil
-}
-
-// write writes one change.
-func (w *writer) write(ctx context.Context, change *store.Change, tries int, batched bool) (store.SwapResult, error) {
-	if batched {
-		return w.swapBatched(ctx, change, tries)
-	}
-	return w.swap(ctx, change, tries)
 }
 
 // prove applies an event as a proof: it repeats the change, outside of a batch,

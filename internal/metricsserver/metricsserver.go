@@ -4,7 +4,6 @@ package metricsserver
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -17,6 +16,7 @@ import (
 	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/sdk/metric"
 
+	"github.com/semelgo/semel/internal/serve"
 	"github.com/semelgo/semel/semelotel"
 )
 
@@ -55,14 +55,9 @@ func Listen(ctx context.Context, address string, o semelotel.Options, log *slog.
 // URL returns the address of the metrics.
 func (s *Server) URL() string { return "http://" + s.listener.Addr().String() + "/metrics" }
 
-// Run serves until ctx ends. A server that did not run must be closed.
-func (s *Server) Run(ctx context.Context) error {
-	defer context.AfterFunc(ctx, s.Close)()
-	if err := s.web.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) && ctx.Err() == nil {
-		return fmt.Errorf("serve metrics: %w", err)
-	}
-	return nil
-}
+// Run serves until ctx ends; scrapes that are running are lost then. A server that did not
+// run must be closed.
+func (s *Server) Run(ctx context.Context) error { return serve.HTTP(ctx, s.listener, s.web, 0) }
 
 // Close ends Run, and frees the address.
 func (s *Server) Close() {

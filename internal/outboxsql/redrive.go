@@ -9,9 +9,15 @@ import (
 
 // Redrive asks the holder of the aggregate's lane to end its parking, and keeps a note.
 func (t *Table[Tx]) Redrive(ctx context.Context, r store.OutboxRedrive) (was bool, err error) {
+	text, args := `UPDATE semel_outbox_parked SET parking = ? WHERE aggregatetype = ? AND aggregateid = ? AND parking = 1`, []any{int64(r.To), r.Topic, r.Aggregate}
+	if r.EventID != "" {
+		if !isUUID(r.EventID) { // PostgreSQL would refuse to compare it
+			return false, nil
+		}
+		text, args = text+` AND id = `+t.dialect.ID, append(args, r.EventID)
+	}
 	err = t.pool.Tx(ctx, func(c Conn) error {
-		n, err := c.Exec(ctx, t.dialect.text(`UPDATE semel_outbox_parked SET parking = ? WHERE aggregatetype = ? AND aggregateid = ? AND parking = 1`),
-			int64(r.To), r.Topic, r.Aggregate)
+		n, err := c.Exec(ctx, t.dialect.text(text), args...)
 		if was = n > 0; err != nil || !was {
 			return err
 		}
@@ -24,6 +30,16 @@ SELECT aggregatetype, aggregateid, id, type, parking, ?, ?, `+t.dialect.Now+` FR
 		return false, t.dialect.Fault("redrive a parked aggregate", err)
 	}
 	return was, nil
+}
+
+// isUUID reports whether text has the form in which the IDs of events are stored.
+func isUUID(text string) bool {
+	for i, r := range text {
+		if dash := i == 8 || i == 13 || i == 18 || i == 23; dash != (r == '-') || !dash && !strings.ContainsRune("0123456789abcdef", r) {
+			return false
+		}
+	}
+	return len(text) == 36
 }
 
 // Notes lists operators' decisions.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +19,7 @@ var (
 	_ store.Auditor  = (*Store)(nil)
 	_ store.Counter  = (*Store)(nil)
 	_ store.Dequeuer = (*Store)(nil)
+	_ store.Watcher  = (*Store)(nil)
 )
 
 // Store is a memory store that an engine uses like a server without transactions.
@@ -25,6 +27,9 @@ type Store struct {
 	mem     *memory.Store
 	options Options
 	armed   atomic.Bool // the next reply to a write is lost
+
+	mu      sync.Mutex
+	changed chan struct{} // closed at the next write; nil: no caller waits for it
 }
 
 // Options configure a Store.
@@ -60,8 +65,35 @@ func (s *Store) Lose() (lost func() bool) {
 	return func() bool { return !s.armed.Swap(false) }
 }
 
+// Watch implements store.Watcher.
+func (s *Store) Watch(ctx context.Context, id store.ID, token store.Token) error {
+	for {
+		s.mu.Lock()
+		if s.changed == nil {
+			s.changed = make(chan struct{})
+		}
+		changed := s.changed
+		s.mu.Unlock()
+		results, err := s.mem.Get(ctx, []store.ID{id})
+		if err != nil || results[0].Token != token {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
 // reply returns the reply of a write, unless it is lost.
 func reply[T any](s *Store, v T, err error) (T, error) {
+	s.mu.Lock()
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
+	s.mu.Unlock()
 	if err == nil && s.armed.CompareAndSwap(true, false) {
 		var none T
 		return none, errLost

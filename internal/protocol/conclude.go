@@ -100,13 +100,11 @@ func Conclude(e Ending) Conclusion {
 		return Conclusion{Step: StepSucceed, Payload: Result}
 	case e.Cause == OutsideTx:
 		// The program is wrong, so the operation must not run again.
-		return Conclusion{Step: StepDoubt}
+		return Conclusion{Step: StepDoubt, Payload: Progress}
 	case e.Cause == ByCrashes:
 		return e.forGood()
-	case e.Proven && e.Final && e.provenForAll():
-		return Conclusion{Step: StepFail, Proven: true, Payload: e.failure()}
 	case e.Proven && e.Final:
-		return Conclusion{Step: StepDoubt, Payload: e.failure()}
+		return e.finalFailure()
 	case e.Cause == ByCancellation, e.Retry == RetriesExhausted:
 		return e.forGood()
 	default:
@@ -130,6 +128,16 @@ func (e Ending) again() Conclusion {
 	default:
 		return Conclusion{Step: StepDoubt, Payload: Progress}
 	}
+}
+
+// finalFailure ends an attempt with its own answer that nothing has happened. After an
+// earlier attempt with an unknown effect the record is InDoubt, and keeps its progress:
+// an operator may allow another attempt.
+func (e Ending) finalFailure() Conclusion {
+	if e.provenForAll() {
+		return Conclusion{Step: StepFail, Proven: true, Payload: e.finalPayload(Failure)}
+	}
+	return Conclusion{Step: StepDoubt, Payload: e.finalPayload(Progress)}
 }
 
 // forGood ends an attempt after which none may follow: Failed with proof for all
@@ -166,7 +174,7 @@ func (e Ending) inline() Conclusion {
 	case e.ResultsOnly:
 		return Conclusion{}
 	case e.Final && !e.Tainted:
-		return end(store.Failed, e.failure())
+		return end(store.Failed, e.finalPayload(Failure))
 	case e.Retry == RetriesExhausted && !e.Tainted:
 		return end(store.Failed, DeadLetter)
 	case e.Retry != NoRetry:
@@ -176,12 +184,13 @@ func (e Ending) inline() Conclusion {
 	}
 }
 
-// failure returns how a final failure is stored.
-func (e Ending) failure() Payload {
+// finalPayload returns how a final failure is stored: as p, unless it leaves a dead
+// letter.
+func (e Ending) finalPayload(p Payload) Payload {
 	if e.Redelivered && e.Retry != NoRetry {
 		return DeadLetter
 	}
-	return Failure
+	return p
 }
 
 // Verdict returns what the proof about one attempt says about the effect of the key.

@@ -125,6 +125,7 @@ func brokenByConclusion(e Ending, c Conclusion, to store.Record) []string {
 	law(c.Payload != DeadLetter || e.Retry != NoRetry, "a dead letter of an operation that is not retried")
 	law(c.Payload != DeadLetter || to.State == store.Failed || runsAgain(e.Policy) || e.Final, "a dead letter that cannot be redriven")
 	law(to.State != store.Pending || c.Payload == Progress, "Pending without progress")
+	law(to.State != store.InDoubt || c.Payload == Progress || c.Payload == DeadLetter, "InDoubt without the error and what was issued")
 	return broken
 }
 
@@ -167,13 +168,13 @@ func TestConclude(t *testing.T) {
 		{
 			"a final failure after an unknown effect",
 			Ending{Policy: Keyed, Cause: ByError, Proven: true, Final: true, Tainted: true},
-			end(StepDoubt, Failure),
+			end(StepDoubt, Progress),
 		},
 		{"too many crashes", Ending{Policy: Atomic, Cause: ByCrashes, Retry: RetriesExhausted}, end(StepFail, DeadLetter)},
 		{"too many crashes under Hold", Ending{Policy: Hold, Cause: ByCrashes, Tainted: true, Retry: RetriesExhausted}, end(StepDoubt, Progress)},
 		{"cancelled with proof", Ending{Policy: Keyed, Cause: ByCancellation, Proven: true}, end(StepFail, Failure)},
 		{"cancelled with an unknown effect", Ending{Policy: Keyed, Cause: ByCancellation}, end(StepDoubt, Progress)},
-		{"a result outside of the transaction", Ending{Policy: Atomic, Cause: OutsideTx}, Conclusion{Step: StepDoubt}},
+		{"a result outside of the transaction", Ending{Policy: Atomic, Cause: OutsideTx}, end(StepDoubt, Progress)},
 		{"inline: an error", Ending{Inline: true, Cause: ByError, Proven: true}, Conclusion{}},
 		{
 			"inline: a final failure",

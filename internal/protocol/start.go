@@ -151,11 +151,15 @@ func MarkOwner(drawn uint64, p Policy) uint64 {
 func beganAtomic(owner uint64) bool { return owner&atomicOwner != 0 }
 
 // RetryAfter is how long a caller should wait for a running attempt: half the age
-// of its claim, at least 200 ms and at most 30 s.
+// of its claim, at most until its lease ends, at least 200 ms and at most 30 s.
 func RetryAfter(current store.Record) time.Duration {
 	wait := current.Since / 2
-	if current.State == store.Pending {
+	switch current.State {
+	case store.Pending:
 		wait = current.Due
+	case store.InProgress:
+		wait = min(wait, current.Due)
+	case store.Absent, store.Succeeded, store.Failed, store.InDoubt:
 	}
 	return min(max(wait, 200*time.Millisecond), 30*time.Second)
 }

@@ -99,7 +99,8 @@ func (s *MariaDBServer) Stop() {
 
 // dropDatabase ends the connections to a database and drops it. A connection that is
 // being opened can come in between, and its transaction then keeps the tables; so
-// dropDatabase repeats both.
+// dropDatabase repeats both. DROP DATABASE waits for the threads with which a node of
+// a cluster writes the changes of the others.
 func dropDatabase(ctx context.Context, db *sql.DB, name string) error {
 	const lockWaitTimeout = 1205
 	var err error
@@ -116,15 +117,17 @@ func dropDatabase(ctx context.Context, db *sql.DB, name string) error {
 
 func killConnections(ctx context.Context, db *sql.DB, name string) error {
 	var ids sql.NullString
-	read := "SELECT group_concat(id SEPARATOR ' ') FROM information_schema.processlist WHERE db = ?"
+	read := "SELECT group_concat(id SEPARATOR ' ') FROM information_schema.processlist WHERE db = ? AND user <> 'system user'"
 	if err := db.QueryRowContext(ctx, read, name).Scan(&ids); err != nil {
 		return fmt.Errorf("list connections: %w", err)
 	}
 	for id := range strings.FieldsSeq(ids.String) {
-		const noSuchThread = 1094
+		// A connection may have ended meanwhile, or a node of a cluster may be executing
+		// its statement together with the others.
+		const noSuchThread, highPriority = 1094, 1095
 		var refused *mysql.MySQLError
 		_, err := db.ExecContext(ctx, "KILL "+id)
-		if err != nil && (!errors.As(err, &refused) || refused.Number != noSuchThread) {
+		if err != nil && (!errors.As(err, &refused) || refused.Number != noSuchThread && refused.Number != highPriority) {
 			return fmt.Errorf("end connection %s: %w", id, err)
 		}
 	}

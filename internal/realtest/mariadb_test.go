@@ -3,7 +3,6 @@ package realtest_test
 import (
 	"database/sql"
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/go-sql-driver/mysql"
@@ -38,15 +37,6 @@ func scalar(t *testing.T, db *sql.DB, query string) string {
 	var value string
 	check.Require(t, db.QueryRowContext(t.Context(), query).Scan(&value), "%s", query)
 	return value
-}
-
-// TestMariaDBGivesEachTestItsOwnDatabase on the shared server.
-func TestMariaDBGivesEachTestItsOwnDatabase(t *testing.T) {
-	t.Parallel()
-	s := realtest.MariaDB(t)
-	for range 2 {
-		must(t, openMySQL(t, s.Database(t)), "CREATE TABLE twice (id int)")
-	}
 }
 
 // TestMariaDBDropsTheDatabaseOfAnOpenTransaction: neither its connection nor its locks
@@ -89,34 +79,6 @@ func TestKilledMariaDBKeepsWhatWasCommitted(t *testing.T) {
 	}
 }
 
-// TestPausedMariaDBIsSilent and goes on where it was.
-func TestPausedMariaDBIsSilent(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("make test-full runs it")
-	}
-	s := realtest.OwnMariaDB(t)
-	db := openMySQL(t, s.Database(t))
-	must(t, db, "DO 1")
-	mustBeSilentWhilePaused(t, s, func() error { return db.PingContext(t.Context()) })
-}
-
-// TestFailedStartOfMariaDBReportsTheLog: the error has the end of the server's log.
-func TestFailedStartOfMariaDBReportsTheLog(t *testing.T) {
-	t.Parallel()
-	realtest.MariaDB(t) // skips where there is none
-	v := &recordingTB{TB: t}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		realtest.OwnMariaDB(v, "no-such-setting=1")
-	}()
-	<-done
-	if !strings.Contains(v.failed, "unknown variable 'no-such-setting=1'") {
-		t.Errorf("it failed with %q, want the server's own words", v.failed)
-	}
-}
-
 // TestMariaDBOfAnotherProcessIsRejected: two processes may choose the same port.
 func TestMariaDBOfAnotherProcessIsRejected(t *testing.T) {
 	t.Parallel()
@@ -124,13 +86,4 @@ func TestMariaDBOfAnotherProcessIsRejected(t *testing.T) {
 	if !inUse {
 		t.Errorf("got %v, want an error that says that the port is taken", err)
 	}
-}
-
-// TestSharedMariaDBCannotBeKilled, because other tests use it.
-func TestSharedMariaDBCannotBeKilled(t *testing.T) {
-	t.Parallel()
-	v := &recordingTB{TB: t}
-	s := realtest.MariaDB(v)
-	mustRefuse(t, v, s.Kill, s.Pause, s.Resume, s.Stop)
-	must(t, openMySQL(t, s.Database(t)), "DO 1")
 }

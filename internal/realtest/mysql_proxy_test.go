@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
@@ -134,29 +133,6 @@ func TestReplyOfMariaDBToCommitIsDropped(t *testing.T) {
 	}
 }
 
-// TestCutAfterDoesNotWaitForMariaDB: the client's connection is reset while the
-// statement still waits for a lock, and the statement succeeds.
-func TestCutAfterDoesNotWaitForMariaDB(t *testing.T) {
-	t.Parallel()
-	p, direct, through := mysqlProxied(t, "")
-	must(t, direct, "INSERT INTO kept VALUES (1, NULL)")
-	holder := check.Must(direct.BeginTx(t.Context(), nil))(t)
-	check.Must(holder.ExecContext(t.Context(), "DELETE FROM kept"))(t)
-	fault := p.CutAfter(realtest.SQL("INSERT INTO kept"))
-	if _, err := through.ExecContext(t.Context(), "INSERT INTO kept VALUES (1, 'second')"); err == nil {
-		t.Error("the client received the reply")
-	}
-	<-fault.Fired()
-	select {
-	case <-fault.Answered():
-		t.Error("the server had answered while the row was locked")
-	default:
-	}
-	check.Require(t, holder.Commit())
-	fault.Wait(t)
-	wantKept(t, direct, "1")
-}
-
 // TestPreparingInMariaDBIsNotExecuting: a fault for a statement waits until it runs.
 func TestPreparingInMariaDBIsNotExecuting(t *testing.T) {
 	t.Parallel()
@@ -170,32 +146,5 @@ func TestPreparingInMariaDBIsNotExecuting(t *testing.T) {
 		t.Error("the client received the reply")
 	}
 	fault.Wait(t)
-	wantKept(t, direct, "1")
-}
-
-// TestMySQLProxyResetsAndHolds: Reset breaks open connections and serves later ones;
-// BlackHole blocks data until it is off.
-func TestMySQLProxyResetsAndHolds(t *testing.T) {
-	t.Parallel()
-	p, direct, through := mysqlProxied(t, "")
-	conn := check.Must(through.Conn(t.Context()))(t)
-	defer conn.Close()
-	p.Reset()
-	check.Fails(t, conn.PingContext(t.Context()), "the connection still answers")
-	must(t, through, "DO 1")
-	p.BlackHole(true)
-	inserted := make(chan error, 1)
-	go func() {
-		_, err := through.ExecContext(t.Context(), "INSERT INTO kept VALUES (1, NULL)")
-		inserted <- err
-	}()
-	select {
-	case err := <-inserted:
-		t.Errorf("the proxy let the request pass: %v", err)
-	case <-time.After(50 * time.Millisecond):
-	}
-	wantKept(t, direct, "0")
-	p.BlackHole(false)
-	check.NoError(t, <-inserted, "afterwards")
 	wantKept(t, direct, "1")
 }

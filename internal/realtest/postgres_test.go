@@ -12,15 +12,6 @@ import (
 	"github.com/semelgo/semel/internal/realtest"
 )
 
-// TestEachTestHasItsOwnDatabase on the shared server.
-func TestEachTestHasItsOwnDatabase(t *testing.T) {
-	t.Parallel()
-	s := realtest.Postgres(t)
-	for range 2 {
-		execute(t, s.Database(t), "create table twice (id int)")
-	}
-}
-
 // TestDatabaseEndsWithItsTest: open connections do not keep the database.
 func TestDatabaseEndsWithItsTest(t *testing.T) {
 	t.Parallel()

@@ -34,18 +34,6 @@ func TestQueueEndsWithItsTest(t *testing.T) {
 	check.Fails(t, err, "the exchange is still there")
 }
 
-// TestSharedBrokerCannotBeKilled, because other tests use it.
-func TestSharedBrokerCannotBeKilled(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("make test-full runs it")
-	}
-	v := &recordingTB{TB: t}
-	s := realtest.RabbitMQ(v)
-	mustRefuse(t, v, s.Kill, s.Pause, s.Resume, s.Stop)
-	channel(t, s.URL())
-}
-
 // TestKilledBrokerKeepsDurableMessages and starts again at its address, with its
 // settings. A stopped one has ended.
 func TestKilledBrokerKeepsDurableMessages(t *testing.T) {

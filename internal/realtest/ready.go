@@ -10,9 +10,12 @@ import (
 	"regexp"
 	"strconv"
 	"syscall"
+	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // ceiling is how long a server may take to answer, or to end.
@@ -123,6 +126,14 @@ func onFreePort(ctx context.Context, start func(port int) error) error {
 		}
 	}
 	return err
+}
+
+// FreeAddr returns an address of this machine without a listener. Its port is below the range of
+// ephemeral ports, so that no connection takes it before a program listens there.
+func FreeAddr(tb testing.TB) string {
+	tb.Helper()
+	port := check.Must(freePort(tb.Context()))(tb)
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 }
 
 // freePort returns a port without a listener. It is below the range of ephemeral

@@ -17,7 +17,8 @@ import (
 type RedisGroup struct {
 	Primary   *RedisServer
 	Replicas  []*RedisServer
-	sentinels []string // addresses
+	Proxies   *RedisProxies // for later clients of Sentinel. Nil: none
+	sentinels []string      // addresses
 }
 
 // RedisReplicas starts a primary with n replicas, which follow it when RedisReplicas returns.
@@ -113,11 +114,18 @@ func RedisSentinel(tb testing.TB, settings ...string) *RedisGroup {
 	return g
 }
 
+// Servers returns the primary and the replicas.
+func (g *RedisGroup) Servers() []*RedisServer {
+	return append([]*RedisServer{g.Primary}, g.Replicas...)
+}
+
 // Client returns a client that follows a failover of Sentinel. It is closed at the end of the
 // test.
 func (g *RedisGroup) Client(tb testing.TB) *redis.Client {
 	tb.Helper()
-	c := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: redisGroupName, SentinelAddrs: g.sentinels})
+	c := redis.NewFailoverClient(&redis.FailoverOptions{
+		MasterName: redisGroupName, SentinelAddrs: g.sentinels, Dialer: g.Proxies.dialer(),
+	})
 	tb.Cleanup(func() { c.Close() })
 	return c
 }
@@ -151,7 +159,8 @@ func (g *RedisGroup) AwaitPromoted(tb testing.TB) *RedisServer {
 
 // RedisCluster is a Redis Cluster for one test.
 type RedisCluster struct {
-	Nodes []*RedisServer // at first, three primaries and then their replicas
+	Nodes   []*RedisServer // at first, three primaries and then their replicas
+	Proxies *RedisProxies  // for later clients. Nil: none
 }
 
 // OwnRedisCluster starts a cluster of three primaries, each with a replica, which ends with
@@ -222,7 +231,7 @@ func (c *RedisCluster) Client(tb testing.TB) *redis.ClusterClient {
 	for i, n := range c.Nodes {
 		addrs[i] = n.Addr()
 	}
-	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs})
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, Dialer: c.Proxies.dialer()})
 	tb.Cleanup(func() { client.Close() })
 	return client
 }

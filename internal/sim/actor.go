@@ -38,6 +38,7 @@ type actor struct {
 	ask           request
 	callCount     int  // number of calls so far
 	since         int  // the ages that had passed when it sent the request
+	late          bool // the time of its token was over when it sent the request
 	unknownCommit bool // one of its commits had no answer
 	taken         bool // another actor took over its attempt
 }
@@ -123,7 +124,7 @@ func (a *actor) digest(d digest) digest {
 	}
 	switch a.status {
 	case statusReady:
-		return d.add(uint64(a.history))
+		return d.flag(a.late).add(uint64(a.history))
 	case statusDone:
 		return a.response.digest(d)
 	case statusDead:

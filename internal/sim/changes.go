@@ -59,6 +59,7 @@ func (w *world) checkChange(actor int, before, after *row) {
 		w.countFailures(actor, before, after)
 	}
 	w.checkClaim(actor, before, after)
+	checkToken(w, actor, before, to)
 	if from.State.Final() && !w.redrives(actor, from, to) {
 		w.fail("I6", "%s changes what is final: %v to %v", w.actors[actor].name, from.State, to.State)
 	}

@@ -13,6 +13,7 @@ const (
 	eventRenew                        // the leader renews an expired lease
 	eventPurge                        // a retention is over
 	eventDelay                        // a pending record becomes due
+	eventTokenOver                    // the time of a one-time token is over
 	eventAge                          // cache entries become older
 	eventCancel                       // a caller cancels
 	eventCrash                        // an actor dies
@@ -156,6 +157,9 @@ func (w *world) take(event event) {
 		w.budget.Delays--
 		w.mark(MarkDelay)
 		w.rows[event.index].due = true
+	case eventTokenOver:
+		w.budget.Tokens--
+		w.rows[event.index].tokenOver = true
 	case eventAge:
 		w.budget.CacheAges--
 		w.age()

@@ -9,6 +9,9 @@ func (w *world) faultEvents(into []event) []event {
 		if w.budget.Delays > 0 && r.waits() {
 			into = append(into, event{kind: eventDelay, index: i})
 		}
+		if w.budget.Tokens > 0 && !r.tokenOver && r.rec.State != store.Absent {
+			into = append(into, event{kind: eventTokenOver, index: i})
+		}
 		if w.budget.Expiries > 0 && r.expires() {
 			into = append(into, event{kind: eventExpire, index: i})
 		}

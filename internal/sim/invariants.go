@@ -90,6 +90,8 @@ func (w *world) checkResponse(a *actor, t response) {
 		}
 	case responseOther:
 		w.fail("I12", "%s received %v, which is no defined response", a.name, t)
+	case responseTokenUnknown, responseTokenExpired:
+		checkNoEffectOf(w, a, t)
 	case responseNone, responseUnknown, responseInDoubt, responseInProgress, responseMismatch, responseUnavailable, responseKinds:
 	}
 }
@@ -184,4 +186,60 @@ func (w *world) checkCaller(a *actor, t response) {
 	if scope != w.stage.scopes[t.of.row] {
 		w.fail("I10", "%s sent a request in scope %q and received %v", a.name, w.stage.scopes[t.of.row], t)
 	}
+}
+
+// checkToken checks I17 and I18: an attempt never creates the record of a token, and none
+// starts for a request that was sent after the token's time. An attempt that was started
+// before may be taken over at any time.
+func checkToken(w *world, actor int, before *row, to store.Token) {
+	if !w.stage.plan.Issued || to.State == store.Pending {
+		return
+	}
+	a := w.actors[actor]
+	switch before.rec.State {
+	case store.Absent:
+		w.fail("I17", "%s creates %s of a token that does not exist", a.name, w.token(to))
+	case store.Pending:
+		if a.late && !before.rec.Tainted {
+			w.fail("I18", "%s uses a token after its time: %s", a.name, w.token(to))
+		}
+	case store.InProgress:
+		if before.tokenOver && to.State == store.InProgress {
+			w.mark(MarkTokenLate)
+		}
+	case store.InDoubt, store.Succeeded, store.Failed:
+	}
+}
+
+// checkTokenResponse checks when a caller receives that its token is unknown or expired.
+func checkTokenResponse(w *world, a *actor, t response) {
+	r := &w.rows[a.ask.row]
+	if t.kind == responseTokenUnknown {
+		w.mark(MarkTokenUnknown)
+		if r.epoch == 0 {
+			w.fail("I17", "%s received that its token is unknown, and it was issued", a.name)
+		}
+	}
+	if t.kind == responseTokenExpired {
+		w.mark(MarkTokenExpired)
+		if !r.tokenOver && r.epoch == 0 {
+			w.fail("I18", "%s received that its token is expired, and its time is not over", a.name)
+		}
+	}
+}
+
+// checkNoEffectOf checks that the call had no effect.
+func checkNoEffectOf(w *world, a *actor, t response) {
+	for _, e := range w.effects {
+		if e.actor == a.index && e.row == t.of.row && e.ask == t.ask {
+			w.fail("I2t", "%s received %v, and its effect exists", a.name, t)
+		}
+	}
+}
+
+// isTokenOver reports whether a retry that receives t has settled the key of a token: it
+// can no longer be used.
+func isTokenOver(r *row, t response) bool {
+	return t.kind == responseTokenUnknown && r.rec.State == store.Absent ||
+		t.kind == responseTokenExpired && r.rec.State == store.Pending && r.tokenOver && !r.rec.Tainted
 }

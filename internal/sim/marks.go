@@ -40,6 +40,9 @@ const (
 	MarkMismatch                      // a request under another request's key was rejected
 	MarkPurged                        // a record was purged after its retention
 	MarkDelay                         // a delay passed
+	MarkTokenUnknown                  // a caller received that its token is unknown
+	MarkTokenExpired                  // or that it is expired
+	MarkTokenLate                     // an attempt was taken over after its token's time
 	MarkQueued                        // a call was enqueued
 	MarkQueuedAlready                 // it waited already, or more
 	MarkErrorsExhausted               // the last try ended in an error
@@ -72,7 +75,7 @@ func (m Mark) String() string {
 		"takeover", "requeue", "doubt", "heal", "settle", "resolve", "release", "fail", "void", "give up",
 		"aborted", "conflict", "rolled back", "zombie rolled back", "lost reply echoed", "busy", "crash", "beat", "late request arrived",
 		"late commit", "late abort", "unknown commit, then ok", "unknown commit, then no", "fence held", "second answer",
-		"replay", "mismatch", "purged", "delay", "queued", "queued already", "errors exhausted", "crashes exhausted", "redrive", "redrive of a doubt",
+		"replay", "mismatch", "purged", "delay", "token unknown", "token expired", "token taken over late", "queued", "queued already", "errors exhausted", "crashes exhausted", "redrive", "redrive of a doubt",
 		"cancelled waiting", "cancelled running", "ended together", "lost claim given back", "lease lost", "flushed together", "joined others", "too late to join", "joined and lost", "joined and gave up", "gave up", "claim undone", "remembered", "forgotten", "settled by worker", "settled by retry", "settled by person",
 	}[m]
 }

@@ -74,7 +74,7 @@ func laneMutants() []mutant {
 		},
 		{
 			name: "memory filled before the commit", plan: "atleastonce/cached", watch: "I4",
-			edits: []edit{{"internal/engine/complete.go", "	if serr := a.writeEnd(", `	if early := a.Record(); e.Step == protocol.StepSucceed {
+			edits: []edit{{"internal/engine/end.go", "	if serr := a.writeEnd(", `	if early := a.Record(); e.Step == protocol.StepSucceed {
 		early.State, early.Outcome = store.Succeeded, e.Outcome
 		a.c.cache.Put(&early, asked)
 	}

@@ -61,7 +61,7 @@ func knownMutants() []mutant {
 		{
 			name: "reported as failed although the swap was lost", plan: "leased-keep/replies", watch: "I2t",
 			edits: []edit{{
-				"internal/engine/complete.go", "	if d.Answer != protocol.Apply {\n		return answerFenced(", `	if d.Answer != protocol.Apply && e.Step == protocol.StepFail {
+				"internal/engine/end.go", "	if d.Answer != protocol.Apply {\n		return answerFenced(", `	if d.Answer != protocol.Apply && e.Step == protocol.StepFail {
 		failed := a.Record()
 		failed.State, failed.Outcome = store.Failed, e.Outcome
 		return nil, a.endError(true, &failed, err)
@@ -114,7 +114,7 @@ func furtherMutants() []mutant {
 		{
 			name: "reported as ok although the swap was lost", plan: "atleastonce/faults", watch: "I4",
 			edits: []edit{{
-				"internal/engine/complete.go", "	if d.Answer != protocol.Apply {\n		return answerFenced(", `	if d.Answer != protocol.Apply && err == nil {
+				"internal/engine/end.go", "	if d.Answer != protocol.Apply {\n		return answerFenced(", `	if d.Answer != protocol.Apply && err == nil {
 		own := a.Record()
 		own.State, own.Outcome = store.Succeeded, e.Outcome
 		return &Outcome{Record: own}, nil
@@ -142,6 +142,14 @@ func lastMutants() []mutant {
 				{"internal/engine/call.go", "store.NewID(o.def.name, scope.text, key)", "store.NewID(o.def.name, \"\", key)"},
 				{"internal/engine/call.go", "|| r.Scope != c.scope.text ", ""},
 			},
+		},
+		{
+			name: "purged token used", plan: "hold/token", watch: "I17",
+			edits: []edit{{"internal/protocol/start.go", "		if e.Issued {\n			d.Answer = Lost\n		}\n		return !e.Issued\n", "		return true\n"}},
+		},
+		{
+			name: "old token used", plan: "inline/token", watch: "I18",
+			edits: []edit{{"internal/protocol/start.go", "current.Age >= e.MaxAge", "current.Age < 0"}},
 		},
 		{
 			name: "follower runs too", plan: "hold/faults", watch: "I11",

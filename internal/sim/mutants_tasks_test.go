@@ -68,7 +68,7 @@ func triedMutants() []mutant {
 		},
 		{
 			name: "run although it has crashed too often", plan: "task-tx/crashes", watch: "I15",
-			edits: []edit{{"internal/engine/retry_decision.go", "crashes >= o.retry.MaxCrashes", "crashes > o.retry.MaxCrashes"}},
+			edits: []edit{{"internal/engine/conclude.go", "crashes >= o.retry.MaxCrashes", "crashes > o.retry.MaxCrashes"}},
 		},
 		{
 			name: "errors not counted", plan: "task-tx/errors", watch: "I15",

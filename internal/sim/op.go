@@ -162,6 +162,7 @@ type Budget struct {
 	Purges    int // retentions that pass
 	Renewals  int // heartbeats that come after the lease is over
 	Delays    int // of waiting records, that pass
+	Tokens    int // one-time tokens whose time passes
 	Cancels   int // callers that cancel while their claim is in flight
 	CacheAges int // times that more than half of the memory's age passes
 	// Conflicts are transactions that are given up for others and run again. The
@@ -187,7 +188,7 @@ func (b *Budget) spend(h callResult) {
 }
 
 func (b *Budget) digest(d digest) digest {
-	for _, n := range [...]int{b.Crashes, b.Expiries, b.Unknown, b.Aborts, b.Lost, b.Refusals, b.Purges, b.Renewals, b.Delays, b.Conflicts, b.Cancels, b.CacheAges} {
+	for _, n := range [...]int{b.Crashes, b.Expiries, b.Unknown, b.Aborts, b.Lost, b.Refusals, b.Purges, b.Renewals, b.Delays, b.Tokens, b.Conflicts, b.Cancels, b.CacheAges} {
 		d = d.add(uint64(n))
 	}
 	return d

@@ -29,10 +29,12 @@ type Plan struct {
 	// the beginning.
 	Enqueuers int
 	Queued    bool
-	Workers   int
-	Rounds    int // of each worker; zero: one
-	Dequeues  int // how often it takes before it runs what it took; zero: once
-	Claims    int // the most it takes at a time; zero: one
+	// Issued: each record is that of a one-time token, which was issued before.
+	Issued   bool
+	Workers  int
+	Rounds   int // of each worker; zero: one
+	Dequeues int // how often it takes before it runs what it took; zero: once
+	Claims   int // the most it takes at a time; zero: one
 	// Joins has what is done in the first scope enqueue, in its own transaction, what
 	// is to be done in the second.
 	EnqueuesTx bool
@@ -110,6 +112,9 @@ func newStage(p Plan, watch []string) (*stage, error) {
 		}
 		for _, r := range p.requests() {
 			byRequest[string(r)] = op.Call(semel.ScopeOf(scope), key, string(r))
+			if p.Issued {
+				byRequest[string(r)] = byRequest[string(r)].Issued()
+			}
 		}
 		s.calls = append(s.calls, byRequest)
 		s.cancelIDs = append(s.cancelIDs, cancelID(byRequest[p.requests()[:1]].ID()))
@@ -155,12 +160,16 @@ const delay = 1000 * time.Hour
 // enqueue finds out how a record looks that waits, for those that do from the
 // beginning.
 func (s *stage) enqueue() {
-	if !s.plan.Queued {
+	create := enqueuer
+	switch {
+	case s.plan.Issued:
+		create = issuer
+	case !s.plan.Queued:
 		return
 	}
 	w := newWorld(s, new(chooser), new(Marks))
 	for i := range s.scopes {
-		w.alone(role{name: "enqueuer", body: enqueuer, ask: request{row: i, fp: s.plan.requests()[:1]}})
+		w.alone(role{name: "enqueuer", body: create, ask: request{row: i, fp: s.plan.requests()[:1]}})
 		s.queued = append(s.queued, w.rows[i].rec)
 	}
 }

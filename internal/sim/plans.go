@@ -39,6 +39,7 @@ func gatePlans(m mode) []Plan {
 		})
 	}
 	plans = append(plans, m.taskRoles()...)
+	plans = append(plans, m.tokenPlans()...)
 	if m.onError == semel.Keep {
 		return plans // without refusals there is nothing to keep
 	}
@@ -94,6 +95,24 @@ func (m mode) taskRoles() []Plan {
 	default:
 		return nil
 	}
+}
+
+// tokenPlans lists explorations in which callers use a one-time token.
+func (m mode) tokenPlans() []Plan {
+	require := []Mark{MarkTokenUnknown, MarkTokenExpired, MarkReplay, MarkCrash, MarkPurged}
+	switch m.name {
+	case "inline":
+	case "leased", "atleastonce":
+		require = append(require, MarkTakeover, MarkTokenLate, MarkRelease)
+	case "hold":
+		require = append(require, MarkDoubt, MarkRelease)
+	default:
+		return nil
+	}
+	return []Plan{{
+		Name: "token", Callers: "xx", Issued: true, Require: require,
+		Budget: Budget{Crashes: 1, Expiries: 1, Unknown: 1, Refusals: 1, Purges: 1, Tokens: 1},
+	}}
 }
 
 // Deep lists the explorations that take long: three callers, two of each, and

@@ -77,5 +77,5 @@ func (w *world) enqueued(row int) bool {
 			return true
 		}
 	}
-	return len(w.stage.queued) > 0 && w.rows[row].epoch == 0
+	return w.stage.plan.Queued && w.rows[row].epoch == 0
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/onetime"
 	"github.com/semelgo/semel/store"
 )
 
@@ -23,6 +24,8 @@ const (
 	responseMismatch
 	responseUnavailable
 	responseQueued
+	responseTokenUnknown
+	responseTokenExpired
 	responseOther
 	responseKinds
 )
@@ -30,7 +33,7 @@ const (
 func (t responseKind) String() string {
 	return [responseKinds]string{
 		"nothing", "ok", "ok, replayed", "failed", "did not happen", "unknown", "in doubt", "in progress",
-		"mismatch", "unavailable", "that it waits", "something else",
+		"mismatch", "unavailable", "that it waits", "that the token is unknown", "that the token is expired", "something else",
 	}[t]
 }
 
@@ -66,6 +69,10 @@ func toResponse(value string, replayed bool, err error) response {
 		return response{kind: responseInProgress}
 	case errors.Is(err, semel.ErrMismatch):
 		return response{kind: responseMismatch}
+	case errors.Is(err, onetime.ErrUnknown):
+		return response{kind: responseTokenUnknown}
+	case errors.Is(err, onetime.ErrExpired):
+		return response{kind: responseTokenExpired}
 	case errors.Is(err, semel.ErrUnavailable):
 		return response{kind: responseUnavailable}
 	default:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/admin"
 )
 
@@ -53,7 +54,7 @@ func caller(ctx context.Context, a *actor) {
 		a.pause()
 		a.callCount++
 		knew := a.history
-		a.since = a.w.ages
+		a.since, a.late = a.w.ages, a.w.rows[a.ask.row].tokenOver
 		v, replayed, err := a.w.stage.mode.shape.run(ctx, a, a.w.stage.call(a.ask))
 		a.receiveResponse(toResponse(v, replayed, err))
 		a.checkCached(a.history == knew)
@@ -81,6 +82,7 @@ func (a *actor) receiveResponse(t response) {
 	if t.kind == responseInProgress {
 		w.checkOwnClaim(a)
 	}
+	checkTokenResponse(w, a, t)
 	w.logf("%s receives %v", a.name, t)
 	switch {
 	case t.ok() && a.unknownCommit:
@@ -122,6 +124,12 @@ func (a *actor) refusal() callResult {
 		a.w.logf("the operation %v", h)
 	}
 	return h
+}
+
+// issuer issues the one-time token of the request.
+func issuer(ctx context.Context, a *actor) {
+	err := adapter.Issue(ctx, a.engine, a.w.stage.call(a.ask), adapter.IssueOptions{TTL: tokenTime})
+	a.receiveResponse(toResponse("", false, err))
 }
 
 // sweeper frees what dead leaders left, as often as the plan says.

@@ -17,14 +17,18 @@ type row struct {
 	purgeable       bool         // retention is over
 	retentionOver   bool         // because the scheduler said so
 	takenOver       bool         // is a takeover
+	tokenOver       bool         // the time of its one-time token is over
 	isCancelRequest bool         // requests the cancellation of another actor's attempt
 	epoch           int          // how often the record was purged
 	request         string       // the letter it was created for
 }
 
 // age is the Age and Since of every record, because the explorer's time does
-// not pass.
-const age = time.Second
+// not pass. A token whose time is over has the Age tokenTime.
+const (
+	age       = time.Second
+	tokenTime = time.Hour
+)
 
 // read is the record as a store answers it.
 func (r *row) read() *store.Record {
@@ -33,6 +37,9 @@ func (r *row) read() *store.Record {
 	}
 	rec := r.rec
 	rec.Age, rec.Since = age, age
+	if r.tokenOver {
+		rec.Age = tokenTime
+	}
 	if r.due {
 		rec.Due = -1
 	}
@@ -88,7 +95,7 @@ func keep(to, before []byte) []byte {
 // purge removes the record. After its retention, the next record of the key
 // counts as a new one.
 func (r *row) purge() {
-	r.rec, r.due, r.hasExpiry, r.purgeable = store.Record{}, false, false, false
+	r.rec, r.due, r.hasExpiry, r.purgeable, r.tokenOver = store.Record{}, false, false, false, false
 	if r.retentionOver {
 		r.retentionOver = false
 		r.epoch++
@@ -100,7 +107,7 @@ func (w *world) rowDigest(d digest, r *row) digest {
 	if r.rec.State == store.Absent {
 		return d
 	}
-	d = d.flag(r.due).flag(r.hasExpiry).flag(r.purgeable).flag(r.rec.Tainted).flag(r.takenOver && w.shared != nil)
+	d = d.flag(r.due).flag(r.tokenOver).flag(r.hasExpiry).flag(r.purgeable).flag(r.rec.Tainted).flag(r.takenOver && w.shared != nil)
 	return d.bytes(r.rec.Fingerprint).bytes(r.rec.Outcome)
 }
 
@@ -134,7 +141,7 @@ func (a *actor) noteResult(s store.SwapResult) {
 	d := digestSeed.flag(s.Busy).add(uint64(s.Token.State)).add(uint64(s.Token.Attempt)).add(a.w.ownerNumber(s.Token.Owner))
 	if s.Record != nil {
 		due := s.Record.Due <= 0
-		d = d.flag(due).flag(s.Record.Tainted).bytes(s.Record.Fingerprint).bytes(s.Record.Outcome)
+		d = d.flag(due).flag(s.Record.Age >= tokenTime).flag(s.Record.Tainted).bytes(s.Record.Fingerprint).bytes(s.Record.Outcome)
 	}
 	a.note(uint64(d))
 }

@@ -61,7 +61,7 @@ func (w *world) settleRow(i int) {
 	for range 3 {
 		t := w.alone(role{name: "retry", body: caller, ask: asked}).response
 		switch {
-		case t.ok(), t.kind == responseFailed:
+		case t.ok(), t.kind == responseFailed, isTokenOver(r, t):
 			w.mark(by)
 			return
 		case r.rec.State == store.InDoubt && w.stage.mode.doubts:

@@ -62,6 +62,8 @@ func (w *world) eventText(event event) string {
 		return "cache entries become older"
 	case eventDelay:
 		return "what waits as " + w.token(w.rows[event.index].rec.Token) + " is due"
+	case eventTokenOver:
+		return "the time of the token is over"
 	case eventCrash:
 		a := w.actors[event.index]
 		return a.name + " dies before it can " + w.opText(&a.op)

@@ -50,6 +50,7 @@ func newWorld(s *stage, c *chooser, m *Marks) *world {
 		w.rows[i] = row{id: s.call(request{row: i, fp: s.plan.requests()[:1]}).ID(), scope: scope}
 		if len(s.queued) > 0 {
 			w.rows[i].rec, w.rows[i].due, w.rows[i].request = s.queued[i], true, s.plan.requests()[:1]
+			w.rows[i].hasExpiry = s.plan.Issued
 		}
 	}
 	for i := range s.scopes {

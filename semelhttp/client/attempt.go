@@ -32,12 +32,13 @@ func (s *clientCall) try() (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(s.r.Context())
 	timer := time.AfterFunc(min(s.t.TryTimeout, s.left()), func() { cancel(errNoResponse) })
 	resp, err := s.send(ctx, body)
+	whole := false
 	if err == nil && s.reads(resp) {
-		err = hold(resp, s.t.MaxBody)
+		whole, err = hold(resp, s.t.MaxBody)
 	}
 	switch inTime := timer.Stop(); {
 	case err != nil:
-	case isBuffered(resp):
+	case whole:
 		cancel(nil)
 		return resp, nil
 	case inTime:

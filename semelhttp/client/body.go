@@ -14,19 +14,19 @@ import (
 // requestBody is the body of a call.
 type requestBody struct {
 	first  io.ReadCloser                 // body of the first try
-	reopen func() (io.ReadCloser, error) // body of a later try; nil: there can be none
+	reopen func() (io.ReadCloser, error) // body of a later try
 	length int64                         // as Request.ContentLength
 }
 
 // bodyOf makes sure that the body of r can be sent again, within the remaining
 // time. After an error the body is closed.
 func (t *Transport) bodyOf(r *http.Request, left time.Duration) (requestBody, error) {
-	b, unknown := requestBody{r.Body, r.GetBody, r.ContentLength}, r.ContentLength <= 0
+	b := requestBody{r.Body, r.GetBody, r.ContentLength}
 	switch {
 	case r.Body == nil || r.Body == http.NoBody:
 		b.reopen = func() (io.ReadCloser, error) { return r.Body, nil }
 		return b, nil
-	case r.GetBody != nil, t.StreamOnce && (unknown || r.ContentLength > t.MaxBody):
+	case r.GetBody != nil:
 		return b, nil
 	case r.ContentLength > t.MaxBody:
 		closeBody(r)
@@ -38,7 +38,7 @@ func (t *Transport) bodyOf(r *http.Request, left time.Duration) (requestBody, er
 	switch {
 	case err != nil:
 		return b, fmt.Errorf("read request body: %w", err)
-	case !unknown && int64(len(text)) != r.ContentLength:
+	case r.ContentLength > 0 && int64(len(text)) != r.ContentLength:
 		return b, &semel.FieldError{
 			Field: "ContentLength", Reason: fmt.Sprintf("is %d, and the body has another length", r.ContentLength),
 		}
@@ -53,7 +53,7 @@ func (t *Transport) bodyOf(r *http.Request, left time.Duration) (requestBody, er
 
 func onlyOnce(most int64) error {
 	return &semel.FieldError{Field: "Body", Reason: fmt.Sprintf(
-		"can be sent only once: it has no GetBody and is not known to have at most %d bytes; set GetBody, or Transport.StreamOnce", most)}
+		"can be sent only once: it has no GetBody and is not known to have at most %d bytes; set GetBody", most)}
 }
 
 // readAll reads body until it is longer than most bytes, and closes it. It also
@@ -68,40 +68,27 @@ func readAll(ctx context.Context, body io.ReadCloser, most int64) ([]byte, error
 	return text, err
 }
 
-// hold reads the body of resp up to most bytes, so that it is read from memory; the
-// rest of a longer one is read from the connection.
-func hold(resp *http.Response, most int64) error {
+// hold reads the body of resp up to most bytes, so that it is read from memory, and reports
+// whether that is all of it; the rest of a longer one is read from the connection.
+func hold(resp *http.Response, most int64) (whole bool, err error) {
 	text, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
 	if err != nil {
 		_ = resp.Body.Close()
-		return fmt.Errorf("read response body: %w", err)
+		return false, fmt.Errorf("read response body: %w", err)
 	}
 	if int64(len(text)) > most {
 		resp.Body = struct {
 			io.Reader
 			io.Closer
 		}{io.MultiReader(bytes.NewReader(text), resp.Body), resp.Body}
-		return nil
+		return false, nil
 	}
 	_ = resp.Body.Close()
 	resp.Body = bufferedBody{bytes.NewReader(text)}
-	return nil
+	return true, nil
 }
 
 // bufferedBody is a body that was read.
 type bufferedBody struct{ *bytes.Reader }
 
 func (bufferedBody) Close() error { return nil }
-
-// isBuffered reports whether the body of resp was read.
-func isBuffered(resp *http.Response) bool {
-	_, ok := resp.Body.(bufferedBody)
-	return ok
-}
-
-// rewind makes a body that was read readable from its start.
-func rewind(resp *http.Response) {
-	if b, ok := resp.Body.(bufferedBody); ok {
-		_, _ = b.Seek(0, io.SeekStart) // never fails
-	}
-}

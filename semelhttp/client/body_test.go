@@ -113,44 +113,6 @@ func TestTransportRefusesABodyForOneTry(t *testing.T) {
 	}
 }
 
-// TestTransportStreamsOnce when it is asked to, with a key, and says what became
-// of it.
-func TestTransportStreamsOnce(t *testing.T) {
-	t.Parallel()
-	long := strings.Repeat("x", 100_000)
-	for name, row := range map[string]struct {
-		answer http.HandlerFunc
-		length int64
-		lost   bool
-	}{
-		"answered":          {status(http.StatusCreated), -1, false},
-		"answered, length":  {status(http.StatusCreated), 100_000, false},
-		"not to be retried": {status(http.StatusServiceUnavailable), -1, false},
-		"lost":              {reset(""), -1, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s, url := plays(t, row.answer, status(http.StatusTeapot))
-			b := newBody(long)
-			r := post(t, url, b)
-			r.ContentLength = row.length
-			resp, err := quick(&client.Transport{MaxBody: 10, StreamOnce: true}).RoundTrip(r)
-			key := s.wantSame(t, 1, long)
-			b.wantClosed(t)
-			if !row.lost {
-				if err != nil || resp.Request.Header.Get(headerKey) != key || resp.StatusCode == http.StatusTeapot {
-					t.Errorf("RoundTrip = %v, %v", resp, err)
-				}
-				return
-			}
-			var unanswered *client.UnansweredError
-			if !errors.As(err, &unanswered) || !errors.Is(err, semel.ErrOutcomeUnknown) || unanswered.Key != key || unanswered.Tries != 1 {
-				t.Errorf("got the error %#v, want an unknown outcome under key %q", err, key)
-			}
-		})
-	}
-}
-
 // TestTransportReportsABodyThatCannotBeRead, and one that cannot be had again.
 func TestTransportReportsABodyThatCannotBeRead(t *testing.T) {
 	t.Parallel()

@@ -53,7 +53,7 @@ func (s *clientCall) next(resp *http.Response, err error) (time.Duration, bool) 
 	switch {
 	case s.r.Context().Err() != nil, s.tries == s.t.MaxTries:
 		return 0, false
-	case s.hopeless, untrusted, err == nil && !s.t.shouldRetry(resp, s.line != ""):
+	case s.hopeless, untrusted, err == nil && !shouldRetry(resp, s.line != ""):
 		return 0, false
 	}
 	wait, left := rand.N(s.bound), s.left()

@@ -3,6 +3,7 @@ package client
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"math"
 	"mime"
 	"net/http"
@@ -39,30 +40,16 @@ const headerShouldRetry = "Stripe-Should-Retry"
 
 // shouldRetry reports whether to retry after resp, which was read; keyed means that the
 // request has a key.
-func (t *Transport) shouldRetry(resp *http.Response, keyed bool) bool {
+func shouldRetry(resp *http.Response, keyed bool) bool {
 	status, told := resp.StatusCode, resp.Header.Get(headerShouldRetry)
 	switch {
 	case status < http.StatusBadRequest, isFinal(status), resp.Header.Get(wire.HeaderReplayed) == "true", told == "false":
 		return false
-	case needsInvitation(status) && (!keyed || !invitesRetry(resp)):
-		return false
-	case !isTemporary(status) && !needsInvitation(status) && (!keyed || told != "true"):
-		return false
+	case needsInvitation(status):
+		return keyed && invitesRetry(resp)
+	default:
+		return isTemporary(status) || keyed && told == "true"
 	}
-	return !t.saysFinal(resp)
-}
-
-func (t *Transport) saysFinal(resp *http.Response) bool {
-	if t.FinalFunc == nil {
-		return false
-	}
-	if !isBuffered(resp) {
-		bare := *resp
-		bare.Body = http.NoBody
-		resp = &bare
-	}
-	defer rewind(resp)
-	return t.FinalFunc(resp)
 }
 
 // invitesRetry reports whether resp itself says that a later try may have another
@@ -72,16 +59,17 @@ func invitesRetry(resp *http.Response) bool {
 	if resp.Header.Get("Retry-After") != "" || resp.Header.Get(headerShouldRetry) == "true" {
 		return true
 	}
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if !isBuffered(resp) {
+	body, ok := resp.Body.(bufferedBody)
+	if !ok {
 		return false
 	}
-	defer rewind(resp)
+	defer func() { _, _ = body.Seek(0, io.SeekStart) }() // never fails
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	var p struct {
 		Code  string
 		Error struct{ Code string }
 	}
-	_ = json.NewDecoder(resp.Body).Decode(&p) // members of another type stay empty
+	_ = json.NewDecoder(body).Decode(&p) // members of another type stay empty
 	return kind == "application/problem+json" && p.Code == wire.CodeInProgress ||
 		kind == "application/json" && p.Error.Code == wire.StripeKeyInUse
 }

@@ -40,7 +40,8 @@ import (
 // "version is old") and is returned after one request.
 //
 // A response with Idempotent-Replayed: true is stored, and one with Stripe-Should-Retry:
-// false is final: Transport retries after neither. After 400, 401, 403 and 422 it never
+// false is final: Transport retries after neither. A Base can set the latter, for a 503 that
+// means "closed on Sundays" for instance. After 400, 401, 403 and 422 it never
 // retries, whatever the response says.
 //
 // Between tries it waits a random time, at most MinBackoff after the first and twice as much
@@ -57,7 +58,7 @@ import (
 //
 // Each try sends the same bytes: from GetBody, which http.NewRequest sets for bodies in
 // memory, or from a copy of at most MaxBody bytes. A body that can be sent only once is
-// refused before anything is sent; see StreamOnce.
+// refused before anything is sent.
 //
 // A response that announces its length, of at most MaxBody bytes, is read before it is
 // returned, so that a connection that is lost meanwhile leads to a retry. Any other is
@@ -86,11 +87,6 @@ type Transport struct {
 	// MaxBody is the largest body, of a request or a response, that is held in
 	// memory to be sent again or read ahead, in bytes. Zero: 1 MiB.
 	MaxBody int64
-	// StreamOnce sends a body without GetBody whose length is unknown, or above
-	// MaxBody, as a stream: once, with a key, limited by the request's context
-	// only. False: such a request is refused with semel.ErrInvalid, before anything
-	// is sent.
-	StreamOnce bool
 	// Header is the request header that carries the key, such as PayPal-Request-Id
 	// or X-Idempotency-Key. Empty: Idempotency-Key.
 	Header string
@@ -115,11 +111,6 @@ type Transport struct {
 	// distinguished from one outside, and would get another random key in each
 	// attempt. False: such a request gets a random key.
 	RequireKey bool
-	// FinalFunc reports that a response that would be retried is the last one: a
-	// 503 of an API that means "closed on Sundays", for instance. It may read the
-	// body, which is empty for it if it is longer than MaxBody. Nil: no response
-	// is.
-	FinalFunc func(*http.Response) bool
 	// OnRetry is called before each wait for another try, in the goroutine of the
 	// call, so it should return soon. It is not called after the last try. It may
 	// be called concurrently if the Transport is used concurrently. Nil: nothing is
@@ -150,11 +141,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if s.body, err = o.bodyOf(r, s.left()); err != nil {
 		return nil, err
 	}
-	if s.body.reopen == nil {
-		resp, err := s.send(r.Context(), s.body.first)
-		return resp, s.unanswered(err)
-	}
-	return s.run() //nolint:contextcheck // s has the request's context
+	return s.run()
 }
 
 // CloseIdleConnections closes those of Base, if it has any.

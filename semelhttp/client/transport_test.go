@@ -2,7 +2,6 @@ package client_test
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -116,41 +115,6 @@ func TestTransportReturnsFinalResponses(t *testing.T) {
 			s.wantSame(t, 1, "x")
 		})
 	}
-}
-
-// TestTransportCallsFinalFunc, which may read the body, before asking again.
-func TestTransportCallsFinalFunc(t *testing.T) {
-	t.Parallel()
-	taken := func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Retry-After", "0")
-		http.Error(w, "name taken", http.StatusConflict)
-	}
-	s, url := plays(t, status(http.StatusConflict, "Retry-After", "0"), taken)
-	tr := &client.Transport{FinalFunc: func(resp *http.Response) bool {
-		text, err := io.ReadAll(resp.Body)
-		return err == nil && strings.Contains(string(text), "taken")
-	}}
-	got := trip(t, tr, post(t, url, strings.NewReader("x")))
-	if got.status != http.StatusConflict || got.body != "name taken\n" {
-		t.Errorf("got %d %q", got.status, got.body)
-	}
-	s.wantSame(t, 2, "x")
-}
-
-// TestTransportCallsFinalFuncForShortBodiesOnly, and returns all of it.
-func TestTransportCallsFinalFuncForShortBodiesOnly(t *testing.T) {
-	t.Parallel()
-	long := strings.Repeat("sorry ", 10_000)
-	s, url := plays(t, refusing(http.StatusServiceUnavailable, long))
-	tr := &client.Transport{MaxBody: 100, FinalFunc: func(resp *http.Response) bool {
-		text, err := io.ReadAll(resp.Body)
-		check.Result(len(text), err)(t, 0, "FinalFunc saw")
-		return true
-	}}
-	if got := trip(t, tr, post(t, url, strings.NewReader("x"))); got.body != long {
-		t.Errorf("got %d of %d bytes", len(got.body), len(long))
-	}
-	s.wantSame(t, 1, "x")
 }
 
 // TestTransportReturnsFinalResponsesWithoutAKey: nothing is in progress, and nothing

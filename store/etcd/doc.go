@@ -9,6 +9,9 @@
 // the cluster has at least three voting members, which [Store.Capabilities] reads. The store
 // cannot see whether a member runs with --unsafe-no-fsync; do not use that flag.
 //
+// A caller that waits for another process watches the record, so that it is answered when
+// that process ends the attempt. Operators' changes keep their notes in the entry of the change.
+//
 // A request that has no answer for five seconds fails: the cluster has no majority, or its
 // leader died. The changes may have been applied, and can be repeated.
 //
@@ -29,7 +32,7 @@
 // A Scan with Due reads the IDs of all Pending and InProgress records, so its time grows with
 // their number, but not with the number of final records. The store is meant for small results
 // and for queues of some thousand waiting records. It has no Dequeue of its own, because etcd
-// cannot select records: workers scan, and then claim with Swap.
+// cannot select records: workers scan, and then claim with Swap. It does not count records.
 //
 // # Operation
 //

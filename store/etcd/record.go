@@ -165,9 +165,15 @@ func readIdentity(r *store.Record, v []byte, now int64) bool {
 		return false
 	}
 	r.Age, r.Priority = micros(now-readTime(v)), int8(int(v[timeSize])-zeroPriority)
-	rest := string(v[timeSize+1:])
 	var fingerprint string
-	for _, text := range []*string{&r.Operation, &r.Scope, &r.Key, &fingerprint} {
+	ok := readTexts(string(v[timeSize+1:]), &r.Operation, &r.Scope, &r.Key, &fingerprint)
+	r.Fingerprint = []byte(fingerprint)
+	return ok
+}
+
+// readTexts reads texts that appendText has written, and nothing after them.
+func readTexts(rest string, texts ...*string) bool {
+	for _, text := range texts {
 		if len(rest) < 4 {
 			return false
 		}
@@ -177,6 +183,5 @@ func readIdentity(r *store.Record, v []byte, now int64) bool {
 		}
 		*text, rest = rest[:n], rest[n:]
 	}
-	r.Fingerprint = []byte(fingerprint)
 	return rest == ""
 }

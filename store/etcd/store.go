@@ -25,7 +25,11 @@ const (
 // failoverMembers is the least number of voting members of which one may be lost.
 const failoverMembers = 3
 
-var _ store.Store = (*Store)(nil)
+var (
+	_ store.Store   = (*Store)(nil)
+	_ store.Auditor = (*Store)(nil)
+	_ store.Watcher = (*Store)(nil)
+)
 
 // Options are optional settings of a [Store].
 type Options struct {

@@ -66,9 +66,10 @@ func readCurrent(reply *etcdserverpb.RangeResponse, id store.ID, now int64) (sto
 	return store.SwapResult{Token: r.Token, Record: r}, nil
 }
 
-// change returns the transaction of one change. The head begins with the token and the due
-// time, so comparisons of its text test both without a read.
-func (s *Store) change(c *store.Change, now int64) clientv3.Op {
+// change returns the transaction of one change, which also does more if the change is
+// applied. The head begins with the token and the due time, so comparisons of its text test
+// both without a read.
+func (s *Store) change(c *store.Change, now int64, more ...clientv3.Op) clientv3.Op {
 	head := s.key(c.To.ID, fieldHead)
 	var conditions []clientv3.Cmp
 	if c.If == (store.Token{}) {
@@ -82,7 +83,7 @@ func (s *Store) change(c *store.Change, now int64) clientv3.Op {
 		conditions = append(conditions,
 			clientv3.Compare(clientv3.Value(head), ">", string(from)), clientv3.Compare(clientv3.Value(head), "<", string(below)))
 	}
-	return clientv3.OpTxn(conditions, s.writes(c, now), []clientv3.Op{s.read(c.To.ID)})
+	return clientv3.OpTxn(conditions, append(s.writes(c, now), more...), []clientv3.Op{s.read(c.To.ID)})
 }
 
 // read returns the operation that reads a record.

@@ -35,7 +35,7 @@ func (s sequentialStore) Get(ctx context.Context, ids []store.ID) ([]store.SwapR
 func withOwner(s store.SwapResult) store.SwapResult {
 	if s.Record != nil {
 		r := *s.Record
-		r.Input, r.Outcome = bytes.Clone(r.Input), bytes.Clone(r.Outcome)
+		r.Fingerprint, r.Input, r.Outcome = bytes.Clone(r.Fingerprint), bytes.Clone(r.Input), bytes.Clone(r.Outcome)
 		s.Record = &r
 	}
 	return s

@@ -3,7 +3,6 @@ package memory_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -132,52 +131,6 @@ func TestUncommittedCreatesNeedRoom(t *testing.T) {
 	mustCreate(t, s, other) // the room was given back
 }
 
-func TestPurgeKeepsLockedRecords(t *testing.T) {
-	t.Parallel()
-	s := memory.New(memory.Options{})
-	held, free := create("held", store.Pending, -1), create("free", store.Pending, -1)
-	mustCreate(t, s, held)
-	mustCreate(t, s, free)
-	done := held
-	done.If, done.To.State = held.To.Token, store.Succeeded
-	verdict, err := s.Atomic(t.Context(), held.To.ID, true,
-		func(ctx context.Context, _ *memory.Tx, _ store.SwapResult) (*store.Change, error) {
-			check.Result(s.Purge(ctx, 10))(t, 1, "Purge")
-			return &done, nil
-		})
-	if verdict != store.Committed || err != nil {
-		t.Fatalf("Atomic = %v, %v, want Committed, nil", verdict, err)
-	}
-	check.Result(s.Purge(t.Context(), 10))(t, 1, "Purge after the transaction")
-}
-
-func TestInvalidBatches(t *testing.T) {
-	t.Parallel()
-	s := memory.New(memory.Options{})
-	one := create("a", store.Pending, 0)
-	large := make([]store.Change, 1001)
-	for i := range large {
-		large[i] = create(fmt.Sprint(i), store.Pending, 0)
-	}
-	for _, test := range []struct {
-		name    string
-		changes []store.Change
-	}{
-		{"an ID twice", []store.Change{one, create("b", store.Pending, 0), one}},
-		{"too many", large},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			if _, err := s.Swap(t.Context(), test.changes); err == nil || t.Context().Err() != nil {
-				t.Errorf("Swap: %v, want an error of its own", err)
-			}
-			if got := current(t, s, "a"); got != store.Absent {
-				t.Errorf("after the error the record is %v, want nothing written", got)
-			}
-		})
-	}
-}
-
 func TestEveryCallHonorsItsContext(t *testing.T) {
 	t.Parallel()
 	s := memory.New(memory.Options{})
@@ -210,12 +163,21 @@ func TestEveryCallHonorsItsContext(t *testing.T) {
 	}
 }
 
-func TestUnknownStatesCannotBeWritten(t *testing.T) {
+func TestPurgeKeepsLockedRecords(t *testing.T) {
 	t.Parallel()
 	s := memory.New(memory.Options{})
-	for _, state := range []store.State{store.Absent, store.Failed + 1} {
-		if answer := swap(t, s, create("a", state, 0))[0]; answer.Err == nil {
-			t.Errorf("create of %v = %+v, want an Err", state, answer)
-		}
+	held, free := create("held", store.Pending, -1), create("free", store.Pending, -1)
+	mustCreate(t, s, held)
+	mustCreate(t, s, free)
+	done := held
+	done.If, done.To.State = held.To.Token, store.Succeeded
+	verdict, err := s.Atomic(t.Context(), held.To.ID, true,
+		func(ctx context.Context, _ *memory.Tx, _ store.SwapResult) (*store.Change, error) {
+			check.Result(s.Purge(ctx, 10))(t, 1, "Purge")
+			return &done, nil
+		})
+	if verdict != store.Committed || err != nil {
+		t.Fatalf("Atomic = %v, %v, want Committed, nil", verdict, err)
 	}
+	check.Result(s.Purge(t.Context(), 10))(t, 1, "Purge after the transaction")
 }

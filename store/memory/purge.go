@@ -1,15 +1,14 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
-
-	"github.com/semelgo/semel/store"
 )
 
 // Purge removes the records that expired first. A record that an open transaction
-// holds or has written stays.
+// holds or has written stays. Purge reads every record, unless none can have expired.
 func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, fmt.Errorf("purge: %w", err)
@@ -20,44 +19,38 @@ func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 }
 
 func (s *Store) purge(limit int, now time.Duration) int {
-	var gone int
-	var kept []expiry
-	for gone < limit && s.expiring.len() > 0 && s.expiring.first().at <= now {
-		first := s.expiring.pop()
-		r := s.rows.at(first.place)
-		switch {
-		case r.token.State == store.Absent || r.expire != first.at: // the entry is out of date
-		case s.holding[r.id] != nil || s.writing[r.id] != nil:
-			kept = append(kept, first)
-		default:
-			s.rows.remove(r.id)
-			gone++
+	if s.earliest > now {
+		return 0
+	}
+	s.earliest = never // of the rows that stay
+	expired := s.sorted(func(r *row) bool {
+		if r.expire <= now && s.holding[r.ID] == nil && s.writing[r.ID] == nil {
+			return true
 		}
+		s.earliest = min(s.earliest, r.expire)
+		return false
+	}, func(a, b *row) int { return cmp.Compare(a.expire, b.expire) })
+	for i, r := range expired {
+		if i >= limit {
+			s.earliest = min(s.earliest, r.expire)
+			return i
+		}
+		delete(s.rows, r.ID)
 	}
-	for _, e := range kept {
-		s.expiring.add(e)
-	}
-	return gone
+	return len(expired)
 }
 
-// expires adds the expiry of r, which is committed. Its earlier expiries are not
-// removed: they are skipped when they become due, or removed here when there are
-// too many.
-func (s *Store) expires(r *row) {
-	if r.expire == never {
-		return
-	}
-	s.expiring.add(expiry{r.expire, r.place})
-	if s.expiring.len() <= 2*s.rows.len()+minStale {
-		return
-	}
-	s.expiring = expiries{others: s.expiring.others[:0]}
-	for r := range s.rows.all() {
-		if r.expire != never {
-			s.expiring.add(expiry{r.expire, r.place})
+// makeRoom makes room for one more record, by removing expired ones if necessary.
+// Uncommitted creates count as records.
+func (s *Store) makeRoom(now time.Duration) error {
+	records := len(s.rows)
+	for id := range s.writing {
+		if s.rows[id] == nil {
+			records++
 		}
 	}
+	if records < s.options.MaxRecords || s.purge(records, now) > 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %d records", ErrFull, s.options.MaxRecords)
 }
-
-// minStale is the number of stale entries that are always tolerated.
-const minStale = 64

@@ -11,107 +11,61 @@ import (
 // never is an instant in the infinite future.
 const never time.Duration = math.MaxInt64
 
-// row is a record with instants of the store's clock. Its bytes are never changed,
-// so copies of a row may share them. It has few pointers, because the garbage
-// collector follows every pointer in every cycle.
+// row is a record with instants of the store's clock in place of its durations. Its
+// bytes are never changed, so copies of a row share them.
 type row struct {
-	id    store.ID
-	token store.Token
+	store.Record
 
-	due     time.Duration
-	expire  time.Duration // never: it does not expire
-	created time.Duration
-	changed time.Duration // when the token last changed
-
-	operation string
-	outcome   []byte
-	extras    *rowExtras // nil: none
-	place     uint32     // its place in rows
-	priority  int8
-	tainted   bool
-
-	// lengths: of the scope and the key in names, and of print; longer values are
-	// in extras
-	scoped, keyed, printed uint8
-	print                  [19]byte // the fingerprint
-	names                  [60]byte
+	created, changed time.Duration // changed: when the token last changed
+	due              time.Duration
+	expire           time.Duration // never: it does not expire
+	print            [26]byte      // memory of the fingerprint, if it is not longer
 }
 
-// rowExtras holds what few rows have.
-type rowExtras struct {
-	names              string // the scope and the key; empty: they are in the row
-	scoped             int    // length of the scope in names
-	fingerprint, input []byte
+// blockRows is the number of rows of a block, which stays in memory as long as one of
+// them.
+const blockRows = 16
+
+// newRow returns the row of a create. Rows are allocated in blocks, which costs less
+// than one by one.
+func (s *Store) newRow(to *store.Record, now time.Duration) *row {
+	if len(s.unused) == 0 {
+		s.unused = make([]row, blockRows)
+	}
+	r := &s.unused[0]
+	s.unused = s.unused[1:]
+	*r = row{Record: *to, created: now, changed: now}
+	r.Fingerprint, r.Input = append(r.print[:0], to.Fingerprint...), bytes.Clone(to.Input)
+	r.setTimes(to, now)
+	return r
 }
 
-// tokenOf returns r's token, and the zero token if r is nil.
-func tokenOf(r *row) store.Token {
+// token returns r's token, and the zero token if r is nil.
+func (r *row) token() store.Token {
 	if r == nil {
 		return store.Token{}
 	}
-	return r.token
+	return r.Token
 }
 
 // admits reports whether c may be applied to r, which is nil if there is no record.
 func (r *row) admits(c *store.Change, now time.Duration) bool {
-	return tokenOf(r) == c.If && (r == nil || !c.IfDue || r.due <= now)
+	return r.token() == c.If && (r == nil || !c.IfDue || r.due <= now)
 }
 
-// change applies c to r. own copies the outcome if necessary.
-func (r *row) change(c *store.Change, now time.Duration, own func([]byte) []byte) {
+// change applies c to r.
+func (r *row) change(c *store.Change, now time.Duration) {
 	r.setTimes(&c.To, now)
 	if c.If == c.To.Token { // a heartbeat changes the times only
 		return
 	}
-	r.token, r.changed, r.tainted = c.To.Token, now, c.To.Tainted
+	r.Token, r.changed, r.Tainted = c.To.Token, now, c.To.Tainted
 	if c.To.Input != nil {
-		s := new(rowExtras)
-		if r.extras != nil {
-			*s = *r.extras // copies of the row share it
-		}
-		s.input, r.extras = bytes.Clone(c.To.Input), s
+		r.Input = bytes.Clone(c.To.Input)
 	}
 	if c.To.Outcome != nil {
-		r.outcome = own(c.To.Outcome)
+		r.Outcome = c.To.Outcome
 	}
-}
-
-// set sets r, a new row, to the record.
-func (r *row) set(to *store.Record, now time.Duration, own func([]byte) []byte) {
-	r.id, r.token, r.created, r.changed = to.ID, to.Token, now, now
-	r.operation, r.outcome, r.tainted, r.priority = to.Operation, own(to.Outcome), to.Tainted, to.Priority
-	longNames, longPrint := len(to.Scope)+len(to.Key) > len(r.names), len(to.Fingerprint) > len(r.print)
-	if longNames || longPrint || to.Input != nil {
-		r.extras = &rowExtras{input: bytes.Clone(to.Input)}
-	}
-	if longNames {
-		r.extras.names, r.extras.scoped = to.Scope+to.Key, len(to.Scope)
-	} else {
-		r.scoped = uint8(copy(r.names[:], to.Scope))
-		r.keyed = uint8(copy(r.names[r.scoped:], to.Key))
-	}
-	if longPrint {
-		r.extras.fingerprint = bytes.Clone(to.Fingerprint)
-	} else {
-		r.printed = uint8(copy(r.print[:], to.Fingerprint))
-	}
-	r.setTimes(to, now)
-}
-
-// called returns the scope and the key.
-func (r *row) called() (scope, key string) {
-	if r.extras != nil && r.extras.names != "" {
-		return r.extras.names[:r.extras.scoped], r.extras.names[r.extras.scoped:]
-	}
-	names := string(r.names[:r.scoped+r.keyed])
-	return names[:r.scoped], names[r.scoped:]
-}
-
-func (r *row) fingerprint() []byte {
-	if r.extras != nil && r.extras.fingerprint != nil {
-		return r.extras.fingerprint
-	}
-	return r.print[:r.printed]
 }
 
 // setTimes sets the times that the state has.
@@ -135,40 +89,35 @@ func later(now, d time.Duration) time.Duration {
 	return now + d
 }
 
-// recordCopy is a record that was read, with its usual parts in one allocation.
-type recordCopy struct {
-	record store.Record
-	print  [19]byte
-}
-
-// record returns a copy of the record for the caller, with durations relative to
-// now. own copies large bytes if necessary.
-func (r *row) record(now time.Duration, own func([]byte) []byte) *store.Record {
-	read := new(recordCopy)
-	rec := &read.record
-	*rec = store.Record{
-		ID: r.id, Token: r.token,
-		Age: now - r.created, Since: now - r.changed,
-		Operation: r.operation, Tainted: r.tainted, Priority: r.priority,
-		Fingerprint: append(read.print[:0], r.fingerprint()...), Outcome: own(r.outcome),
-	}
-	rec.Scope, rec.Key = r.called()
-	if r.extras != nil {
-		rec.Input = own(r.extras.input)
-	}
-	if hasDue(r.token.State) {
+// record returns the record with durations relative to now. It shares the row's
+// bytes.
+func (r *row) record(now time.Duration) *store.Record {
+	rec := r.Record
+	rec.Age, rec.Since, rec.Due, rec.Expire = now-r.created, now-r.changed, 0, 0
+	if hasDue(r.State) {
 		rec.Due = r.due - now
 	}
 	if r.expire != never {
-		rec.Expire = left(r.expire, now)
+		if rec.Expire = r.expire - now; rec.Expire == 0 {
+			rec.Expire = -1 // zero means never
+		}
 	}
-	return rec
+	return &rec
 }
 
-// left is never zero, because an Expire of zero means never.
-func left(at, now time.Duration) time.Duration {
-	if at == now {
-		return -1
+// result returns r as a result, which shares the row's bytes. r is nil if there is no
+// record.
+func (r *row) result(now time.Duration) store.SwapResult {
+	if r == nil {
+		return store.SwapResult{}
 	}
-	return at - now
+	return store.SwapResult{Token: r.Token, Record: r.record(now)}
+}
+
+// cloneBytes makes the bytes of a record that was read the caller's own.
+func cloneBytes(r *store.Record) *store.Record {
+	if r != nil {
+		r.Fingerprint, r.Input, r.Outcome = bytes.Clone(r.Fingerprint), bytes.Clone(r.Input), bytes.Clone(r.Outcome)
+	}
+	return r
 }

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"context"
 	"database/sql"
 	"strings"
 
@@ -16,5 +17,18 @@ func (s *Store) Outbox() store.Outbox[*sql.Tx] {
 		OrNothing: ` ON DUPLICATE KEY UPDATE parking = semel_outbox_parked.parking`,
 		Name:      func(text string) string { return strings.ReplaceAll(text, sqlname.DefaultPrefix, s.prefix) },
 		Fault:     fault,
-	}, outboxsql.SQLPool(s.lanes), func(tx *sql.Tx) outboxsql.Conn { return outboxsql.SQL(tx) })
+	}, outboxPool{outboxsql.SQLPool(s.lanes), outboxsql.SQLPool(s.db)}, func(tx *sql.Tx) outboxsql.Conn { return outboxsql.SQL(tx) })
+}
+
+// outboxPool reads in the store's own sessions. These do not wait for locks, but an operator's change must
+// wait until a relay that has the row commits, so it is made in a session of the program.
+type outboxPool struct {
+	outboxsql.Pool
+
+	changes outboxsql.Pool
+}
+
+// Tx runs do in a transaction.
+func (p outboxPool) Tx(ctx context.Context, do func(c outboxsql.Conn) error) error {
+	return p.changes.Tx(ctx, do)
 }

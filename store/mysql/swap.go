@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/store"
 )
 
@@ -106,14 +107,7 @@ func (w *swapper) swap(ctx context.Context, some []int) error {
 
 // rest pauses for about d.
 func rest(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d/2 + time.Duration(rand.Int64N(int64(d))))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return clock.Sleep(ctx, d/2+time.Duration(rand.Int64N(int64(d))))
 }
 
 // batch makes the changes in one transaction, in as few statements as possible. It

@@ -14,32 +14,18 @@ import (
 // free.
 type admission struct{ slots chan struct{} }
 
-// admissions has the admissions of the pools in use.
-var admissions struct { //nolint:gochecknoglobals // a pool belongs to no store
-	mu sync.Mutex
-	of map[any]*admission // by a weak pointer to the pool
-}
+// admissions has the admissions of the pools in use, by a weak pointer to the pool.
+var admissions sync.Map //nolint:gochecknoglobals // a pool belongs to no store
 
 // admissionOf returns the admission of a pool, which admits one transaction fewer
 // than there are connections.
 func admissionOf[Pool any](pool *Pool, conns int) *admission {
-	admissions.mu.Lock()
-	defer admissions.mu.Unlock()
 	key := weak.Make(pool)
-	if a := admissions.of[key]; a != nil {
-		return a
+	a, known := admissions.LoadOrStore(key, &admission{make(chan struct{}, conns-1)})
+	if !known {
+		runtime.AddCleanup(pool, func(key weak.Pointer[Pool]) { admissions.Delete(key) }, key)
 	}
-	if admissions.of == nil {
-		admissions.of = make(map[any]*admission)
-	}
-	a := &admission{slots: make(chan struct{}, conns-1)}
-	admissions.of[key] = a
-	runtime.AddCleanup(pool, func(key weak.Pointer[Pool]) {
-		admissions.mu.Lock()
-		defer admissions.mu.Unlock()
-		delete(admissions.of, key)
-	}, key)
-	return a
+	return a.(*admission)
 }
 
 // enter waits for admission. Without an error the caller must call leave.

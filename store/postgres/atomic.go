@@ -37,79 +37,63 @@ func (s *Store) Atomic(ctx context.Context, id store.ID, hold bool,
 func atomically[Tx any](ctx context.Context, s *Store, id store.ID, hold bool, handle func(t *transaction) (Tx, error),
 	run func(ctx context.Context, tx Tx, current store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
-	if !hold && s.level != pgx.ReadCommitted {
+	if !hold && s.options.Isolation != pgx.ReadCommitted {
 		return store.NotCommitted, fmt.Errorf("begin: %w", ErrIsolation)
 	}
-	on, err := s.tables(ctx)
-	if err == nil {
-		err = s.gate.enter(ctx)
-	}
+	conn, err := s.admit(ctx)
 	if err != nil {
 		return store.NotCommitted, s.fault("begin", withConflict(err))
 	}
-	t := &transaction{store: s, tables: on, id: id}
+	t := &transaction{store: s, conn: conn, id: id}
 	defer t.leave(ctx) // also when run panics or ends its goroutine
 	if err := t.open(ctx, hold); err != nil {
-		t.leave(ctx)
 		return store.NotCommitted, s.fault("begin", withConflict(err))
 	}
 	if t.current.Busy {
 		t.leave(ctx)
-		return tellBusy(ctx, run)
+		var none Tx
+		last, err := run(ctx, none, t.current)
+		if err == nil || last != nil {
+			err = ErrBusy
+		}
+		return store.NotCommitted, err
 	}
 	tx, err := handle(t)
 	if err != nil {
-		t.leave(ctx)
 		return store.NotCommitted, s.fault("begin", err)
 	}
 	last, failed := run(ctx, tx, t.current)
 	verdict, err := t.end(ctx, last, failed)
-	if unconfirmed := t.confirmCurrent(ctx); unconfirmed != nil && failed != nil {
+	switch unconfirmed := t.confirmCurrent(ctx); {
+	case unconfirmed == nil:
+		return verdict, err
+	case failed != nil:
 		return verdict, unconfirmed
-	} else if unconfirmed != nil {
+	default:
 		return verdict, errors.Join(err, unconfirmed)
 	}
-	return verdict, err
 }
 
-func tellBusy[Tx any](ctx context.Context,
-	run func(ctx context.Context, tx Tx, current store.SwapResult) (*store.Change, error),
-) (store.Verdict, error) {
-	var none Tx
-	last, err := run(ctx, none, store.SwapResult{Busy: true})
-	if err == nil || last != nil {
-		err = ErrBusy
-	}
-	return store.NotCommitted, err
-}
-
-// confirm waits until a standby has what the connection has read. Its server must be the
-// one that was read, so it is no other connection.
-func (s *Store) confirm(ctx context.Context, conn *pgx.Conn) error {
-	ctx, cancel := context.WithTimeout(ctx, s.commitBound)
-	defer cancel()
-	if _, err := conn.Exec(ctx, sqlConfirm); err != nil {
-		return err
-	}
-	return cancelledWait(conn)
-}
-
-// confirmCurrent confirms a final record that a transaction has shown to its run, if
-// standbys must have it. What run returned for the record does not count without it.
-func (t *transaction) confirmCurrent(ctx context.Context) error {
+// confirmCurrent waits until a standby has a final record that a transaction has shown to
+// its run, if standbys must have it. What run returned for the record does not count
+// without it. The server must be the one that was read, so it is no other connection.
+func (t *transaction) confirmCurrent(ctx context.Context) (err error) {
 	if !t.store.replicated.Load() || !t.current.Token.State.Final() {
 		return nil
 	}
-	if t.left || t.session.IsClosed() {
-		return t.store.fault("confirm the record", errConnLost)
+	ctx, cancel := context.WithTimeout(ctx, t.store.commitBound)
+	defer cancel()
+	switch {
+	case t.left || t.conn.IsClosed():
+		err = errConnLost
+	case t.status() != outside: // the end of the transaction has failed
+		err = t.say(ctx, `ROLLBACK`)
 	}
-	if t.status() != outside { // the end of the transaction has failed
-		if err := t.say(ctx, `ROLLBACK`); err != nil {
-			return t.store.fault("confirm the record", err)
-		}
+	if err == nil {
+		_, err = t.conn.Exec(ctx, sqlConfirm)
 	}
-	if err := t.store.confirm(ctx, t.session); err != nil {
-		return t.store.fault("confirm the record", err)
+	if err == nil {
+		err = cancelledWait(t.conn.Conn)
 	}
-	return nil
+	return t.store.fault("confirm the record", err)
 }

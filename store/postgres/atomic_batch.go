@@ -34,17 +34,18 @@ func (s *Store) AtomicBatch(ctx context.Context, change store.Change, hold bool,
 		}
 	}
 	b.analyze()
-	if err := b.take(ctx); err != nil {
+	conn, err := s.admit(ctx)
+	if err != nil {
 		return store.SwapResult{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotStarted, s.fault("begin", err))
 	}
-	defer b.release() // also when a callback panics or ends its goroutine
+	defer s.dismiss(conn) // also when a callback panics or ends its goroutine
+	b.conn = conn
 	return b.run(ctx)
 }
 
 // batchTx is one call of AtomicBatch.
 type batchTx struct {
 	store   *Store
-	tables  *tables
 	change  *store.Change
 	hold    bool
 	queries []*pgx.QueuedQuery
@@ -56,81 +57,66 @@ type batchTx struct {
 
 	right, ours bool // the right was taken; the change was made
 	hasRun      int  // number of executed queries
+	committing  bool // COMMIT was sent, or the round trip is a transaction by itself
 	over        bool // COMMIT was answered, so that nothing later matters
 }
 
 // analyze decides how the batch is sent. A round trip is a transaction by itself
 // unless one of its statements begins one, which these cannot.
 func (b *batchTx) analyze() {
-	b.plain = b.store.level == pgx.ReadCommitted && kindOf(b.change) == create
+	b.plain = b.store.options.Isolation == pgx.ReadCommitted && kindOf(b.change) == create
 	for _, q := range b.queries {
 		b.calls = b.calls || q.Fn != nil
 		b.plain = b.plain && q.Fn == nil && onlyData(q.SQL)
 	}
-}
-
-// take waits for admission and takes a connection: a batch may wait for a lock, and
-// its callbacks for another connection.
-func (b *batchTx) take(ctx context.Context) (err error) {
-	if b.tables, err = b.store.tables(ctx); err != nil {
-		return err
-	}
-	if err := b.store.gate.enter(ctx); err != nil {
-		return err
-	}
-	if b.conn, err = b.store.source.acquire(ctx); err != nil {
-		b.release()
-		return fmt.Errorf("take a connection: %w", err)
-	}
-	return nil
-}
-
-// release releases the connection, which is closed if it is in a transaction.
-func (b *batchTx) release() {
-	if b.conn.Conn != nil {
-		b.conn.Release()
-	}
-	b.store.gate.leave()
+	b.committing = !b.calls
 }
 
 func (b *batchTx) run(ctx context.Context) (store.SwapResult, store.Verdict, error) {
 	bounded, done := context.WithTimeout(context.WithoutCancel(ctx), b.bound())
 	defer done()
 	err := b.conn.SendBatch(bounded, b.build()).Close()
-	if cancelled := cancelledWait(b.conn.Conn); cancelled != nil {
-		return store.SwapResult{}, store.Unknown, b.store.fault("commit", cancelled)
-	}
-	if b.over || err == nil && b.plain && b.ours && b.hasRun == len(b.queries) {
-		return store.SwapResult{Token: b.change.To.Token}, store.Committed, nil
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.bound())
 	defer cancel()
+	if err == nil && b.calls {
+		if b.conn.PgConn().TxStatus() != inside {
+			return b.rollBack(ctx, errors.New("semel/postgres: a callback of the batch passed over an error that aborted the transaction"))
+		}
+		var tag pgconn.CommandTag
+		tag, err = b.conn.Exec(ctx, `COMMIT`)
+		b.committing = true
+		_ = b.isOver(tag) // the reply counts even if the connection is lost afterwards
+	}
+	cancelled := cancelledWait(b.conn.Conn)
 	switch {
+	case cancelled != nil:
+		return store.SwapResult{}, store.Unknown, b.store.fault("commit", cancelled)
+	case b.over, err == nil && b.plain && b.ours && b.hasRun == len(b.queries):
+		return store.SwapResult{Token: b.change.To.Token}, store.Committed, nil
 	case err != nil:
 		return b.failed(ctx, err)
-	case b.calls:
-		return b.commit(ctx)
 	default:
-		return b.rollBack(ctx, errors.New("semel/postgres: a statement of the batch has left its transaction open"))
+		return b.rollBack(ctx, errors.New("semel/postgres: the server has rolled back, or a statement of the batch has left its transaction open"))
 	}
 }
+
+func (b *batchTx) isOver(tag pgconn.CommandTag) error { b.over = tag.String() == `COMMIT`; return nil }
 
 // bound is the limit of a round trip.
 func (b *batchTx) bound() time.Duration { return b.store.statementBound + b.store.commitBound }
 
 // build returns the statements of the first round trip.
 func (b *batchTx) build() *pgx.Batch {
-	all := make([]*pgx.QueuedQuery, 0, len(b.queries)+6)
-	send := &pgx.Batch{QueuedQueries: all}
+	send := &pgx.Batch{QueuedQueries: make([]*pgx.QueuedQuery, 0, len(b.queries)+6)}
 	if !b.plain {
-		send.Queue(beginOf(b.store.level))
+		send.Queue(beginOf(b.store.options.Isolation))
 	}
 	b.queueChange(send)
 	for _, q := range b.queries { // copied, because the driver writes into the queries it sends
 		send.QueuedQueries = append(send.QueuedQueries, &pgx.QueuedQuery{SQL: q.SQL, Arguments: q.Arguments, Fn: b.countingCallback(q)})
 	}
 	if !b.plain && !b.calls {
-		send.Queue(`COMMIT`).Exec(func(tag pgconn.CommandTag) error { b.over = tag.String() == `COMMIT`; return nil })
+		send.Queue(`COMMIT`).Exec(b.isOver)
 	}
 	return send
 }
@@ -156,23 +142,12 @@ func (b *batchTx) countingCallback(q *pgx.QueuedQuery) func(pgx.BatchResults) er
 // transaction's limits. In a create both are part of the statement.
 func (b *batchTx) queueChange(send *pgx.Batch) {
 	made := func(pgconn.CommandTag) error { b.right, b.ours = true, true; return nil }
-	k, args := statement(b.change)
-	if k == create {
-		text := b.tables.first
-		if b.hold {
-			text, args = b.tables.firstHeld, append(args, rightTo(b.change.To.ID))
-		}
-		send.Queue(text, args...).Exec(made)
+	right := rightTo(b.change.To.ID, b.hold)
+	if kindOf(b.change) == create {
+		_, args := statement(b.change)
+		send.Queue(b.conn.on.in(b.store.texts.create), append(args, right)...).Exec(made)
 		return
 	}
-	texts := &b.store.texts
-	have := func(pgconn.CommandTag) error { b.right = true; return nil }
-	if b.hold {
-		send.Queue(texts.batchHeld, rightTo(b.change.To.ID)).Exec(have)
-	} else {
-		send.Queue(texts.batch).Exec(have)
-	}
-	send.Queue(texts.lent.made)
-	send.Queue(b.tables.last[k], args...).Exec(made)
-	send.Queue(texts.lent.givenBack)
+	send.Queue(b.store.texts.change, right).Exec(func(pgconn.CommandTag) error { b.right = true; return nil })
+	b.store.queueLast(send, b.conn.on, b.change, made)
 }

@@ -30,31 +30,24 @@ import (
 func (s *Store) Capabilities(ctx context.Context) (store.Capabilities, error) {
 	const read = `SELECT version(), NOT pg_is_in_recovery(), to_regclass($1) IS NOT NULL AND to_regclass($2) IS NOT NULL`
 	caps := store.Capabilities{Connections: s.source.pool(), Exclusion: store.ExcludesRecord, Ordered: true, ConcurrentSwaps: flushers, MaxOutcome: maxOutcome, MaxBatch: maxBatch}
-	t, err := s.tables(ctx)
+	err := s.on(ctx, "read capabilities", func(conn lease) (err error) {
+		var version string
+		var exist bool
+		records, notes := conn.on.in("semel_records"), conn.on.in("semel_notes")
+		if err := conn.QueryRow(ctx, read, records, notes).Scan(&version, &caps.Linearizable, &exist); err != nil {
+			return err
+		}
+		switch {
+		case !strings.HasPrefix(version, "PostgreSQL "):
+			return fmt.Errorf("%w: version() is %q", ErrNotPostgres, version)
+		case !exist:
+			return ErrNoSchema
+		}
+		caps.Survives, caps.SurvivesBecause, err = survives(ctx, conn.Conn, records, notes)
+		return err
+	})
 	if err != nil {
-		return store.Capabilities{}, s.fault("read capabilities", err)
-	}
-	conn, err := s.acquire(ctx)
-	if err != nil {
-		return store.Capabilities{}, s.fault("read capabilities", err)
-	}
-	defer conn.Release()
-	var (
-		version string
-		exist   bool
-	)
-	records, notes := t.in("semel_records"), t.in("semel_notes")
-	if err := conn.QueryRow(ctx, read, records, notes).Scan(&version, &caps.Linearizable, &exist); err != nil {
-		return store.Capabilities{}, s.fault("read capabilities", err)
-	}
-	if !strings.HasPrefix(version, "PostgreSQL ") {
-		return store.Capabilities{}, fmt.Errorf("read capabilities: %w: version() is %q", ErrNotPostgres, version)
-	}
-	if !exist {
-		return store.Capabilities{}, fmt.Errorf("read capabilities: %w", ErrNoSchema)
-	}
-	if caps.Survives, caps.SurvivesBecause, err = survives(ctx, conn.Conn, records, notes); err != nil {
-		return store.Capabilities{}, s.fault("read capabilities", err)
+		return store.Capabilities{}, err
 	}
 	s.replicated.Store(caps.Survives == store.Failover)
 	return caps, nil

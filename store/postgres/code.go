@@ -48,12 +48,7 @@ func codeOf(err error) string {
 }
 
 // class returns the class of a SQLSTATE.
-func class(code string) string {
-	if len(code) < 2 {
-		return ""
-	}
-	return code[:2]
-}
+func class(code string) string { return code[:min(2, len(code))] }
 
 // rollsBack lists the errors, of the last statements of a transaction or of its
 // COMMIT, after which it was certainly not committed. After any other error the
@@ -132,8 +127,11 @@ func withMark(err error) error {
 	return withConflict(err)
 }
 
-// fault adds to err what the store was doing.
+// fault adds to an error what the store was doing.
 func (s *Store) fault(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
 	if codeOf(err) == codeNoTable {
 		return fmt.Errorf("%s: %w: %w", doing, ErrNoSchema, err)
 	}

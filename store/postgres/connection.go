@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel/store"
 )
 
 // connectionBound limits how long a call without a deadline, such as a list or a
@@ -14,8 +16,32 @@ import (
 // For transactions of Atomic the engine has its own limit.
 const connectionBound = 5 * time.Second
 
+// connect takes a connection of the sessions, or one of the pool if none is free.
+func (s *Store) connect(ctx context.Context) (lease, error) {
+	on, err := s.tables(ctx)
+	if err != nil {
+		return lease{}, err
+	}
+	if own := s.sessions.take(ctx); own.Conn != nil {
+		own.on, own.own = on, true
+		return own, nil
+	}
+	return s.acquire(ctx)
+}
+
 // acquire takes a connection of the pool.
 func (s *Store) acquire(ctx context.Context) (lease, error) {
+	on, err := s.tables(ctx) // before a connection is taken
+	if err != nil {
+		return lease{}, err
+	}
+	conn, err := s.borrow(ctx)
+	conn.on = on
+	return conn, err
+}
+
+// borrow is acquire before the tables were found.
+func (s *Store) borrow(ctx context.Context) (lease, error) {
 	wait := ctx
 	if at, ok := ctx.Deadline(); !ok || time.Until(at) > connectionBound { //nolint:forbidigo // no instant of the protocol's
 		var cancel context.CancelFunc
@@ -29,53 +55,85 @@ func (s *Store) acquire(ctx context.Context) (lease, error) {
 	return conn, nil
 }
 
-// txSender sends statements in a transaction of the caller.
-type txSender struct{ by batchSender }
+// admit waits for admission and takes a connection. The transaction on it may wait for
+// locks, and its handler may need another connection. Without an error the caller must
+// call dismiss.
+func (s *Store) admit(ctx context.Context) (lease, error) {
+	on, err := s.tables(ctx)
+	if err != nil {
+		return lease{}, err
+	}
+	if err := s.gate.enter(ctx); err != nil {
+		return lease{}, err
+	}
+	conn, err := s.source.acquire(ctx)
+	if err != nil {
+		s.gate.leave()
+		return lease{}, fmt.Errorf("take a connection: %w", err)
+	}
+	conn.on = on
+	return conn, nil
+}
 
+// dismiss releases the connection, which is closed if it is in a transaction.
+func (s *Store) dismiss(conn lease) {
+	conn.Release()
+	s.gate.leave()
+}
+
+// batchSender is a connection or a transaction.
 type batchSender interface {
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }
 
-func (o txSender) send(ctx context.Context, b *pgx.Batch) error {
-	return o.by.SendBatch(ctx, b).Close()
-}
-
-// poolSender sends statements over a connection of the pool.
-type poolSender struct{ s *Store }
-
-func (p poolSender) send(ctx context.Context, b *pgx.Batch) error {
-	conn, err := p.s.acquire(ctx)
-	if err != nil {
+// send sends the statements that queue adds, within the frame, at once, and waits for
+// all replies. Without an error all of them were executed, and outside of a transaction
+// committed.
+func send(ctx context.Context, in batchSender, f frame, queue func(b *pgx.Batch)) error {
+	b := &pgx.Batch{}
+	for _, text := range f.before {
+		b.Queue(text)
+	}
+	queue(b)
+	for _, text := range f.after {
+		b.Queue(text)
+	}
+	if err := in.SendBatch(ctx, b).Close(); err != nil {
 		return err
 	}
-	defer conn.Release()
-	return connSender{conn.Conn}.send(ctx, b)
+	if conn, ok := in.(*pgx.Conn); ok && conn.PgConn().TxStatus() == outside {
+		return cancelledWait(conn)
+	}
+	return nil
 }
 
-// query calls each with the rows of a statement, over a connection of the pool.
-func query[T any](ctx context.Context, s *Store, each pgx.RowToFunc[T], text string, args ...any) ([]T, error) {
+// trip sends the statements that queue adds over a connection of the pool, and adds to an
+// error what the store was doing.
+func (s *Store) trip(ctx context.Context, doing string, f frame, queue func(b *pgx.Batch, t *tables)) error {
+	return s.on(ctx, doing, func(conn lease) error {
+		return send(ctx, conn.Conn, f, func(b *pgx.Batch) { queue(b, conn.on) })
+	})
+}
+
+// on calls do with a connection of the pool, and adds to an error what the store was doing.
+func (s *Store) on(ctx context.Context, doing string, do func(conn lease) error) error {
 	conn, err := s.acquire(ctx)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		defer conn.Release()
+		err = do(conn)
 	}
-	defer conn.Release()
-	rows, err := conn.Query(ctx, text, args...)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, each)
+	return s.fault(doing, err)
 }
 
-// queryRow reads the only row of a statement into the values that into points to.
-// It fails with pgx.ErrNoRows if there is none.
-func (s *Store) queryRow(ctx context.Context, into []any, text string, args ...any) error {
-	conn, err := s.acquire(ctx)
-	if err != nil {
+// collect reads the rows of a result.
+func collect[T any](all *[]T, read pgx.RowToFunc[T]) func(rows pgx.Rows) error {
+	return func(rows pgx.Rows) (err error) {
+		*all, err = pgx.CollectRows(rows, read)
 		return err
 	}
-	defer conn.Release()
-	if err := conn.QueryRow(ctx, text, args...).Scan(into...); err != nil {
-		return err
-	}
-	return cancelledWait(conn.Conn)
+}
+
+// collectRecords reads the records of a result, after columns that are skipped.
+func collectRecords(all *[]store.Record, skipped int) func(rows pgx.Rows) error {
+	return collect(all, newReader(skipped).read)
 }

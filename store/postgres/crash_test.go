@@ -40,10 +40,9 @@ func TestServerEndsUnderLoad(t *testing.T) {
 				for i := 0; !done.Load(); i++ {
 					key := fmt.Sprint(round, w, i)
 					last := create(key, store.Succeeded, 1)
-					verdict, _ := s.Atomic(t.Context(), last.To.ID, true,
-						func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
-							return &last, effect(ctx, tx, key)
-						})
+					verdict, _ := inTx(t, s, last.To.ID, func(ctx context.Context, tx pgx.Tx) (*store.Change, error) {
+						return &last, effect(ctx, tx, key)
+					})
 					if all[w] = append(all[w], answered{key, last, verdict}); verdict == store.Committed && committed.Add(1) == 200 {
 						close(loaded)
 					}
@@ -93,20 +92,19 @@ func TestNumberThatIsGivenOutAgain(t *testing.T) {
 	url := migrated(t, server)
 	records := newStore(t, connect(t, url), postgres.Options{})
 	last := create("key", store.Succeeded, 1)
-	verdict, err := records.Atomic(t.Context(), last.To.ID, true,
-		func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
-			// A text of which it cannot be told whether it ends the transaction.
-			check.NoError(t, do(ctx, tx, `DO $$ BEGIN PERFORM 1; END $$`), "DO")
-			server.Kill()
-			server.Start(t)
-			others := connect(t, url)
-			for range 50 {
-				if _, err := others.Exec(ctx, `SELECT pg_current_xact_id()`); err != nil {
-					t.Errorf("another's transaction: %v", err)
-				}
+	verdict, err := inTx(t, records, last.To.ID, func(ctx context.Context, tx pgx.Tx) (*store.Change, error) {
+		// A text of which it cannot be told whether it ends the transaction.
+		check.NoError(t, do(ctx, tx, `DO $$ BEGIN PERFORM 1; END $$`), "DO")
+		server.Kill()
+		server.Start(t)
+		others := connect(t, url)
+		for range 50 {
+			if _, err := others.Exec(ctx, `SELECT pg_current_xact_id()`); err != nil {
+				t.Errorf("another's transaction: %v", err)
 			}
-			return &last, do(ctx, tx, `SELECT 1`)
-		})
+		}
+		return &last, do(ctx, tx, `SELECT 1`)
+	})
 	if verdict == store.Committed || err == nil {
 		t.Errorf("Atomic = %v, %v, but nothing was ever committed", verdict, err)
 	}

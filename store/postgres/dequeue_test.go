@@ -122,27 +122,3 @@ func mustReadLittle(t *testing.T, pool *pgxpool.Pool, s *postgres.Store, operati
 		}
 	}
 }
-
-// Dequeue skips a record that another session holds: it does not wait and returns no error.
-func TestDequeueBesideAHolder(t *testing.T) {
-	t.Parallel()
-	pool := connect(t, database(t))
-	s := newStore(t, pool, postgres.Options{})
-	waiting := batch("waiting ", 3)
-	for i := range waiting {
-		waiting[i].To.State = store.Pending
-	}
-	mustAll(t, s, waiting)
-	holder := check.Must(pool.Begin(t.Context()))(t)
-	defer func() { _ = holder.Rollback(context.WithoutCancel(t.Context())) }()
-	mustExec(t, holder, `SELECT FROM semel_records WHERE key = convert_to('waiting 1', 'UTF8') FOR SHARE`)
-	d := store.Dequeue{Operation: "test", Limit: 10, Owner: 1, Lease: time.Minute}
-	if got, err := s.Dequeue(t.Context(), d); err != nil || len(got) != 2 {
-		t.Errorf("Dequeue beside a holder of one = %d records, %v, want 2", len(got), err)
-	}
-	check.Require(t, holder.Commit(t.Context()))
-	d.Owner++
-	if got, err := s.Dequeue(t.Context(), d); err != nil || len(got) != 1 || got[0].Key != "waiting 1" {
-		t.Errorf("Dequeue afterwards = %+v, %v, want the one that was held", got, err)
-	}
-}

@@ -75,7 +75,8 @@
 // store.ErrTxEndedByHandler, and the verdict is the server's answer, or Unknown if other
 // statements may have been committed after a ROLLBACK. After the loss of a connection the
 // server is asked, for at most ten seconds, only if the handler has sent a statement that
-// may have ended the transaction; otherwise nothing was committed. The server may have
+// may have ended the transaction, or has used its Conn or its LargeObjects; otherwise
+// nothing was committed. The server may have
 // crashed meanwhile and reused the number, so after a loss the verdict is NotCommitted or
 // Unknown.
 //

@@ -36,26 +36,30 @@ func Queries(s *Store) []Query {
 	made, beaten := change, change
 	made.If = store.Token{State: store.InProgress, Attempt: 1, Owner: 1}
 	beaten.If = beaten.To.Token
-	id, t := uuid(store.ID{1}), newTables("public", sqlname.DefaultPrefix, false)
+	id, t := uuid(store.ID{1}), newTables("public", sqlname.DefaultPrefix)
+	keyed, listed := s.texts.keyed.before[0], s.texts.listed.before[0]
+	many, list := uuids(make([]store.ID, 1000)), []any{[]byte("test"), int64(100), int64(0)}
 	all := []Query{
-		{"look", s.texts.lent.made, t.look, []any{id}},
-		{"get many", s.texts.byKey, t.getMany, []any{uuids(make([]store.ID, 1000))}},
-		{"get confirmed", s.texts.byKey, t.getConfirmed, []any{uuids(make([]store.ID, 1000)), make([]int64, 1000)}},
-		{"scan", s.texts.inOrder, t.scan, []any{id, int16(4), []byte("test"), int64(100), int64(0)}},
-		{"scan rare", s.texts.inOrder, t.scanRare, []any{id, int16(3), []byte("test"), int64(100), int64(0)}},
-		{"scan pending", s.texts.listed, t.scanPending, []any{id, []byte("test"), int64(100), int64(0)}},
-		{"scan in progress", s.texts.listed, t.scanInProgress, []any{id, []byte("test"), int64(100), int64(0)}},
-		{"scan due", s.texts.listed, t.scanDue, []any{[]byte("test"), int64(100), int64(0)}},
-		{"scan due waits", s.texts.listed, t.scanWaits, []any{[]byte("test"), int64(100), int64(0)}},
-		{"scan due leases", s.texts.listed, t.scanLeases, []any{[]byte{}, int64(100), int64(0)}},
-		{"dequeue", s.texts.queue, t.dequeue, []any{[]byte("test"), int64(100), int64(1), int64(1), true}},
-		{"dequeue again", s.texts.listed, t.claimed, []any{int64(1), []byte("test"), true}},
-		{"purge", s.texts.inOrder, t.purge, []any{int64(500)}},
-		{"notes", s.texts.byKey, t.notes, []any{id}},
+		{"look", s.texts.lent.made, sqlLook, []any{id}},
+		{"get many", keyed, sqlGetMany, []any{many}},
+		{"get confirmed", keyed, sqlGetConfirmed, []any{many, make([]int64, 1000)}},
+		{"scan", keyed, sqlScan, append(list, id)},
+		{"scan succeeded", keyed, sqlScanSucceeded, append(list, id)},
+		{"scan rare", keyed, sqlScanInDoubt, append(list, id)},
+		{"scan rare", keyed, sqlScanFailed, append(list, id)},
+		{"scan pending", listed, sqlScanPending, append(list, id)},
+		{"scan in progress", listed, sqlScanInProgress, append(list, id)},
+		{"scan due", listed, sqlScanDue, list},
+		{"scan due waits", listed, sqlScanWaits, list},
+		{"scan due leases", listed, sqlScanLeases, list},
+		{"dequeue", keyed, sqlDequeue, []any{[]byte("test"), int64(100), int64(1), int64(1), true}},
+		{"dequeue again", keyed, sqlClaimed, []any{int64(1), []byte("test"), true}},
+		{"purge", keyed, sqlPurge, []any{int64(500)}},
+		{"notes", keyed, sqlNotes, []any{id}},
 	}
 	session := `SELECT ` + set(sessionSettings()[:len(sessionSettings())-2])
-	all = append(all, Query{"get many in a session", session, t.getMany, []any{uuids(make([]store.ID, 1000))}},
-		Query{"dequeue in a session", session, t.dequeue, []any{[]byte("test"), int64(100), int64(1), int64(1), true}})
+	all = append(all, Query{"get many in a session", session, sqlGetMany, []any{many}},
+		Query{"dequeue in a session", session, sqlDequeue, []any{[]byte("test"), int64(100), int64(1), int64(1), true}})
 	for _, c := range []store.Change{change, made, beaten} {
 		k, args := statement(&c)
 		items := make([]*swapItem, 1000)
@@ -64,12 +68,15 @@ func Queries(s *Store) []Query {
 		}
 		name := [kinds]string{create: "create", move: "move", beat: "beat"}[k]
 		all = append(all,
-			Query{name, s.texts.swap.one.before[0], t.one[k], args},
-			Query{name + " in a session", session, t.one[k], args},
-			Query{name + " alone", s.texts.swapTx.alone.before[1], t.one[k], args},
-			Query{name + " last", s.texts.lent.made, t.last[k], args},
-			Query{name + " many in a session", session, t.many[k], bulkArgs(items)},
-			Query{name + " many", s.texts.swapTx.many.before[1], t.many[k], bulkArgs(items)})
+			Query{name, keyed, oneOf[k], args},
+			Query{name + " in a session", session, oneOf[k], args},
+			Query{name + " alone", s.texts.swapTx[alone].before[1], oneOf[k], args},
+			Query{name + " last", s.texts.lent.made, lastOf[k], args},
+			Query{name + " many in a session", session, manyOf[k], bulkArgs(items)},
+			Query{name + " many", s.texts.swapTx[first].before[1], manyOf[k], bulkArgs(items)})
+	}
+	for i := range all {
+		all[i].Text = t.in(all[i].Text)
 	}
 	return all
 }
@@ -123,7 +130,7 @@ func (p *Partitions) ListIn(ctx context.Context, tx pgx.Tx) ([]Partition, error)
 	if err != nil {
 		return nil, err
 	}
-	return list(ctx, tx, on)
+	return list(ctx, tx.Conn(), on)
 }
 
 // SetTurn changes how long p tries to drop before it makes partitions again.

@@ -16,25 +16,24 @@ func (s *Store) tables(ctx context.Context) (*tables, error) {
 	}
 	const read = `SELECT n.nspname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid = to_regclass($1::text)`
-	records := s.prefix + "records"
-	if s.schema != "" {
-		records = pgx.Identifier{s.schema, records}.Sanitize()
+	records := s.options.Prefix + "records"
+	if s.options.Schema != "" {
+		records = pgx.Identifier{s.options.Schema, records}.Sanitize()
 	}
-	conn, err := s.acquire(ctx)
+	conn, err := s.borrow(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("find the tables: %w", err)
 	}
 	defer conn.Release()
 	var schema string
-	switch err := conn.QueryRow(ctx, read, records).Scan(&schema); {
-	case errors.Is(err, pgx.ErrNoRows):
-		return nil, fmt.Errorf("find the tables: %w", ErrNoSchema)
-	case err != nil:
+	err = conn.QueryRow(ctx, read, records).Scan(&schema)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = ErrNoSchema
+	}
+	if err != nil {
 		return nil, fmt.Errorf("find the tables: %w", err)
 	}
-	mode := conn.Config().DefaultQueryExecMode
-	t := newTables(schema, s.prefix, mode == pgx.QueryExecModeExec || mode == pgx.QueryExecModeSimpleProtocol)
-	t.first, t.firstHeld = t.in(s.texts.first), t.in(s.texts.firstHeld)
+	t := newTables(schema, s.options.Prefix)
 	s.found.Store(t)
 	return t, nil
 }

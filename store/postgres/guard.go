@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,9 +19,8 @@ type guard struct {
 	orphaned bool // a call was running then; its end releases the connection
 	within   bool // a call is running; only it may use the connection and its results
 
-	sent    sqlEffect // the possible effect of the handler's calls
-	exposed bool      // the handler has the connection itself
-	saved   bool      // the savepoint exists; changed only within a call
+	sent  sqlEffect // the possible effect of the handler's calls; not changed once over
+	saved bool      // the savepoint exists; changed only within a call
 
 	reading bool  // a result has not been read completely
 	broken  error // the error that aborted the transaction, unless the handler has rolled back to a savepoint
@@ -30,6 +30,8 @@ type guard struct {
 
 // errInUse is pgx's error for a busy connection.
 var errInUse = errors.New("semel/postgres: another call or result of the transaction is not over")
+
+var errAborted = errors.New("semel/postgres: the transaction is aborted")
 
 // enter begins a call of the handler, which no other call may overlap. It refuses a
 // call that would no longer be in the transaction.
@@ -75,10 +77,20 @@ func (t *transaction) call(ctx context.Context, may sqlEffect, do func() error) 
 	if err := t.enter(ctx, may); err != nil {
 		return err
 	}
-	var err error
+	return t.running(do)
+}
+
+// read makes a call on an open result.
+func (t *transaction) read(do func() error) error {
+	if err := t.resume(); err != nil {
+		return err
+	}
+	return t.running(do)
+}
+
+func (t *transaction) running(do func() error) (err error) {
 	defer func() { t.exit(err) }() // also when a source of rows panics
-	err = do()
-	return err
+	return do()
 }
 
 // resume is enter for an open result.
@@ -98,7 +110,7 @@ func (t *transaction) resume() error {
 // exit ends a call. It keeps the error that aborted the transaction: if the handler
 // ignores it, later errors do not show the cause.
 func (t *transaction) exit(err error) {
-	if err != nil && t.broken == nil && (t.status() == aborted || t.session.IsClosed()) {
+	if err != nil && t.broken == nil && (t.status() == aborted || t.conn.IsClosed()) {
 		t.broken = err
 	}
 	switch {
@@ -124,25 +136,12 @@ func (t *transaction) seal() bool {
 	t.over = true
 	if t.within && !t.left {
 		t.left = true
-		t.session.PgConn().Conn().Close() // the running call gets the error
+		t.conn.PgConn().Conn().Close() // the running call gets the error
 		t.orphaned = true
 		t.conn.Hijack()
 		t.store.gate.leave()
 	}
 	return !t.within
-}
-
-// handed returns how the handler used the connection.
-func (t *transaction) handed() (exposed bool, sent sqlEffect) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.exposed, t.sent
-}
-
-// mayBeEnded reports whether the handler's calls may have ended the transaction.
-func (t *transaction) mayBeEnded() bool {
-	exposed, sent := t.handed()
-	return exposed || sent != staysInside
 }
 
 // isOff reports whether the transaction was interrupted. A handler that rolled back
@@ -154,23 +153,14 @@ func (t *transaction) isOff(failed error) bool {
 // instead returns the error of a transaction with an error that is not the
 // handler's answer, whatever the handler returned.
 func instead(mark, met, failed error, is func(error) bool) error {
-	switch {
-	case failed == nil:
-		return fmt.Errorf("%w: %w", mark, met)
-	case is(failed):
+	if failed = cmp.Or(failed, met); is(failed) {
 		return fmt.Errorf("%w: %w", mark, failed)
-	default:
-		return fmt.Errorf("%w: %w (after %w)", mark, failed, met)
 	}
+	return fmt.Errorf("%w: %w (after %w)", mark, failed, met)
 }
 
 // cause returns the error that aborted the transaction.
-func (t *transaction) cause() error {
-	if t.broken == nil {
-		return errors.New("semel/postgres: the transaction is aborted")
-	}
-	return t.broken
-}
+func (t *transaction) cause() error { return cmp.Or(t.broken, errAborted) }
 
 // rawConn returns the connection itself. Calls on it are neither seen nor guarded.
 func (t *transaction) rawConn(tx pgx.Tx) *pgx.Conn {
@@ -180,8 +170,8 @@ func (t *transaction) rawConn(tx pgx.Tx) *pgx.Conn {
 	return tx.Conn()
 }
 
-// exposeConn records that the handler has the connection itself. After the
-// handler's part has ended, it is refused.
+// exposeConn records that the handler has the connection itself, on which its calls may
+// do anything. After the handler's part has ended, it is refused.
 func (t *transaction) exposeConn() error {
 	if t.begins(staysInside) == nil {
 		t.save(context.Background()) // the handler passes no context here
@@ -189,9 +179,9 @@ func (t *transaction) exposeConn() error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.exposed = true
 	if t.over {
 		return ErrEnded
 	}
+	t.sent = mayEndAndWrite
 	return nil
 }

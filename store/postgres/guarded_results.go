@@ -1,9 +1,10 @@
 package postgres
 
 import (
+	"cmp"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgtype"
 )
 
 // guardedRows are rows whose reading is guarded, and whose error is seen.
@@ -60,63 +61,47 @@ func (r *guardedRows) Err() error {
 	return r.Rows.Err()
 }
 
-// Scan reads the row.
-func (r *guardedRows) Scan(dest ...any) error {
+// read reads from the row, unless that is too late.
+func read[T any](r *guardedRows, do func() T) (zero T) {
 	if !r.enter() {
-		return r.late
+		return zero
 	}
 	defer r.exit(false)
-	return r.Rows.Scan(dest...)
+	return do()
+}
+
+// Scan reads the row.
+func (r *guardedRows) Scan(dest ...any) error {
+	err := read(r, func() error { return r.Rows.Scan(dest...) })
+	return cmp.Or(r.late, err)
 }
 
 // Values reads the row.
-func (r *guardedRows) Values() ([]any, error) {
-	if !r.enter() {
-		return nil, r.late
-	}
-	defer r.exit(false)
-	return r.Rows.Values()
+func (r *guardedRows) Values() (values []any, err error) {
+	err = read(r, func() (err error) {
+		values, err = r.Rows.Values()
+		return err
+	})
+	return values, cmp.Or(r.late, err)
 }
 
 // RawValues reads the row.
-func (r *guardedRows) RawValues() [][]byte {
-	if !r.enter() {
-		return nil
-	}
-	defer r.exit(false)
-	return r.Rows.RawValues()
-}
+func (r *guardedRows) RawValues() [][]byte { return read(r, r.Rows.RawValues) }
 
 // FieldDescriptions tells the columns.
 func (r *guardedRows) FieldDescriptions() []pgconn.FieldDescription {
-	if !r.enter() {
-		return nil
-	}
-	defer r.exit(false)
-	return r.Rows.FieldDescriptions()
+	return read(r, r.Rows.FieldDescriptions)
 }
 
 // Conn gives the connection, and nil when the transaction is over.
 func (r *guardedRows) Conn() *pgx.Conn { return r.t.rawConn(r.t.tx) }
 
-// guardedRow is a row whose reading is guarded.
-type guardedRow struct {
-	row  pgx.Row
-	t    *transaction
-	of   bool // of a batch
-	read bool
-}
+// guardedRow is the only row of a result.
+type guardedRow struct{ rows pgx.Rows }
 
-// Scan reads the row.
-func (r *guardedRow) Scan(dest ...any) error {
-	if err := r.t.resume(); err != nil {
-		return err
-	}
-	err := r.row.Scan(dest...)
-	if !r.read {
-		r.read, r.t.reading = true, r.of
-	}
-	r.t.exit(err)
+// Scan reads the row, and closes the result.
+func (r guardedRow) Scan(dest ...any) error {
+	_, err := pgx.CollectOneRow(r.rows, func(row pgx.CollectableRow) (any, error) { return nil, row.Scan(dest...) })
 	return err
 }
 
@@ -129,19 +114,18 @@ type guardedResults struct {
 }
 
 // Exec reads the next result.
-func (r *guardedResults) Exec() (pgconn.CommandTag, error) {
-	if err := r.t.resume(); err != nil {
-		return pgconn.CommandTag{}, err
-	}
-	tag, err := r.BatchResults.Exec()
-	r.t.exit(err)
+func (r *guardedResults) Exec() (tag pgconn.CommandTag, err error) {
+	err = r.t.read(func() error {
+		tag, err = r.BatchResults.Exec()
+		return err
+	})
 	return tag, err
 }
 
 // Query reads the next result, which has rows.
 func (r *guardedResults) Query() (pgx.Rows, error) {
 	if err := r.t.resume(); err != nil {
-		return &noRows{err}, err
+		return pgx.FailedBatchResults(&pgx.Batch{}, err).Query()
 	}
 	rows, err := r.BatchResults.Query()
 	r.t.exit(err)
@@ -150,12 +134,8 @@ func (r *guardedResults) Query() (pgx.Rows, error) {
 
 // QueryRow reads the next result, which has one row.
 func (r *guardedResults) QueryRow() pgx.Row {
-	if err := r.t.resume(); err != nil {
-		return &noRows{err}
-	}
-	row := r.BatchResults.QueryRow()
-	r.t.exit(nil)
-	return &guardedRow{row: row, t: r.t, of: true}
+	rows, _ := r.Query() // the row has the error
+	return guardedRow{rows}
 }
 
 // Close ends the batch.
@@ -163,25 +143,8 @@ func (r *guardedResults) Close() error {
 	if r.closed {
 		return r.BatchResults.Close()
 	}
-	if err := r.t.resume(); err != nil {
-		return err
-	}
-	err := r.BatchResults.Close()
-	r.closed, r.t.reading = true, false
-	r.t.exit(err)
-	return err
+	return r.t.read(func() error {
+		r.closed, r.t.reading = true, false
+		return r.BatchResults.Close()
+	})
 }
-
-// noRows are the rows of a call that was refused.
-type noRows struct{ err error }
-
-func (*noRows) Close()                                       {}
-func (r *noRows) Err() error                                 { return r.err }
-func (*noRows) CommandTag() pgconn.CommandTag                { return pgconn.CommandTag{} }
-func (*noRows) FieldDescriptions() []pgconn.FieldDescription { return nil }
-func (*noRows) Next() bool                                   { return false }
-func (r *noRows) Scan(...any) error                          { return r.err }
-func (r *noRows) Values() ([]any, error)                     { return nil, r.err }
-func (*noRows) RawValues() [][]byte                          { return nil }
-func (*noRows) Conn() *pgx.Conn                              { return nil }
-func (*noRows) TypeMap() *pgtype.Map                         { return nil }

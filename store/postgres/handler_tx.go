@@ -62,7 +62,7 @@ func (w guardedTx) Exec(ctx context.Context, sql string, args ...any) (tag pgcon
 // Query runs a statement that gives rows.
 func (w guardedTx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	if err := w.t.enter(ctx, effectOf(sql, args)); err != nil {
-		return &noRows{err}, err
+		return pgx.FailedBatchResults(&pgx.Batch{}, err).Query()
 	}
 	rows, err := w.Tx.Query(ctx, sql, args...)
 	w.t.reading = err == nil
@@ -72,13 +72,8 @@ func (w guardedTx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows
 
 // QueryRow runs a statement that gives one row.
 func (w guardedTx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
-	if err := w.t.enter(ctx, effectOf(sql, args)); err != nil {
-		return &noRows{err}
-	}
-	row := w.Tx.QueryRow(ctx, sql, args...)
-	w.t.reading = true
-	w.t.exit(nil)
-	return &guardedRow{row: row, t: w.t}
+	rows, _ := w.Query(ctx, sql, args...) // the row has the error
+	return guardedRow{rows}
 }
 
 // SendBatch runs several statements.

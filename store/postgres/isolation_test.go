@@ -28,10 +28,9 @@ func TestIsolation(t *testing.T) {
 		s := newStore(t, pool, postgres.Options{Isolation: level})
 		last := create("at "+string(level), store.Succeeded, 1)
 		var got string
-		verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-			func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
-				return &last, tx.QueryRow(ctx, `SHOW transaction_isolation`).Scan(&got)
-			})
+		verdict, err := inTx(t, s, last.To.ID, func(ctx context.Context, tx pgx.Tx) (*store.Change, error) {
+			return &last, tx.QueryRow(ctx, `SHOW transaction_isolation`).Scan(&got)
+		})
 		want := string(level)
 		if level == "" {
 			want = "read committed"
@@ -67,25 +66,24 @@ func TestConflict(t *testing.T) {
 	} {
 		for _, level := range levels() {
 			s := newStore(t, pool, postgres.Options{Isolation: level})
-			verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-				func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
-					if err := effect(ctx, tx, "key"); err != nil {
-						return nil, err
-					}
-					mustExec(t, pool, `UPDATE effects SET key = key`) // after the transaction's snapshot
-					inner, err := tx.Begin(ctx)
-					if err != nil {
-						return nil, err
-					}
-					_, err = inner.Exec(ctx, `UPDATE effects SET key = key WHERE key = 'counter'`)
-					if postgres.CodeOf(err) != "40001" {
-						t.Errorf("the handler meets %v, want a serialization failure", err)
-					}
-					if name == "undone" { // the transaction could go on
-						check.NoError(t, inner.Rollback(ctx), "%s", name)
-					}
-					return say(err)
-				})
+			verdict, err := inTx(t, s, last.To.ID, func(ctx context.Context, tx pgx.Tx) (*store.Change, error) {
+				if err := effect(ctx, tx, "key"); err != nil {
+					return nil, err
+				}
+				mustExec(t, pool, `UPDATE effects SET key = key`) // after the transaction's snapshot
+				inner, err := tx.Begin(ctx)
+				if err != nil {
+					return nil, err
+				}
+				_, err = inner.Exec(ctx, `UPDATE effects SET key = key WHERE key = 'counter'`)
+				if postgres.CodeOf(err) != "40001" {
+					t.Errorf("the handler meets %v, want a serialization failure", err)
+				}
+				if name == "undone" { // the transaction could go on
+					check.NoError(t, inner.Rollback(ctx), "%s", name)
+				}
+				return say(err)
+			})
 			check.ResultIs(verdict, err)(t, store.NotCommitted, store.ErrConflict, "%s at %q: Atomic", name, level)
 			if n := effects(t, pool, "key"); n != 0 || current(t, s, last) != (store.Token{}) {
 				t.Errorf("%s at %q: %d effects and %+v, want nothing", name, level, n, current(t, s, last))
@@ -98,22 +96,20 @@ func TestConflict(t *testing.T) {
 // them is in conflict, at its COMMIT, and succeeds when it is run again.
 func TestWriteSkew(t *testing.T) {
 	t.Parallel()
-	pool := connect(t, database(t))
-	s := newStore(t, pool, postgres.Options{Isolation: pgx.Serializable})
+	s, pool := open(t, postgres.Options{Isolation: pgx.Serializable})
 	run := func(key string, between func()) (store.Verdict, error) {
 		last := create(key, store.Succeeded, 1)
-		return s.Atomic(t.Context(), last.To.ID, true,
-			func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
-				var n int
-				if err := tx.QueryRow(ctx, `SELECT count(*) FROM effects`).Scan(&n); err != nil {
-					return nil, err
-				}
-				if err := effect(ctx, tx, fmt.Sprint(n)); err != nil {
-					return nil, err
-				}
-				between()
-				return &last, nil
-			})
+		return inTx(t, s, last.To.ID, func(ctx context.Context, tx pgx.Tx) (*store.Change, error) {
+			var n int
+			if err := tx.QueryRow(ctx, `SELECT count(*) FROM effects`).Scan(&n); err != nil {
+				return nil, err
+			}
+			if err := effect(ctx, tx, fmt.Sprint(n)); err != nil {
+				return nil, err
+			}
+			between()
+			return &last, nil
+		})
 	}
 	verdict, err := run("first", func() {
 		if verdict, err := run("second", func() {}); verdict != store.Committed {
@@ -134,8 +130,7 @@ func TestWriteSkew(t *testing.T) {
 // answer.
 func TestSwapTxConflict(t *testing.T) {
 	t.Parallel()
-	pool := connect(t, database(t))
-	s := newStore(t, pool, postgres.Options{})
+	s, pool := open(t, postgres.Options{})
 	for _, level := range levels() {
 		existing := create("stored at "+string(level), store.Pending, 1)
 		made := create("made at "+string(level), store.Pending, 1)
@@ -157,8 +152,7 @@ func TestSwapTxConflict(t *testing.T) {
 // Deadlocks are conflicts.
 func TestDeadlock(t *testing.T) {
 	t.Parallel()
-	pool := connect(t, database(t))
-	s := newStore(t, pool, postgres.Options{LockTimeout: -1})
+	s, pool := open(t, postgres.Options{LockTimeout: -1})
 	mustExec(t, pool, `INSERT INTO effects VALUES ('a'), ('b')`)
 	const lock = `UPDATE effects SET key = key WHERE key = $1`
 	met := make(chan struct{})
@@ -168,19 +162,18 @@ func TestDeadlock(t *testing.T) {
 	}
 	run := func(first, second string, here, there chan struct{}) answer {
 		last := create(first, store.Succeeded, 1)
-		verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-			func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
-				_, err := tx.Exec(ctx, lock, first)
-				close(here)
-				<-there
-				if err == nil {
-					_, err = tx.Exec(ctx, lock, second)
-				}
-				if err != nil {
-					return nil, err
-				}
-				return &last, nil
-			})
+		verdict, err := inTx(t, s, last.To.ID, func(ctx context.Context, tx pgx.Tx) (*store.Change, error) {
+			_, err := tx.Exec(ctx, lock, first)
+			close(here)
+			<-there
+			if err == nil {
+				_, err = tx.Exec(ctx, lock, second)
+			}
+			if err != nil {
+				return nil, err
+			}
+			return &last, nil
+		})
 		return answer{verdict, err}
 	}
 	other, done := make(chan struct{}), make(chan answer, 1)

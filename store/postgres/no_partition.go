@@ -47,8 +47,9 @@ func (t *tables) hasNoPartition(err error) bool {
 // process is sealing, and will keep because of this record, so the error is a
 // conflict.
 func noPartitionError(last *store.Change, err error) error {
+	mark := store.ErrConflict
 	if kindOf(last) == create {
-		return fmt.Errorf("record %s: %w: %w", last.To.ID, store.ErrNoPartition, err)
+		mark = store.ErrNoPartition
 	}
-	return fmt.Errorf("record %s: %w: %w", last.To.ID, store.ErrConflict, err)
+	return fmt.Errorf("record %s: %w: %w", last.To.ID, mark, err)
 }

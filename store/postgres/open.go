@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -11,23 +10,15 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// open takes a connection, begins the transaction, takes the exclusive right to the record with hold, and
+// open begins the transaction, takes the exclusive right to the record with hold, and
 // reads the current record. It assigns the transaction's number at once. The number
 // shows how the transaction ended if the handler ends it.
-func (t *transaction) open(ctx context.Context, hold bool) (err error) {
-	if t.conn, err = t.store.source.acquire(ctx); err != nil {
-		return fmt.Errorf("take a connection: %w", err)
-	}
+func (t *transaction) open(ctx context.Context, hold bool) error {
 	b := &pgx.Batch{}
-	b.BeginTx(pgx.TxOptions{IsoLevel: t.store.level})
-	if hold {
-		b.Queue(t.store.texts.openHeld, rightTo(t.id)).Query(t.readNumber)
-	} else {
-		b.Queue(t.store.texts.open).Query(t.readNumber)
-	}
-	b.Queue(t.tables.look, uuid(t.id)).Query(t.scanCurrent)
-	t.session = t.conn.Conn
-	results := t.session.SendBatch(ctx, b)
+	b.BeginTx(pgx.TxOptions{IsoLevel: t.store.options.Isolation})
+	b.Queue(t.store.texts.open, rightTo(t.id, hold)).Query(t.readNumber)
+	b.Queue(t.conn.on.in(sqlLook), uuid(t.id)).Query(t.scanCurrent)
+	results := t.conn.SendBatch(ctx, b)
 	t.tx = results.Tx()
 	if err := results.Close(); err != nil {
 		return err
@@ -38,8 +29,10 @@ func (t *transaction) open(ctx context.Context, hold bool) (err error) {
 	return nil
 }
 
-// rightTo returns the key of the advisory lock for a record.
-func rightTo(id store.ID) int64 { return int64(binary.BigEndian.Uint64(id[8:])) }
+// rightTo returns the key of the advisory lock for a record, and null without hold.
+func rightTo(id store.ID, hold bool) pgtype.Int8 {
+	return pgtype.Int8{Int64: int64(binary.BigEndian.Uint64(id[8:])), Valid: hold}
+}
 
 // scanCurrent reads the current record, whose columns are null if there is none. The
 // first column is a restored setting.
@@ -48,11 +41,11 @@ func (t *transaction) scanCurrent(rows pgx.Rows) error {
 		if rows.RawValues()[1] == nil {
 			continue
 		}
-		r, err := readRecord(rows, nil)
+		r, err := newReader(1).read(rows)
 		if err != nil {
 			return err
 		}
-		t.current.Token, t.current.Record = r.Token, r
+		t.current = store.SwapResult{Token: r.Token, Record: &r}
 	}
 	return rows.Err()
 }
@@ -60,14 +53,8 @@ func (t *transaction) scanCurrent(rows pgx.Rows) error {
 // readNumber reads the transaction's number, which is null if another transaction has
 // the right. The other columns are settings.
 func (t *transaction) readNumber(rows pgx.Rows) error {
-	var number pgtype.Text
 	for rows.Next() {
-		into := make([]any, len(rows.FieldDescriptions()))
-		into[0] = &number
-		if err := rows.Scan(into...); err != nil {
-			return fmt.Errorf("read the transaction's number: %w", err)
-		}
+		t.number = string(rows.RawValues()[0])
 	}
-	t.number = number.String
 	return rows.Err()
 }

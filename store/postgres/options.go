@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -63,44 +64,26 @@ func (o *Options) check() error {
 	if o.Prefix, err = sqlname.Prefix("semel/postgres: Options.Prefix", o.Prefix); err != nil {
 		return err
 	}
-	if o.Isolation == "" {
-		o.Isolation = pgx.ReadCommitted
-	}
-	if o.MaxSessions == 0 {
-		o.MaxSessions = DefaultMaxSessions
-	}
+	o.Isolation = cmp.Or(o.Isolation, pgx.ReadCommitted)
+	o.MaxSessions = cmp.Or(o.MaxSessions, DefaultMaxSessions)
 	if !slices.Contains([]pgx.TxIsoLevel{pgx.ReadCommitted, pgx.RepeatableRead, pgx.Serializable}, o.Isolation) {
 		return fmt.Errorf("semel/postgres: Options.Isolation: there is no level %q for a store", o.Isolation)
 	}
-	for _, bound := range []struct {
-		of    *time.Duration
-		first time.Duration
-	}{
-		{&o.IdleInTransaction, DefaultIdleInTransaction},
-		{&o.LockTimeout, DefaultLockTimeout},
-		{&o.StatementTimeout, DefaultStatementTimeout},
-	} {
-		if *bound.of == 0 {
-			*bound.of = bound.first
-		}
-	}
+	o.IdleInTransaction = cmp.Or(o.IdleInTransaction, DefaultIdleInTransaction)
+	o.LockTimeout = cmp.Or(o.LockTimeout, DefaultLockTimeout)
+	o.StatementTimeout = cmp.Or(o.StatementTimeout, DefaultStatementTimeout)
 	return nil
 }
 
 // bounds returns the settings of a transaction in which a handler runs.
 func (o *Options) bounds() []setting {
-	var all []setting
-	for _, b := range []struct {
-		name string
-		of   time.Duration
-	}{
-		{"idle_in_transaction_session_timeout", o.IdleInTransaction},
-		{"lock_timeout", o.LockTimeout},
-		{"statement_timeout", o.StatementTimeout},
-	} {
-		if b.of > 0 {
-			all = append(all, setting{b.name, millis(b.of)})
-		}
+	return slices.Concat(limit("idle_in_transaction_session_timeout", o.IdleInTransaction),
+		limit("lock_timeout", o.LockTimeout), limit("statement_timeout", o.StatementTimeout))
+}
+
+func limit(name string, of time.Duration) []setting {
+	if of < 0 {
+		return nil
 	}
-	return all
+	return []setting{{name, millis(of)}}
 }

@@ -72,9 +72,6 @@ func (p pooled) Query(ctx context.Context, each func(scan func(dest ...any) erro
 }
 
 func (p pooled) on(ctx context.Context, do func(conn *pgx.Conn) error) error {
-	if _, err := p.s.tables(ctx); err != nil { // before a connection is taken
-		return err
-	}
 	conn, err := p.s.acquire(ctx)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,23 +22,16 @@ import (
 // semel_record_view reads it; triggers, row security, publications and views of your
 // own stay behind, at the first partition.
 func (p *Partitions) Divide(ctx context.Context) error {
-	err := p.withLock(ctx, makeLock, func(ctx context.Context, k *partitionLock) error {
-		divided, err := isDivided(ctx, k.conn, k.on)
-		if err != nil {
-			return err
+	return p.withLock(ctx, "divide the table of records", makeLock, func(ctx context.Context, k *partitionLock) error {
+		err := isDivided(ctx, k.conn, k.on)
+		if errors.Is(err, ErrNotDivided) {
+			err = k.divide(ctx)
 		}
-		if !divided {
-			if err := k.divide(ctx); err != nil {
-				return err
-			}
+		if err == nil {
+			_, err = k.ensure(ctx)
 		}
-		_, err = k.ensure(ctx)
 		return err
 	})
-	if err != nil {
-		return p.store.fault("divide the table of records", err)
-	}
-	return nil
 }
 
 func (k *partitionLock) divide(ctx context.Context) error {
@@ -49,7 +43,7 @@ func (k *partitionLock) divide(ctx context.Context) error {
 	if _, err := k.conn.Exec(ctx, fmt.Sprintf(`ALTER TABLE %s VALIDATE CONSTRAINT %s`, k.on.in("semel_records"), firstBound)); err != nil {
 		return fmt.Errorf("find the bound of what is there: %w", err)
 	}
-	return k.quickly(ctx, func(ctx context.Context, tx pgx.Tx) error { return k.exchange(ctx, tx, to) })
+	return k.within(ctx, k.options.LockTimeout, func(ctx context.Context, tx pgx.Tx) error { return k.exchange(ctx, tx, to) })
 }
 
 // bindFirst keeps the table from getting records beyond the bound that it will
@@ -57,29 +51,22 @@ func (k *partitionLock) divide(ctx context.Context) error {
 // partition ahead of the server's clock and of every key.
 func (k *partitionLock) bindFirst(ctx context.Context) (to time.Time, err error) {
 	table := k.on.in("semel_records")
-	err = k.quickly(ctx, func(ctx context.Context, tx pgx.Tx) error {
+	err = k.within(ctx, k.options.LockTimeout, func(ctx context.Context, tx pgx.Tx) error {
+		err := execAll(ctx, tx, fmt.Sprintf(`LOCK TABLE %s IN ACCESS EXCLUSIVE MODE`, table),
+			fmt.Sprintf(`ALTER TABLE %s DROP CONSTRAINT IF EXISTS %s`, table, firstBound)) // of a try before
+		if err != nil {
+			return err
+		}
+		var id string
+		if err := tx.QueryRow(ctx, fmt.Sprintf(`SELECT coalesce((SELECT id::text FROM %s ORDER BY id DESC LIMIT 1), '')`, table)).Scan(&id); err != nil {
+			return err
+		}
 		last := k.now
-		statements := []string{
-			fmt.Sprintf(`LOCK TABLE %s IN ACCESS EXCLUSIVE MODE`, table),
-			fmt.Sprintf(`ALTER TABLE %s DROP CONSTRAINT IF EXISTS %s`, table, firstBound), // of a try before
-		}
-		if err := execAll(ctx, tx, statements); err != nil {
-			return err
-		}
-		rows, err := tx.Query(ctx, fmt.Sprintf(`SELECT id::text FROM %s ORDER BY id DESC LIMIT 1`, table))
-		if err != nil {
-			return err
-		}
-		ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		if err != nil {
-			return err
-		}
-		if len(ids) > 0 && timeOf(ids[0]).After(last) {
-			last = timeOf(ids[0])
+		if at := timeOf(id); at.After(last) {
+			last = at
 		}
 		to = k.slotEnd(last.Add(k.options.Width))
-		_, err = tx.Exec(ctx, fmt.Sprintf(`ALTER TABLE %s ADD CONSTRAINT %s CHECK (id < %s) NOT VALID`, table, firstBound, literal(to)))
-		return err
+		return execAll(ctx, tx, fmt.Sprintf(`ALTER TABLE %s ADD CONSTRAINT %s CHECK (id < %s) NOT VALID`, table, firstBound, literal(to)))
 	})
 	return to, err
 }
@@ -96,15 +83,14 @@ func (k *partitionLock) exchange(ctx context.Context, tx pgx.Tx, to time.Time) e
 	if len(replaced) > 0 {
 		locked = view + ", " + table // in the order in which a query over the view locks them
 	}
-	if _, err := tx.Exec(ctx, fmt.Sprintf(`LOCK TABLE %s IN ACCESS EXCLUSIVE MODE`, locked)); err != nil {
+	if err := execAll(ctx, tx, fmt.Sprintf(`LOCK TABLE %s IN ACCESS EXCLUSIVE MODE`, locked)); err != nil {
 		return err
 	}
-	text := []string{fmt.Sprintf(`ALTER TABLE %s RENAME TO %s`, table, k.on.firstPartition())}
 	renames, err := textOf(ctx, tx, sqlRenames, table)
 	if err != nil {
 		return err
 	}
-	text = append(text, renames...)
+	text := append([]string{fmt.Sprintf(`ALTER TABLE %s RENAME TO %s`, table, k.on.firstPartition())}, renames...)
 	text = append(text, fmt.Sprintf(
 		`CREATE TABLE %s (LIKE %s INCLUDING ALL EXCLUDING CONSTRAINTS EXCLUDING INDEXES) PARTITION BY RANGE (id)`, table, first))
 	for _, read := range []string{sqlConstraints, sqlIndexes, sqlOwner, sqlPrivileges} {
@@ -117,7 +103,7 @@ func (k *partitionLock) exchange(ctx context.Context, tx pgx.Tx, to time.Time) e
 	text = append(text,
 		fmt.Sprintf(`ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (MINVALUE) TO (%s)`, table, first, literal(to)),
 		fmt.Sprintf(`ALTER TABLE %s DROP CONSTRAINT %s`, first, firstBound))
-	return execAll(ctx, tx, append(text, replaced...))
+	return execAll(ctx, tx, append(text, replaced...)...)
 }
 
 // What is written anew for the table that is put in the place of $1, read while
@@ -154,7 +140,7 @@ func textOf(ctx context.Context, tx pgx.Tx, read, table string) ([]string, error
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-func execAll(ctx context.Context, tx pgx.Tx, statements []string) error {
+func execAll(ctx context.Context, tx pgx.Tx, statements ...string) error {
 	for _, text := range statements {
 		if _, err := tx.Exec(ctx, text); err != nil {
 			return fmt.Errorf("%s: %w", text, err)

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,14 +50,11 @@ func (e *HeldError) Error() string {
 // sealed, which is after it was found to hold nothing, a key of its time is
 // refused with store.ErrNoPartition.
 func (p *Partitions) Drop(ctx context.Context) (dropped []Partition, err error) {
-	err = p.withLock(ctx, dropLock, func(ctx context.Context, k *partitionLock) error {
+	err = p.withLock(ctx, "drop partitions", dropLock, func(ctx context.Context, k *partitionLock) error {
 		dropped, err = k.dropAll(ctx)
 		return err
 	})
-	if err != nil {
-		return dropped, p.store.fault("drop partitions", err)
-	}
-	return dropped, nil
+	return dropped, err
 }
 
 func (k *partitionLock) dropAll(ctx context.Context) (dropped []Partition, all error) {
@@ -68,19 +64,28 @@ func (k *partitionLock) dropAll(ctx context.Context) (dropped []Partition, all e
 	}
 	old := k.old(there)
 	// While one is being detached, PostgreSQL detaches no other.
-	slices.SortStableFunc(old, func(a, b Partition) int { return cmp.Compare(rank(a), rank(b)) })
+	if i := slices.IndexFunc(old, func(p Partition) bool { return p.pending }); i > 0 {
+		old[0], old[i] = old[i], old[0]
+	}
 	for _, p := range old {
 		err := k.drop(ctx, p)
-		if _, held := errtype.Find[*HeldError](err); err != nil && !held {
+		switch _, held := errtype.Find[*HeldError](err); {
+		case err == nil:
+			dropped = append(dropped, p)
+		case held:
+			all = errors.Join(all, err)
+		default:
 			return dropped, errors.Join(all, fmt.Errorf("partition %s: %w", p.Name, err))
 		}
-		if err == nil {
-			dropped = append(dropped, p)
-		}
-		all = errors.Join(all, err)
 	}
-	return dropped, all
+	if all != nil {
+		return dropped, fmt.Errorf("%w: %w", errOnlyHeld, all)
+	}
+	return dropped, nil
 }
+
+// errOnlyHeld means that the only errors of a drop are that partitions hold records.
+var errOnlyHeld = errors.New("semel/postgres: old partitions are still needed")
 
 // drop goes through the steps of a drop from where the last try of it has ended.
 func (k *partitionLock) drop(ctx context.Context, p Partition) error {
@@ -95,18 +100,7 @@ func (k *partitionLock) drop(ctx context.Context, p Partition) error {
 			return fmt.Errorf("detach: %w", err)
 		}
 	}
-	return k.quickly(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `DROP TABLE `+table)
-		return err
-	})
-}
-
-// rank is in which order partitions are dropped.
-func rank(p Partition) int {
-	if p.pending {
-		return 0
-	}
-	return 1
+	return k.quickly(ctx, `DROP TABLE `+table)
 }
 
 // detach waits for other transactions, and runs outside of one. Finishing an
@@ -119,8 +113,7 @@ func (k *partitionLock) detach(ctx context.Context, p Partition, table string) e
 		return err
 	}
 	return k.within(ctx, finalWait, func(ctx context.Context, tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, text+`FINALIZE`)
-		return err
+		return execAll(ctx, tx, text+`FINALIZE`)
 	})
 }
 
@@ -135,11 +128,7 @@ func (k *partitionLock) seal(ctx context.Context, p Partition, table string) err
 		if err := k.holds(ctx, p, table); err != nil {
 			return err
 		}
-		err := k.quickly(ctx, func(ctx context.Context, tx pgx.Tx) error {
-			_, err := tx.Exec(ctx, fmt.Sprintf(`ALTER TABLE %s ADD CONSTRAINT %s CHECK (false) NOT VALID`, table, sealConstraint))
-			return err
-		})
-		if err != nil {
+		if err := k.quickly(ctx, fmt.Sprintf(`ALTER TABLE %s ADD CONSTRAINT %s CHECK (false) NOT VALID`, table, sealConstraint)); err != nil {
 			return fmt.Errorf("seal: %w", err)
 		}
 	}
@@ -147,36 +136,23 @@ func (k *partitionLock) seal(ctx context.Context, p Partition, table string) err
 	if _, ok := errtype.Find[*HeldError](held); !ok {
 		return held
 	}
-	err := k.quickly(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, fmt.Sprintf(`ALTER TABLE %s DROP CONSTRAINT %s`, table, sealConstraint))
-		return err
-	})
-	return errors.Join(held, err)
+	if err := k.quickly(ctx, fmt.Sprintf(`ALTER TABLE %s DROP CONSTRAINT %s`, table, sealConstraint)); err != nil {
+		return fmt.Errorf("unseal: %w", err)
+	}
+	return held
 }
 
-// What a partition holds. Released records that no caller has retried are removed
-// before, so that no record is left that a caller might change.
-const (
-	sqlReleased = `DELETE FROM %s WHERE state = 1 AND attempt >= 0 AND expires <= statement_timestamp()`
-
-	sqlHolds = `SELECT count(*) FILTER (WHERE state = 1), count(*) FILTER (WHERE state = 2), count(*) FILTER (WHERE state = 3),
-count(*) FILTER (WHERE state NOT IN (1, 2, 3))
-FROM %s WHERE state IN (1, 2, 3) OR expires IS NULL OR expires > statement_timestamp()`
-)
-
 // holds returns a *HeldError when the partition has records that are to stay, for
-// which all of it is read.
+// which all of it is read. Released records that no caller has retried are removed
+// before, so that no record is left that a caller might change.
 func (k *partitionLock) holds(ctx context.Context, p Partition, table string) error {
-	if _, err := k.conn.Exec(ctx, fmt.Sprintf(sqlReleased, table)); err != nil {
+	_, err := k.conn.Exec(ctx, fmt.Sprintf(`DELETE FROM %s WHERE state = 1 AND attempt >= 0 AND expires <= statement_timestamp()`, table))
+	if err != nil {
 		return fmt.Errorf("remove what was released: %w", err)
 	}
-	held := HeldError{Partition: p.Name}
-	err := k.conn.QueryRow(ctx, fmt.Sprintf(sqlHolds, table)).Scan(&held.Pending, &held.InProgress, &held.InDoubt, &held.Kept)
-	switch {
-	case err != nil:
-		return fmt.Errorf("read what it holds: %w", err)
-	case held != HeldError{Partition: p.Name}:
-		return &held
+	o, err := k.weigh(ctx, p)
+	if err == nil && o.Held != nil {
+		return o.Held
 	}
-	return nil
+	return err
 }

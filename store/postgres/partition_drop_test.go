@@ -3,12 +3,14 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -20,7 +22,7 @@ import (
 )
 
 // Old partitions whose records may all be purged are dropped. A record that is unfinished or
-// has a longer retention keeps its partition.
+// has a longer retention keeps its partition. Old lists both before, and changes nothing.
 func TestDrop(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
@@ -46,7 +48,29 @@ func TestDrop(t *testing.T) {
 	mustForce(t, s, young)
 	gone := []postgres.Partition{holding(t, p, 3*day), holding(t, p, 8*day)}
 
+	records := one[int](t, pool, `SELECT count(*) FROM semel_records`)
+	old := check.Must(p.Old(t.Context()))(t)
+	check.Equal(t, one[int](t, pool, `SELECT count(*) FROM semel_records`), records, "records after Old")
+	var would, held []string
+	for _, o := range old {
+		if o.Held != nil {
+			held = append(held, o.Held.Error())
+		} else {
+			would = append(would, o.Name)
+		}
+		for ago, n := range map[time.Duration]int64{3 * day: 3, 7 * day: 2} {
+			if o.Name == holding(t, p, ago).Name {
+				check.Equal(t, o.Records, n, "records that Old counts in %s", o.Name)
+			}
+		}
+	}
 	dropped, err := p.Drop(t.Context())
+	if diff := cmp.Diff(would, names(dropped)); diff != "" {
+		t.Errorf("what was dropped (-listed by Old +dropped): %s", diff)
+	}
+	if diff := cmp.Diff(held, reasons(err)); diff != "" || len(held) != len(kept) {
+		t.Errorf("what was held (-listed by Old +held): %s", diff)
+	}
 	for _, one := range gone {
 		if !slices.Contains(names(dropped), one.Name) || slices.Contains(names(list(t, p)), one.Name) {
 			t.Errorf("dropped %v, want %s among them", names(dropped), one.Name)
@@ -66,7 +90,7 @@ func TestDrop(t *testing.T) {
 			t.Errorf("Drop = %v, want%s once", err, what)
 		}
 	}
-	if held, ok := errtype.Find[*postgres.HeldError](err); !ok || held.Pending+held.InProgress+held.InDoubt+held.Kept != 1 {
+	if one, ok := errtype.Find[*postgres.HeldError](err); !ok || one.Pending+one.InProgress+one.InDoubt+one.Kept != 1 {
 		t.Errorf("Drop = %v, want *HeldErrors of one record each", err)
 	}
 	if got := current(t, s, young); got != young.To.Token {
@@ -78,6 +102,28 @@ func TestDrop(t *testing.T) {
 	if again, err := p.Drop(t.Context()); len(again) != 0 || err == nil {
 		t.Errorf("Drop once more = %v, %v, want nothing more", again, err)
 	}
+}
+
+// reasons are the texts of the *HeldErrors that err joins.
+func reasons(err error) (texts []string) {
+	var walk func(error)
+	walk = func(err error) {
+		if held, ok := err.(*postgres.HeldError); ok { //nolint:errorlint // each of several errors is asked for
+			texts = append(texts, fmt.Sprint(held))
+			return
+		}
+		if joined, ok := err.(interface{ Unwrap() []error }); ok {
+			for _, e := range joined.Unwrap() {
+				walk(e)
+			}
+			return
+		}
+		if inner := errors.Unwrap(err); inner != nil {
+			walk(inner)
+		}
+	}
+	walk(err)
+	return texts
 }
 
 // Purge does not remove, and does not count, the records of a partition that will be dropped.
@@ -178,42 +224,6 @@ func wantNoneOld(t *testing.T, pool *pgxpool.Pool, p *postgres.Partitions) {
 	if n := one[int](t, pool, `SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname LIKE 'semel_records_%'`); n != len(all) {
 		t.Errorf("there are %d tables, and %d partitions", n, len(all))
 	}
-}
-
-// An interrupted DETACH is finished.
-func TestDropFinalizes(t *testing.T) {
-	t.Parallel()
-	url := database(t)
-	pool := connect(t, url)
-	p := divided(t, pool, postgres.PartitionOptions{})
-	s := newStore(t, pool, postgres.Options{})
-	reader, err := pool.Begin(t.Context()) // it uses the table, but not the partition
-	check.Require(t, err)
-	mustExec(t, reader, `SELECT FROM semel_records WHERE id = '`+at(0, "k", store.Pending, 1).To.ID.String()+`'`)
-	ctx, cancel := context.WithCancel(t.Context())
-	var drop sync.WaitGroup
-	drop.Go(func() {
-		if _, err := p.Drop(ctx); err == nil {
-			t.Error("Drop whose context ended = nil, want an error")
-		}
-	})
-	for one[int](t, pool, `SELECT count(*) FROM pg_inherits WHERE inhdetachpending`) == 0 {
-		if t.Context().Err() != nil {
-			t.Fatal("nothing is being detached")
-		}
-	}
-	// Writers do not wait for the drop, nor for the transactions that the drop
-	// waits for.
-	mustForce(t, s, at(0, "meanwhile", store.InProgress, 1))
-	cancel()
-	drop.Wait()
-	unlocked(t, pool)
-	check.Require(t, reader.Rollback(t.Context()))
-	check.NoError(t, p.Once(t.Context()), "Run after an interrupted DETACH")
-	if n := one[int](t, pool, `SELECT count(*) FROM pg_inherits WHERE inhdetachpending`); n != 0 || holding(t, p, 0).Sealed {
-		t.Error("something is still being detached")
-	}
-	wantNoneOld(t, pool, p)
 }
 
 // Run continues while partitions are held, reports them, and ends with its context.

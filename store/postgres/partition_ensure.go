@@ -1,37 +1,23 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/semelgo/semel/store"
 )
-
-// inOrderOfTime sorts partitions by time. Partitions with a bound that is not a time come
-// first.
-func inOrderOfTime(all []Partition) []Partition {
-	slices.SortStableFunc(all, func(a, b Partition) int { return cmp.Or(a.From.Compare(b.From), a.To.Compare(b.To)) })
-	return all
-}
 
 // Ensure creates the missing partitions of the coming time and returns their number. Each
 // one follows the last one and ends with a multiple of Width since 1970. Concurrent writes do
 // not wait for it. It fails with ErrNotDivided if the table is not partitioned.
 func (p *Partitions) Ensure(ctx context.Context) (made int, err error) {
-	err = p.withLock(ctx, makeLock, func(ctx context.Context, k *partitionLock) error {
+	err = p.withLock(ctx, "make partitions", makeLock, func(ctx context.Context, k *partitionLock) error {
 		made, err = k.ensure(ctx)
 		return err
 	})
-	if err != nil {
-		return made, p.store.fault("make partitions", err)
-	}
-	return made, nil
+	return made, err
 }
 
 func (k *partitionLock) ensure(ctx context.Context) (made int, err error) {
@@ -39,12 +25,7 @@ func (k *partitionLock) ensure(ctx context.Context) (made int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	var last time.Time
-	for _, p := range all {
-		if !p.Detached && p.To.After(last) {
-			last = p.To
-		}
-	}
+	last := lastEnd(all)
 	if last.IsZero() { // another tool has partitioned the table without a bound to continue from
 		return 0, errors.New("semel/postgres: no partition of the table ends with a time")
 	}
@@ -68,18 +49,9 @@ func (p *Partitions) slotEnd(at time.Time) time.Time {
 // these two statements do not block concurrent reads and writes.
 func (k *partitionLock) attach(ctx context.Context, from, to time.Time) error {
 	table := k.on.beside(k.on.partitionName(from))
-	return k.quickly(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		for _, text := range []string{
-			fmt.Sprintf(`CREATE TABLE %s (LIKE %s INCLUDING ALL)`, table, k.on.in("semel_records")),
-			fmt.Sprintf(`ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%s) TO (%s)`,
-				k.on.in("semel_records"), table, literal(from), literal(to)),
-		} {
-			if _, err := tx.Exec(ctx, text); err != nil {
-				return fmt.Errorf("partition %s: %w", table, err)
-			}
-		}
-		return nil
-	})
+	return k.quickly(ctx, fmt.Sprintf(`CREATE TABLE %s (LIKE %s INCLUDING ALL)`, table, k.on.in("semel_records")),
+		fmt.Sprintf(`ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%s) TO (%s)`,
+			k.on.in("semel_records"), table, literal(from), literal(to)))
 }
 
 // literal returns the first ID of a time as SQL, because CREATE TABLE takes no parameters.

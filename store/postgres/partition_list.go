@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"fmt"
@@ -43,27 +44,12 @@ const (
 
 // List returns the partitions sorted by time, including those whose drop was
 // interrupted. It fails with ErrNotDivided if the table is not partitioned.
-func (p *Partitions) List(ctx context.Context) ([]Partition, error) {
-	on, err := p.store.tables(ctx)
-	if err != nil {
-		return nil, p.store.fault("list partitions", err)
-	}
-	conn, err := p.store.acquire(ctx)
-	if err != nil {
-		return nil, p.store.fault("list partitions", err)
-	}
-	defer conn.Release()
-	all, err := list(ctx, conn, on)
-	if err != nil {
-		return nil, p.store.fault("list partitions", err)
-	}
-	return all, nil
-}
-
-// querier is a pool, a connection or a transaction.
-type querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+func (p *Partitions) List(ctx context.Context) (all []Partition, err error) {
+	err = p.store.on(ctx, "list partitions", func(conn lease) (err error) {
+		all, err = list(ctx, conn.Conn, conn.on)
+		return err
+	})
+	return all, err
 }
 
 // A detached partition has no bounds; its seal identifies it. Nor has one that was
@@ -78,9 +64,9 @@ OR starts_with(c.relname::text, $2::text) AND NOT c.relispartition
 AND EXISTS (SELECT FROM pg_constraint s WHERE s.conrelid = c.oid AND s.conname = '` + sealConstraint + `'))
 ORDER BY i.inhrelid IS NULL, pg_get_expr(c.relpartbound, c.oid), c.relname`
 
-func list(ctx context.Context, in querier, on *tables) ([]Partition, error) {
-	if divided, err := isDivided(ctx, in, on); err != nil || !divided {
-		return nil, orNotDivided(err)
+func list(ctx context.Context, in *pgx.Conn, on *tables) ([]Partition, error) {
+	if err := isDivided(ctx, in, on); err != nil {
+		return nil, err
 	}
 	rows, err := in.Query(ctx, sqlPartitions, on.in("semel_records"), on.timedPrefix())
 	if err != nil {
@@ -93,26 +79,39 @@ func list(ctx context.Context, in querier, on *tables) ([]Partition, error) {
 		}
 		switch {
 		case p.Detached:
-			return p, p.bornIn(on.timedPrefix())
+			p.From, err = time.Parse(nameTime, strings.TrimPrefix(p.Name, on.timedPrefix()))
+			p.To = p.From
+			return p, err
 		case bounds == "":
 			return Partition{}, nil
 		}
 		return p, p.within(bounds)
 	})
 	all = slices.DeleteFunc(all, func(p Partition) bool { return p.Name == "" })
-	return inOrderOfTime(all), err
+	// Partitions with a bound that is not a time come first.
+	slices.SortStableFunc(all, func(a, b Partition) int { return cmp.Or(a.From.Compare(b.From), a.To.Compare(b.To)) })
+	return all, err
 }
 
-func orNotDivided(err error) error {
-	if err != nil {
-		return err
+// lastEnd returns the end of the last partition that is not detached, and zero without one
+// that ends with a time.
+func lastEnd(all []Partition) (last time.Time) {
+	for _, p := range all {
+		if !p.Detached && p.To.After(last) {
+			last = p.To
+		}
 	}
-	return ErrNotDivided
+	return last
 }
 
-func isDivided(ctx context.Context, in querier, on *tables) (divided bool, err error) {
-	err = in.QueryRow(ctx, `SELECT relkind = 'p' FROM pg_class WHERE oid = $1::text::regclass`, on.in("semel_records")).Scan(&divided)
-	return divided, err
+// isDivided fails with ErrNotDivided if the table is not partitioned.
+func isDivided(ctx context.Context, in *pgx.Conn, on *tables) error {
+	var divided bool
+	err := in.QueryRow(ctx, `SELECT relkind = 'p' FROM pg_class WHERE oid = $1::text::regclass`, on.in("semel_records")).Scan(&divided)
+	if err == nil && !divided {
+		return ErrNotDivided
+	}
+	return err
 }
 
 // bound finds the IDs in the server's text of a partition's bounds.
@@ -152,10 +151,3 @@ func (t *tables) partitionName(from time.Time) string {
 }
 
 func (t *tables) firstPartition() string { return t.prefix + "records_first" }
-
-// bornIn reads From from the name of a detached partition.
-func (p *Partition) bornIn(prefix string) (err error) {
-	p.From, err = time.Parse(nameTime, strings.TrimPrefix(p.Name, prefix))
-	p.To = p.From
-	return err
-}

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"time"
 )
 
 // OldPartition is a partition that [Partitions.Drop] would drop, or would find to
@@ -21,7 +20,7 @@ type OldPartition struct {
 // nothing. It reads all records of those partitions, and excludes other changes of
 // partitions meanwhile. A later Drop may find another state.
 func (p *Partitions) Old(ctx context.Context) (old []OldPartition, err error) {
-	err = p.withLock(ctx, dropLock, func(ctx context.Context, k *partitionLock) error {
+	err = p.withLock(ctx, "look at old partitions", dropLock, func(ctx context.Context, k *partitionLock) error {
 		there, err := list(ctx, k.conn, k.on)
 		if err != nil {
 			return err
@@ -35,22 +34,14 @@ func (p *Partitions) Old(ctx context.Context) (old []OldPartition, err error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, p.store.fault("look at old partitions", err)
-	}
-	return old, nil
+	return old, err
 }
 
 // old returns the partitions to drop if they hold nothing. The last partition
 // always stays: new partitions begin at its end, so a dropped partition is never
 // made again for late keys.
 func (k *partitionLock) old(there []Partition) (old []Partition) {
-	var last time.Time
-	for _, p := range there {
-		if !p.Detached && p.To.After(last) {
-			last = p.To
-		}
-	}
+	last := lastEnd(there)
 	for _, p := range there {
 		begun := p.Sealed || p.pending || p.Detached
 		if !p.First() && (begun || p.To.Before(last) && !p.To.Add(k.options.Keep).After(k.now)) {
@@ -61,8 +52,7 @@ func (k *partitionLock) old(there []Partition) (old []Partition) {
 }
 
 // The number of a partition's records, and of those that hold it. Records that
-// Purge would remove, or that the drop itself removes (sqlReleased, sqlHolds), do
-// not hold it.
+// Purge would remove, or that the drop itself removes, do not hold it.
 const sqlWeigh = `SELECT count(*),
 count(*) FILTER (WHERE state = 1 AND (attempt < 0 OR expires IS NULL OR expires > statement_timestamp())),
 count(*) FILTER (WHERE state = 2), count(*) FILTER (WHERE state = 3),

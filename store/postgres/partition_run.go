@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
+
+	"github.com/semelgo/semel/internal/clock"
 )
 
 // Run divides the table if necessary, and then maintains its partitions until ctx
@@ -17,12 +18,8 @@ func (p *Partitions) Run(ctx context.Context) error {
 		if err := p.once(ctx); err != nil {
 			return err
 		}
-		t := time.NewTimer(p.options.Every)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return ctx.Err()
+		if err := clock.Sleep(ctx, p.options.Every); err != nil {
+			return err
 		}
 	}
 }
@@ -41,7 +38,7 @@ func (p *Partitions) once(ctx context.Context) error {
 	case p.options.OnError != nil:
 		p.options.OnError(err)
 		return nil
-	case onlyHeld(err), errors.Is(err, errWaiting):
+	case errors.Is(err, errOnlyHeld), errors.Is(err, errWaiting):
 		return nil
 	}
 	return err
@@ -61,20 +58,3 @@ func (p *Partitions) dropFor(ctx context.Context) error {
 
 // errWaiting means that a drop waits for transactions that use the table.
 var errWaiting = errors.New("semel/postgres: a drop of partitions has to wait, and goes on later")
-
-// onlyHeld reports whether the only errors are that partitions hold records.
-func onlyHeld(err error) bool {
-	if _, held := err.(*HeldError); held { //nolint:errorlint // each of several errors is asked for
-		return true
-	}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		for _, e := range joined.Unwrap() {
-			if !onlyHeld(e) {
-				return false
-			}
-		}
-		return true
-	}
-	inner := errors.Unwrap(err)
-	return inner != nil && onlyHeld(inner)
-}

@@ -46,13 +46,13 @@ func TestDivide(t *testing.T) {
 	for _, c := range []store.Change{untimed, old, ahead} {
 		mustForce(t, s, c)
 	}
-	if _, err := partitions(t, pool, postgres.PartitionOptions{}).List(t.Context()); !errors.Is(err, postgres.ErrNotDivided) {
-		t.Errorf("List of a plain table = %v, want ErrNotDivided", err)
-	}
-	if _, err := partitions(t, pool, postgres.PartitionOptions{}).Ensure(t.Context()); !errors.Is(err, postgres.ErrNotDivided) {
-		t.Errorf("Ensure of a plain table = %v, want ErrNotDivided", err)
-	}
 	p := partitions(t, pool, postgres.PartitionOptions{})
+	_, listed := p.List(t.Context())
+	_, ensured := p.Ensure(t.Context())
+	_, oldest := p.Old(t.Context())
+	for name, err := range map[string]error{"List": listed, "Ensure": ensured, "Old": oldest} {
+		check.ErrorIs(t, err, postgres.ErrNotDivided, "%s of a plain table", name)
+	}
 	var before []postgres.Partition
 	for range 2 {
 		check.Require(t, p.Divide(t.Context()))
@@ -208,7 +208,7 @@ func TestPartitionsOfOthers(t *testing.T) {
 
 func TestPartitionOptionsAreChecked(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, connect(t, database(t)), postgres.Options{})
+	s, _ := open(t, postgres.Options{})
 	for field, o := range map[string]postgres.PartitionOptions{
 		"Width":       {Width: time.Second},
 		"Width ":      {Width: time.Hour + 1},

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/semelgo/semel/internal/clock"
 )
 
 // Defaults of PartitionOptions.
@@ -118,25 +120,32 @@ const oldestServer = 140000
 type partitionLock struct {
 	*Partitions
 
-	conn lease
+	conn *pgx.Conn
 	on   *tables
 	now  time.Time // of the server
 }
 
-// withLock runs do in a session that holds the lock. It waits for the lock until
-// ctx ends. A session that was lost no longer holds it.
-func (p *Partitions) withLock(ctx context.Context, lock int64, do func(ctx context.Context, k *partitionLock) error) error {
-	on, err := p.store.tables(ctx)
-	if err != nil {
-		return err
-	}
-	conn, err := p.store.acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Release()
-	if err := take(ctx, conn, lock); err != nil {
-		return fmt.Errorf("wait for the lock of partition changes: %w", err)
+// withLock runs do in a session that holds the lock, and adds to an error what the caller
+// was doing. It waits for the lock until ctx ends. A session that was lost no longer
+// holds it.
+func (p *Partitions) withLock(ctx context.Context, doing string, lock int64, do func(ctx context.Context, k *partitionLock) error) error {
+	return p.store.on(ctx, doing, func(conn lease) error { return p.lock(ctx, conn, lock, do) })
+}
+
+func (p *Partitions) lock(ctx context.Context, conn lease, lock int64, do func(ctx context.Context, k *partitionLock) error) error {
+	const take = `SELECT pg_try_advisory_lock($1::bigint), current_setting('server_version_num')::integer, clock_timestamp()`
+	k := &partitionLock{Partitions: p, conn: conn.Conn, on: conn.on}
+	var version int
+	// It polls, because a session that waits within a statement has a snapshot, and
+	// finishing a DETACH waits for all snapshots: the two would block each other for ever.
+	for taken := false; !taken; {
+		err := conn.QueryRow(ctx, take, lock).Scan(&taken, &version, &k.now)
+		if err == nil && !taken {
+			err = clock.Sleep(ctx, lockPoll)
+		}
+		if err != nil {
+			return fmt.Errorf("wait for the lock of partition changes: %w", err)
+		}
 	}
 	defer func() {
 		free, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.store.commitBound)
@@ -145,60 +154,26 @@ func (p *Partitions) withLock(ctx context.Context, lock int64, do func(ctx conte
 			_ = conn.Close(free) // this also releases the lock
 		}
 	}()
-	k := &partitionLock{Partitions: p, conn: conn, on: on}
-	var version int
-	err = conn.QueryRow(ctx, `SELECT current_setting('server_version_num')::integer, clock_timestamp()`).Scan(&version, &k.now)
-	switch {
-	case err != nil:
-		return fmt.Errorf("read the server's clock: %w", err)
-	case version < oldestServer:
+	if version < oldestServer {
 		return fmt.Errorf("semel/postgres: partitions need PostgreSQL 14 or newer, this is %d", version)
 	}
 	k.now = k.now.Add(p.ahead)
 	return do(ctx, k)
 }
 
-// take polls the lock. A session that waits within a statement has a snapshot, and
-// finishing a DETACH waits for all snapshots: the two would block each other for
-// ever.
-func take(ctx context.Context, conn lease, lock int64) error {
-	for {
-		var taken bool
-		err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1::bigint)`, lock).Scan(&taken)
-		if err != nil || taken {
-			return err
-		}
-		if err := stay(ctx, lockPoll); err != nil {
-			return err
-		}
-	}
-}
-
 const lockPoll = 100 * time.Millisecond
 
-// stay waits for d, or until ctx ends.
-func stay(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+// quickly runs statements in one transaction that waits for locks only for a moment.
+func (k *partitionLock) quickly(ctx context.Context, statements ...string) error {
+	return k.within(ctx, k.options.LockTimeout, func(ctx context.Context, tx pgx.Tx) error { return execAll(ctx, tx, statements...) })
 }
 
-// quickly runs statements in one transaction that waits for locks only for a
-// moment. It repeats the transaction until it has them, or ctx ends.
-func (k *partitionLock) quickly(ctx context.Context, do func(ctx context.Context, tx pgx.Tx) error) error {
-	return k.within(ctx, k.options.LockTimeout, do)
-}
-
-// within is quickly with another duration.
+// within runs a transaction that waits for locks only for a moment. It repeats the
+// transaction until it has them, or ctx ends.
 func (k *partitionLock) within(ctx context.Context, moment time.Duration, do func(ctx context.Context, tx pgx.Tx) error) error {
 	for wait := moment; ; wait = min(2*wait, time.Second) {
 		err := pgx.BeginTxFunc(ctx, k.conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, `SELECT `+set([]setting{lockTimeout(moment)})); err != nil {
+			if _, err := tx.Exec(ctx, `SELECT `+set([]setting{{"lock_timeout", millis(moment)}})); err != nil {
 				return err
 			}
 			return do(ctx, tx)
@@ -206,7 +181,7 @@ func (k *partitionLock) within(ctx context.Context, moment time.Duration, do fun
 		if !isBusy(err) {
 			return err
 		}
-		if ended := stay(ctx, wait); ended != nil { // for the callers that waited meanwhile
+		if ended := clock.Sleep(ctx, wait); ended != nil { // for the callers that waited meanwhile
 			return errors.Join(ended, err)
 		}
 	}

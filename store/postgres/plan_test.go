@@ -62,8 +62,7 @@ func indexes(name string) string {
 		return "using semel_expires on semel_records"
 	case "notes":
 		return "semel_notes_id"
-	case "create", "create in a session", "create lone", "create alone", "create last", "create many",
-		"create alike", "create alike, told", "create alike, queued", "create alike, queued, told":
+	case "create", "create in a session", "create alone", "create last", "create many", "create many in a session":
 		return ""
 	default:
 		return "semel_records_pkey"
@@ -79,7 +78,11 @@ func checkPlans(t *testing.T, pool *pgxpool.Pool, s *postgres.Store) {
 		for _, plan := range []string{explain(t, pool, q), explainGeneric(t, pool, q)} {
 			// A report on what waits is sorted.
 			few := q.Name == "scan pending" || q.Name == "scan in progress"
-			sorted := strings.Contains(plan, "Sort  (") && q.Name != "scan due waits" && q.Name != "scan due" && !few
+			most := 0 // sorts
+			if strings.HasPrefix(q.Name, "dequeue") || q.Name == "notes" {
+				most = 1 // what it has found
+			}
+			sorted := strings.Count(plan, "Sort  (") > most && q.Name != "scan due waits" && q.Name != "scan due" && !few
 			joined := strings.Contains(plan, "Hash") || strings.Contains(plan, "Merge Join")
 			if strings.Contains(plan, "Seq Scan") || sorted || joined || !strings.Contains(plan, indexes(q.Name)) {
 				t.Errorf("%s is done by\n%s", q.Name, plan)
@@ -157,7 +160,7 @@ func readsAll(plan string) bool {
 
 func checkPartitionPlans(t *testing.T, pool *pgxpool.Pool, s *postgres.Store) {
 	t.Helper()
-	ofOne := []string{"get", "move", "move alone", "move last", "move, finish", "beat", "beat alone", "beat last"}
+	ofOne := []string{"get", "move", "move alone", "move last", "beat", "beat alone", "beat last"}
 	for _, q := range postgres.Queries(s) {
 		own, generic := explain(t, pool, q), explainGeneric(t, pool, q)
 		for _, plan := range []string{own, generic} {

@@ -23,8 +23,9 @@ import (
 func privilegeBlocks(t *testing.T, prefix string) (create, grant string) {
 	t.Helper()
 	page := check.Must(os.ReadFile("../../docs/migrations.md"))(t)
+	section, _, _ := strings.Cut(string(page), "## Privileges on MariaDB")
 	var blocks []string
-	for _, rest := range strings.Split(string(page), "```sql\n")[1:] {
+	for _, rest := range strings.Split(section, "```sql\n")[1:] {
 		block, _, _ := strings.Cut(rest, "```")
 		for _, role := range []string{"migrator", "app", "reader"} {
 			block = strings.ReplaceAll(block, "semel_"+role, prefix+role)

@@ -12,8 +12,7 @@ import (
 // was claimed meanwhile.
 func TestPurgeBesideAHolder(t *testing.T) {
 	t.Parallel()
-	pool := connect(t, database(t))
-	s := newStore(t, pool, postgres.Options{})
+	s, pool := open(t, postgres.Options{})
 	const n = 1200 // more than one transaction's share
 	made := batch("expired", 1000)
 	made = append(made, batch("more", n-1000)...)

@@ -15,104 +15,97 @@ func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, er
 	if len(ids) == 0 {
 		return nil, ctx.Err()
 	}
-	t, err := s.tables(ctx)
+	conn, err := s.connect(ctx)
 	if err != nil {
 		return nil, s.fault("get", err)
 	}
-	answers, err := s.get(ctx, t, ids)
-	if err != nil {
-		return nil, s.fault("get", err)
+	defer conn.Release()
+	answers, err := get(ctx, conn.Conn, conn.on, s.texts.framesOf(conn)[look], lookup{ids: ids, confirmed: s.replicated.Load()})
+	if err != nil && conn.own && conn.IsClosed() && ctx.Err() == nil { // it was lost, and another one may not be
+		return s.Get(ctx, ids)
 	}
-	return answers, nil
+	return answers, s.fault("get", err)
 }
 
-// get reads over a connection of the sessions if one is free, and over the pool if
-// that is lost.
-func (s *Store) get(ctx context.Context, t *tables, ids []store.ID) ([]store.SwapResult, error) {
-	of := lookup{ids: ids, confirmed: s.replicated.Load()}
-	if own := s.sessions.take(ctx); own.Conn != nil {
-		defer own.Release()
-		answers, err := get(ctx, connSender{own.Conn}, t, frame{}, of)
-		if err == nil || !own.IsClosed() || ctx.Err() != nil {
-			return answers, err
+// lookup selects the records to read.
+type lookup struct {
+	ids []store.ID
+	// confirmed: a standby must have a record before it is returned, if the record is final
+	// or its token has one of the owners.
+	confirmed bool
+	owners    []int64
+}
+
+// get reads the current records, in the order of the lookup.
+func get(ctx context.Context, in batchSender, t *tables, f frame, of lookup) ([]store.SwapResult, error) {
+	text, args := sqlGetMany, []any{uuids(of.ids)}
+	if of.confirmed {
+		text, args = sqlGetConfirmed, append(args, of.owners)
+	}
+	var records []store.Record
+	if err := send(ctx, in, f, func(b *pgx.Batch) { b.Queue(t.in(text), args...).Query(collectRecords(&records, 0)) }); err != nil {
+		return nil, err
+	}
+	found := make(map[store.ID]*store.Record, len(records))
+	for i := range records {
+		found[records[i].ID] = &records[i]
+	}
+	answers := make([]store.SwapResult, len(of.ids))
+	for i, id := range of.ids {
+		if r := found[id]; r != nil {
+			answers[i] = store.SwapResult{Token: r.Token, Record: r}
 		}
 	}
-	return get(ctx, poolSender{s}, t, frame{before: []string{s.texts.byKey}}, of)
+	return answers, nil
 }
 
 // Scan reads from one snapshot. An index finds InDoubt and Failed records, and due
 // records; and Pending and InProgress ones, unless they are so many that an index would
 // not save anything. Any other query reads the records in the order of their IDs until the
 // page is full, even if few match.
-func (s *Store) Scan(ctx context.Context, q store.Query) ([]store.Record, error) {
-	t, err := s.tables(ctx)
-	if err != nil {
-		return nil, s.fault("scan", err)
-	}
-	text, args := t.scanned(q)
+func (s *Store) Scan(ctx context.Context, q store.Query) (records []store.Record, err error) {
+	text, args := scanned(q)
 	if text == "" {
 		return nil, nil
 	}
-	settings := s.texts.inOrder
+	f := s.texts.keyed
 	if q.Due || q.State == store.Pending || q.State == store.InProgress {
-		settings = s.texts.listed
+		f = s.texts.listed
 	}
-	f := frame{before: []string{settings}}
 	if s.replicated.Load() && !q.Due && (q.State == store.Absent || q.State.Final()) {
 		f.after = []string{sqlConfirm}
 	}
-	var records []store.Record
-	err = trip(ctx, poolSender{s}, f, func(b *pgx.Batch) {
-		b.Queue(text, args...).Query(eachRecord(func(r *store.Record) { records = append(records, *r) }))
+	err = s.trip(ctx, "scan", f, func(b *pgx.Batch, t *tables) {
+		b.Queue(t.in(text), args...).Query(collectRecords(&records, 0))
 	})
-	if err != nil {
-		return nil, s.fault("scan", err)
-	}
-	return records, nil
+	return records, err
 }
 
 // scanned returns the statement for q, and "" if nothing can match.
-func (t *tables) scanned(q store.Query) (text string, args []any) {
+func scanned(q store.Query) (text string, args []any) {
 	args = []any{[]byte(q.Operation), int64(q.PageSize()), int64(max(0, q.Skip))}
-	switch {
-	case !q.Due && (q.State == store.InDoubt || q.State == store.Failed):
-		return t.scanRare, append([]any{uuid(q.After), stored(store.Token{State: q.State}).state}, args...)
-	case !q.Due && q.State == store.Pending:
-		return t.scanPending, append([]any{uuid(q.After)}, args...)
-	case !q.Due && q.State == store.InProgress:
-		return t.scanInProgress, append([]any{uuid(q.After)}, args...)
-	case !q.Due:
-		return t.scan, append([]any{uuid(q.After), stored(store.Token{State: q.State}).state}, args...)
-	case q.State == store.Pending:
-		return t.scanWaits, args
-	case q.State == store.InProgress:
-		return t.scanLeases, args
-	case q.State == store.Absent:
-		return t.scanDue, args
-	default: // other states have no Due
-		return "", nil
+	if q.Due { // other states have no Due
+		return map[store.State]string{store.Absent: sqlScanDue, store.Pending: sqlScanWaits, store.InProgress: sqlScanLeases}[q.State], args
 	}
+	return map[store.State]string{
+		store.Absent: sqlScan, store.Pending: sqlScanPending, store.InProgress: sqlScanInProgress,
+		store.InDoubt: sqlScanInDoubt, store.Succeeded: sqlScanSucceeded, store.Failed: sqlScanFailed,
+	}[q.State], append(args, uuid(q.After))
 }
 
 // Counts reads all records, from one snapshot.
-func (s *Store) Counts(ctx context.Context) ([]store.Count, error) {
-	t, err := s.tables(ctx)
-	if err != nil {
-		return nil, s.fault("count records", err)
-	}
-	counts, err := query(ctx, s, func(row pgx.CollectableRow) (store.Count, error) {
-		var c store.Count
-		var operation []byte
-		var state int16
-		var oldest int64
-		if err := row.Scan(&operation, &state, &c.Records, &c.Overdue, &c.Purgeable, &c.DeadLetters, &oldest); err != nil {
-			return c, fmt.Errorf("read a row: %w", err)
-		}
-		c.Operation, c.State, c.Oldest = string(operation), store.State(state), micros(oldest)
-		return c, nil
-	}, t.counts, t.in("semel_records"), t.timedPrefix())
-	if err != nil {
-		return nil, s.fault("count records", err)
-	}
-	return counts, nil
+func (s *Store) Counts(ctx context.Context) (counts []store.Count, err error) {
+	err = s.trip(ctx, "count records", frame{}, func(b *pgx.Batch, t *tables) {
+		b.Queue(t.in(sqlCounts), t.in("semel_records"), t.timedPrefix()).Query(collect(&counts, func(row pgx.CollectableRow) (c store.Count, err error) {
+			var operation []byte
+			var state int16
+			var oldest int64
+			if err := row.Scan(&operation, &state, &c.Records, &c.Overdue, &c.Purgeable, &c.DeadLetters, &oldest); err != nil {
+				return c, fmt.Errorf("read a row: %w", err)
+			}
+			c.Operation, c.State, c.Oldest = string(operation), store.State(state), micros(oldest)
+			return c, nil
+		}))
+	})
+	return counts, err
 }

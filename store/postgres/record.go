@@ -1,31 +1,25 @@
 package postgres
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/semelgo/semel/store"
 )
 
-// scanner is a row of a result.
-type scanner interface{ Scan(dest ...any) error }
-
-// readRecord reads the columns of a row, after those of before.
-func readRecord(row scanner, before ...any) (*store.Record, error) {
-	return newReader(before...).read(row)
-}
-
-// reader reads the rows of a result one by one.
+// reader reads the rows of a result one by one, after columns that are skipped.
 type reader struct {
 	into []any
 
 	id                    pgtype.UUID
 	token                 storedToken
-	at                    instants
+	due, expires          instant
+	created, changed, now instant
 	operation, scope, key pgtype.DriverBytes // copied before the next row is read
 	fingerprint           []byte
 	priority              int16
@@ -33,24 +27,30 @@ type reader struct {
 	input, outcome        []byte
 }
 
-func newReader(before ...any) *reader {
-	r := &reader{}
-	r.into = append(slices.Clone(before),
-		&r.id, &r.token.state, &r.token.attempt, &r.token.owner, &r.at.due, &r.at.expires, &r.at.created, &r.at.changed, &r.at.now,
+func newReader(skipped int) *reader {
+	r := &reader{into: make([]any, skipped, skipped+18)}
+	r.into = append(r.into,
+		&r.id, &r.token.state, &r.token.attempt, &r.token.owner, &r.due, &r.expires, &r.created, &r.changed, &r.now,
 		&r.operation, &r.scope, &r.key, &r.fingerprint, &r.priority, &r.tainted, &r.input, &r.outcome)
 	return r
 }
 
-func (r *reader) read(row scanner) (*store.Record, error) {
+func (r *reader) read(row pgx.CollectableRow) (store.Record, error) {
 	if err := row.Scan(r.into...); err != nil {
-		return nil, fmt.Errorf("read a row: %w", err)
+		return store.Record{}, fmt.Errorf("read a row: %w", err)
 	}
-	record := &store.Record{
+	record := store.Record{
 		ID: r.id.Bytes, Token: r.token.token(),
 		Operation: string(r.operation), Scope: string(r.scope), Key: string(r.key),
 		Fingerprint: r.fingerprint, Priority: int8(r.priority), Tainted: r.tainted, Input: r.input, Outcome: r.outcome,
 	}
-	r.at.tell(record)
+	if r.due.there {
+		record.Due = micros(r.due.micros - r.now.micros)
+	}
+	if r.expires.there {
+		record.Expire = left(r.expires.micros - r.now.micros)
+	}
+	record.Age, record.Since = micros(r.now.micros-r.created.micros), micros(r.now.micros-r.changed.micros)
 	return record, nil
 }
 
@@ -69,35 +69,17 @@ func stored(t store.Token) storedToken {
 	return storedToken{state: int16(t.State), attempt: int32(t.Attempt), owner: int64(t.Owner)}
 }
 
-// instants are the times of a row, and the time at which it was read.
-type instants struct{ due, expires, created, changed, now instant }
-
-// tell sets a record's remaining and elapsed times.
-func (at *instants) tell(r *store.Record) {
-	if at.due.there {
-		r.Due = micros(at.due.micros - at.now.micros)
-	}
-	if at.expires.there {
-		r.Expire = left(at.expires.micros - at.now.micros)
-	}
-	r.Age, r.Since = micros(at.now.micros-at.created.micros), micros(at.now.micros-at.changed.micros)
-}
-
 // instant is a time of the server. None is null.
 type instant struct {
-	micros int64
+	micros int64 // since 2000
 	there  bool
 }
 
-// ScanTimestamptz scans a timestamp of pgx.
-func (i *instant) ScanTimestamptz(v pgtype.Timestamptz) error {
-	*i = instant{micros: v.Time.UnixMicro(), there: v.Valid}
-	return nil
-}
-
-// ScanInt64 scans a time that was read as a number.
-func (i *instant) ScanInt64(v pgtype.Int8) error {
-	*i = instant{micros: v.Int64, there: v.Valid}
+// ScanBytes scans the eight bytes of timestamptz_send.
+func (i *instant) ScanBytes(v []byte) error {
+	if *i = (instant{there: v != nil}); i.there {
+		i.micros = int64(binary.BigEndian.Uint64(v))
+	}
 	return nil
 }
 

@@ -36,15 +36,16 @@ var errNotReplicated = errors.New("semel/postgres: the wait for synchronous repl
 func WatchReplication(config *pgx.ConnConfig) {
 	connected, notice := config.AfterConnect, config.OnNotice
 	config.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
-		conn.CustomData()[waitKey] = &replicationWait{}
+		conn.CustomData()[waitKey] = (*pgconn.Notice)(nil)
 		if connected == nil {
 			return nil
 		}
 		return connected(ctx, conn)
 	}
 	config.OnNotice = func(conn *pgconn.PgConn, n *pgconn.Notice) {
-		if w, ok := conn.CustomData()[waitKey].(*replicationWait); ok && isCancelledWait(n) {
-			w.cancelled = n
+		// The name of the server's function identifies the warning: its text depends on lc_messages.
+		if _, ok := conn.CustomData()[waitKey]; ok && n.Routine == "SyncRepWaitForLSN" && n.SeverityUnlocalized == "WARNING" {
+			conn.CustomData()[waitKey] = n
 		}
 		if notice != nil {
 			notice(conn, n)
@@ -52,46 +53,25 @@ func WatchReplication(config *pgx.ConnConfig) {
 	}
 }
 
-// waitKey is the key of a connection's replicationWait in its custom data.
+// waitKey is the key, in a connection's custom data, of what the server has reported since
+// the last look. It is nil if that is nothing.
 const waitKey = "semel.replication"
-
-// replicationWait is what the server has reported on one connection.
-type replicationWait struct {
-	cancelled *pgconn.Notice // since the last look; nil: none
-}
-
-// isCancelledWait recognizes the warning by the server's function, because its text
-// depends on lc_messages.
-func isCancelledWait(n *pgconn.Notice) bool {
-	return n.Routine == "SyncRepWaitForLSN" && n.SeverityUnlocalized == "WARNING"
-}
 
 // isWatched reports whether WatchReplication was called for the connection.
 func isWatched(conn *pgx.Conn) bool {
-	_, ok := conn.PgConn().CustomData()[waitKey].(*replicationWait)
+	_, ok := conn.PgConn().CustomData()[waitKey]
 	return ok
 }
 
 // cancelledWait returns the error of a commit of the connection whose wait for a standby
 // was cancelled since the last call.
 func cancelledWait(conn *pgx.Conn) error {
-	w, ok := conn.PgConn().CustomData()[waitKey].(*replicationWait)
-	if !ok || w.cancelled == nil {
+	n, _ := conn.PgConn().CustomData()[waitKey].(*pgconn.Notice)
+	if n == nil {
 		return nil
 	}
-	n := w.cancelled
-	w.cancelled = nil
+	conn.PgConn().CustomData()[waitKey] = (*pgconn.Notice)(nil)
 	return fmt.Errorf("%w: %s", errNotReplicated, n.Message)
-}
-
-// connSender sends statements over a connection, outside of a caller's transaction.
-type connSender struct{ *pgx.Conn }
-
-func (c connSender) send(ctx context.Context, b *pgx.Batch) error {
-	if err := c.SendBatch(ctx, b).Close(); err != nil {
-		return err
-	}
-	return cancelledWait(c.Conn)
 }
 
 // replication returns the worst failure that loses no commit of conn, which loses none

@@ -44,11 +44,6 @@ const (
 	shutFor    = 30 * time.Second
 )
 
-var (
-	errPooler = errors.New("semel/postgres: a pooler assigns the server's sessions")
-	errNoRoom = errors.New("semel/postgres: the server has no room for another connection")
-)
-
 // newSessions returns the sessions of a store. There are none if the pool's hooks see
 // each use of a connection, or if pgx must not prepare statements.
 func newSessions(main *pgxpool.Pool, config *pgxpool.Config, most int) *sessions {
@@ -77,26 +72,23 @@ func newSessions(main *pgxpool.Pool, config *pgxpool.Config, most int) *sessions
 // number of the server's process, which is not the one that pgx was given.
 func (p *sessions) prepare(ctx context.Context, conn *pgx.Conn) error {
 	var process uint32
-	if err := conn.QueryRow(ctx, `SELECT pg_backend_pid()`).Scan(&process); err != nil {
-		return err
-	}
-	if process != conn.PgConn().PID() {
-		return errPooler
-	}
 	var room int64
-	if err := conn.QueryRow(ctx, sqlRoom).Scan(&room); err != nil {
+	if err := conn.QueryRow(ctx, sqlRoom).Scan(&process, &room); err != nil {
 		return fmt.Errorf("find room for a connection: %w", err)
 	}
+	if process != conn.PgConn().PID() {
+		return errors.New("semel/postgres: a pooler assigns the server's sessions")
+	}
 	if stat := p.main.Stat(); room < int64(stat.MaxConns()-stat.TotalConns()) {
-		return errNoRoom
+		return errors.New("semel/postgres: the server has no room for another connection")
 	}
 	_, err := conn.Exec(ctx, `SELECT `+setSession(sessionSettings()))
 	return err
 }
 
-// sqlRoom is the number of further connections that the server allows this role in
-// this database.
-const sqlRoom = `SELECT least(
+// sqlRoom is the number of the server's process, and that of further connections that
+// the server allows this role in this database.
+const sqlRoom = `SELECT pg_backend_pid(), least(
 CASE WHEN r.rolconnlimit >= 0 THEN r.rolconnlimit - (SELECT count(*) FROM pg_stat_activity WHERE usesysid = r.oid) END,
 CASE WHEN d.datconnlimit >= 0 THEN d.datconnlimit - (SELECT numbackends FROM pg_stat_database WHERE datid = d.oid) END,
 current_setting('max_connections')::bigint - current_setting('superuser_reserved_connections')::bigint
@@ -106,8 +98,7 @@ FROM pg_roles r CROSS JOIN pg_database d WHERE r.rolname = session_user AND d.da
 // sessionSettings are the settings for all statements of the store. Plans are made
 // once and never compiled, and a statement sees what other transactions commit.
 func sessionSettings() []setting {
-	return append(byKeys(), lockTimeout(busyAfter), setting{"enable_bitmapscan", "off"}, setting{"enable_sort", "off"}, setting{"jit", "off"},
-		setting{"plan_cache_mode", "force_generic_plan"}, setting{"default_transaction_isolation", "read committed"})
+	return append(keyed(busyAfter), setting{"plan_cache_mode", "force_generic_plan"}, setting{"default_transaction_isolation", "read committed"})
 }
 
 // take returns a free connection, or none.

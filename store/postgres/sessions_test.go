@@ -2,9 +2,9 @@ package postgres_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -48,7 +48,7 @@ func TestSessionsComeAndGo(t *testing.T) {
 // A service with few calls uses no connections except the pool's.
 func TestNoSessionsForALittle(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, connect(t, database(t)), postgres.Options{})
+	s, _ := open(t, postgres.Options{})
 	for n := range 10 {
 		mustForce(t, s, create(fmt.Sprint(n), store.InProgress, 1))
 	}
@@ -114,22 +114,6 @@ func TestSessionsAreOpenedAsThePools(t *testing.T) {
 	}
 }
 
-// A call that is given up while it waits for a lock closes its session. The next
-// call uses another one, or the pool.
-func TestWhoGivesUpTakesTheSession(t *testing.T) {
-	t.Parallel()
-	pool := connect(t, database(t))
-	s := newStore(t, pool, postgres.Options{MaxSessions: 1})
-	check.Require(t, s.OpenSessions(t.Context()))
-	err := giveUpOn(t, pool, s, held(t, pool, s))
-	check.ErrorIs(t, err, context.Canceled, "the cancelled caller")
-	realtest.Poll(t, "the session to be closed", func() bool {
-		idle, open := s.Sessions()
-		return idle == open
-	})
-	mustForce(t, s, create("other", store.InProgress, 1))
-}
-
 // Sessions grow no older than the pool's connections do, however much they are used.
 func TestSessionsGrowOld(t *testing.T) {
 	t.Parallel()
@@ -146,35 +130,21 @@ func TestSessionsGrowOld(t *testing.T) {
 // The pool's tracer also sees the statements of sessions.
 func TestSessionsAreTraced(t *testing.T) {
 	t.Parallel()
-	seen := &batches{}
-	s := newStore(t, connect(t, database(t), func(c *pgxpool.Config) { c.ConnConfig.Tracer = seen }), postgres.Options{MaxSessions: 1})
+	var seen atomic.Int32
+	s, _ := open(t, postgres.Options{MaxSessions: 1}, traced(tracer{batch: func() { seen.Add(1) }}))
 	check.Require(t, s.OpenSessions(t.Context()))
 	for _, n := range []int{1, 4, 5, 40} {
 		changes := batch(fmt.Sprint(n, " "), n)
-		before := seen.n.Load()
+		before := seen.Load()
 		mustAll(t, s, changes)
 		check.Must(s.Get(t.Context(), []store.ID{changes[0].To.ID}))(t)
 		check.Must(s.Dequeue(t.Context(), store.Dequeue{Operation: "test", Limit: 1, Owner: 1, Lease: time.Minute}))(t)
-		check.Equal(t, seen.n.Load()-before, 3, "%d changes, a look and a Dequeue: the tracer has seen: trips", n)
+		check.Equal(t, seen.Load()-before, 3, "%d changes, a look and a Dequeue: the tracer has seen: trips", n)
 		if idle, _ := s.Sessions(); idle != 1 {
 			t.Errorf("%d sessions are idle, want 1", idle)
 		}
 	}
 }
-
-// batches counts the trips that it sees.
-type batches struct{ n atomic.Int32 }
-
-func (b *batches) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
-	b.n.Add(1)
-	return ctx
-}
-func (*batches) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
-func (*batches) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)     {}
-func (*batches) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	return ctx
-}
-func (*batches) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
 // An error of the server is the answer, and the session goes on. Where the pool's
 // OnPgError says of an error that the connection is not to be used again, it is not.
@@ -215,24 +185,25 @@ func TestSessionsAfterAnError(t *testing.T) {
 
 func isBusy(r store.SwapResult) bool { return r.Busy }
 
-// A caller that gives up closes its own session, and no other.
-func TestWhoGivesUpTakesNoOtherSession(t *testing.T) {
+// If the server ends a session, the Get that meets this uses another connection.
+func TestGetAfterALostSession(t *testing.T) {
 	t.Parallel()
-	pool := connect(t, database(t))
-	s := newStore(t, pool, postgres.Options{MaxSessions: 3})
+	s, pool := open(t, postgres.Options{MaxSessions: 1}, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["application_name"] = "lost" })
+	others := connect(t, pool.Config().ConnString())
+	c := create("key", store.Pending, 1)
+	mustForce(t, s, c)
 	check.Require(t, s.OpenSessions(t.Context()))
 	s.SetSessionsIdle(time.Hour)
-	err := giveUpOn(t, pool, s, held(t, pool, s))
-	if idle, open := s.Sessions(); idle < 2 || open < 2 || !errors.Is(err, context.Canceled) {
-		t.Errorf("one gave up with %v: %d sessions are open and %d idle, want the two others", err, open, idle)
-	}
+	pool.Reset() // closes the pool's own
+	realtest.Poll(t, "the session to be alone", func() bool { return pool.Stat().TotalConns() == 0 })
+	mustExec(t, others, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'lost'`)
+	check.Equal(t, current(t, s, c), c.To.Token, "the current record")
 }
 
 // After the pool is closed, Swap and Get fail, and the store's own sessions are closed.
 func TestSessionsEndWithThePool(t *testing.T) {
 	t.Parallel()
-	pool := connect(t, database(t))
-	s := newStore(t, pool, postgres.Options{MaxSessions: 2})
+	s, pool := open(t, postgres.Options{MaxSessions: 2})
 	s.SetSessionsIdle(50 * time.Millisecond)
 	check.Require(t, s.OpenSessions(t.Context()))
 	mustForce(t, s, create("before", store.InProgress, 1))
@@ -249,23 +220,45 @@ func TestSessionsEndWithThePool(t *testing.T) {
 	}
 }
 
-// TestTheDeadlineOfOneTakesNoOtherAlong: a caller with a short deadline closes no
-// other session.
-func TestTheDeadlineOfOneTakesNoOtherAlong(t *testing.T) {
+// A caller that gives up while it waits for a lock, or whose deadline passes, closes its
+// session and no other.
+func TestCallerGivesUpASession(t *testing.T) {
 	t.Parallel()
-	pool := connect(t, database(t))
-	s := newStore(t, pool, postgres.Options{MaxSessions: 3})
-	check.Require(t, s.OpenSessions(t.Context()))
+	s, pool := open(t, postgres.Options{MaxSessions: 3})
 	s.SetSessionsIdle(time.Hour)
-	busy := held(t, pool, s)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
-	defer cancel()
-	var err error
-	for err == nil {
-		_, err = s.Swap(oneAmong{ctx}, []store.Change{busy})
-	}
-	if idle, open := s.Sessions(); idle < 2 || open < 2 || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the time of one was over with %v: %d sessions are open and %d idle, want the two others", err, open, idle)
+	held := create("held", store.InProgress, 1)
+	holder := check.Must(pool.Begin(t.Context()))(t)
+	defer func() { _ = holder.Rollback(context.WithoutCancel(t.Context())) }()
+	check.Must(s.SwapTx(t.Context(), holder, []store.Change{held}))(t)
+	for want, give := range map[error]func() context.Context{
+		context.Canceled: func() context.Context {
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				defer cancel()
+				until(t, pool, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+			}()
+			return ctx
+		},
+		context.DeadlineExceeded: func() context.Context {
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+			t.Cleanup(cancel)
+			return oneAmong{ctx}
+		},
+	} {
+		check.Require(t, s.OpenSessions(t.Context()))
+		ctx, err := give(), error(nil)
+		for err == nil { // it may be Busy before that
+			_, err = s.Swap(ctx, []store.Change{held})
+		}
+		check.ErrorIs(t, err, want, "Swap of a caller that gives up")
+		if idle, open := s.Sessions(); idle < 2 || open < 2 {
+			t.Errorf("%v: %d sessions are open and %d idle, want the two others", want, open, idle)
+		}
+		realtest.Poll(t, "the session to be closed", func() bool {
+			idle, open := s.Sessions()
+			return idle == open
+		})
+		mustForce(t, s, create(want.Error(), store.InProgress, 1))
 	}
 }
 
@@ -274,28 +267,53 @@ type oneAmong struct{ context.Context }
 
 func (o oneAmong) Besides() context.Context { return o.Context }
 
-// held returns a change of a record that another open transaction holds.
-func held(t *testing.T, pool *pgxpool.Pool, s *postgres.Store) store.Change {
-	t.Helper()
-	change := create("held", store.InProgress, 1)
-	holder := check.Must(pool.Begin(t.Context()))(t)
-	t.Cleanup(func() { _ = holder.Rollback(context.WithoutCancel(t.Context())) })
-	check.Must(s.SwapTx(t.Context(), holder, []store.Change{change}))(t)
-	return change
+// If the server limits connections, the store opens a session only if enough connections are
+// left for the pool's maximum.
+func TestSessionsLeaveThePoolItsConnections(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	admin := connect(t, url)
+	name := one[string](t, admin, `SELECT current_database()::text`)
+	mustExec(t, admin, `CREATE ROLE `+name+`_limited LOGIN PASSWORD 'limited' CONNECTION LIMIT 6`)
+	mustExec(t, admin, `GRANT ALL ON ALL TABLES IN SCHEMA public TO `+name+`_limited`)
+	for most, want := range map[int32]int{6: 0, 5: 1, 4: 2} {
+		pool := connect(t, url, func(c *pgxpool.Config) {
+			c.MaxConns = most
+			c.ConnConfig.User, c.ConnConfig.Password = name+"_limited", "limited"
+		})
+		s := newStore(t, pool, postgres.Options{})
+		tried := 0
+		for n := 0; tried == 0 || n < 50; n++ {
+			mustForce(t, s, create(fmt.Sprint(most, " ", n), store.InProgress, 1))
+			if _, open := s.Sessions(); open > 0 {
+				tried++
+			}
+		}
+		realtest.Poll(t, "the session to be opened", func() bool { return !s.IsOpeningSession() })
+		if idle, open := s.Sessions(); open > want || open > 0 && idle != open {
+			t.Errorf("of 6 connections the pool may have %d: %d sessions are open, want %d at most", most, open, want)
+		}
+		s.CloseSessions()
+		pool.Close()
+		realtest.Poll(t, "the connections to be closed", func() bool {
+			return one[int](t, admin, `SELECT count(*) FROM pg_stat_activity WHERE usename = current_database() || '_limited'`) == 0
+		})
+	}
+	mustExec(t, admin, `DROP OWNED BY `+name+`_limited`)
+	mustExec(t, admin, `DROP ROLE `+name+`_limited`)
 }
 
-// giveUpOn swaps a held record and cancels the call when it waits for the lock.
-func giveUpOn(t *testing.T, pool *pgxpool.Pool, s *postgres.Store, change store.Change) (err error) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		const waits = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
-		for one[int](t, pool, waits) == 0 && t.Context().Err() == nil {
-		}
-		cancel()
-	}()
-	for err == nil { // it may be Busy before that
-		_, err = s.Swap(ctx, []store.Change{change})
+// The query for free connections comes before the settings of a session. With these settings
+// the planner estimates such a high cost that the server would compile the query.
+func TestRoomIsAskedBeforeTheSettings(t *testing.T) {
+	t.Parallel()
+	var sent []string
+	s, _ := open(t, postgres.Options{MaxSessions: 1}, traced(tracer{query: func(sql string) { sent = append(sent, sql) }}))
+	check.Require(t, s.OpenSessions(t.Context()))
+	first := func(part string) int {
+		return slices.IndexFunc(sent, func(sql string) bool { return strings.Contains(sql, part) })
 	}
-	return err
+	if room, settings := first("rolconnlimit"), first("set_config"); room < 0 || settings < 0 || room > settings {
+		t.Errorf("statement %d asks for room, and %d makes settings", room, settings)
+	}
 }

@@ -25,21 +25,24 @@ const (
 	manyBusy = 128
 )
 
-// byKey are the settings for statements that find records by their IDs. A plan that
-// was made while the table was small would read the whole table later. Each setting
-// costs time, so a statement gets only those that it needs.
-func byKey() []setting { return []setting{{"enable_seqscan", "off"}} }
-
-// byKeys are the settings for statements that join a batch to the table.
-func byKeys() []setting {
-	return append(byKey(), setting{"enable_hashjoin", "off"}, setting{"enable_mergejoin", "off"})
+// byKeys are the settings for statements that find records by their IDs or join a batch
+// to the table. A plan that was made while the table was small would read the whole table
+// later.
+func byKeys(wait time.Duration) []setting {
+	return append(byKey(), setting{"enable_hashjoin", "off"}, setting{"enable_mergejoin", "off"}, setting{"lock_timeout", millis(wait)})
 }
 
-// inOrder are the settings for statements that read an index in its order.
-func inOrder() []setting { return append(listed(), setting{"enable_sort", "off"}) }
+// byKey is what the statements of a handler's transaction need of byKeys: each setting
+// costs time.
+func byKey() []setting { return []setting{{"enable_seqscan", "off"}} }
 
-// listed are the settings for lists that may be sorted. Without enable_sort their plans
-// would seem so expensive that the server compiles them.
+// keyed are byKeys and the settings for statements that read an index in its order.
+// What these sort seems so expensive that the server would compile it.
+func keyed(wait time.Duration) []setting {
+	return append(byKeys(wait), setting{"enable_bitmapscan", "off"}, setting{"enable_sort", "off"}, setting{"jit", "off"})
+}
+
+// listed are the settings for lists that may be sorted.
 func listed() []setting { return append(byKey(), setting{"enable_bitmapscan", "off"}) }
 
 // setting is a setting of the server with its value.
@@ -57,13 +60,12 @@ func set(all []setting) string {
 // setSession is set for the rest of the session.
 func setSession(all []setting) string { return strings.ReplaceAll(set(all), ", true)", ", false)") }
 
-// made returns the condition that makes the settings, and is true.
-func made(all []setting) string {
-	of := []string{"true"}
+// made returns conditions that make the settings, and are true.
+func made(all []setting) (text string) {
 	for _, s := range all {
-		of = append(of, set([]setting{s})+" IS NOT NULL")
+		text += " AND " + set([]setting{s}) + " IS NOT NULL"
 	}
-	return strings.Join(of, " AND ")
+	return text
 }
 
 // tempSettings are settings within another transaction: the statements that make
@@ -83,19 +85,20 @@ func newTempSettings(all []setting) tempSettings {
 	}
 }
 
-// frame returns the frame of a round trip with the settings. With a savepoint, the
-// transaction continues after a failure.
-func (b tempSettings) frame(undone bool) frame {
-	if undone {
-		return frame{before: []string{saveSwap, b.made}, after: []string{b.givenBack, keepSwap}}
-	}
-	return frame{before: []string{b.made}, after: []string{b.givenBack}}
+const (
+	saveSwap = `SAVEPOINT semel_swap`
+	keepSwap = `RELEASE SAVEPOINT semel_swap`
+	undoSwap = `ROLLBACK TO SAVEPOINT semel_swap`
+)
+
+// frame returns the frame of a round trip with the settings. After a failure of the round
+// trip the transaction can continue.
+func (b tempSettings) frame() frame {
+	return frame{before: []string{saveSwap, b.made}, after: []string{b.givenBack, keepSwap}}
 }
 
 // framed is the frame of a round trip that makes the settings.
 func framed(all []setting) frame { return frame{before: []string{`SELECT ` + set(all)}} }
-
-func lockTimeout(d time.Duration) setting { return setting{"lock_timeout", millis(d)} }
 
 // millis formats a duration for PostgreSQL. It is never zero, which would mean no
 // limit.
@@ -103,45 +106,53 @@ func millis(d time.Duration) string {
 	return fmt.Sprintf("%dms", max(1, d.Milliseconds()))
 }
 
+// frame has the statements before and after others in the same round trip.
+type frame struct{ before, after []string }
+
+// frames are the frames of a swapper's round trips.
+type frames [4]frame
+
+const (
+	first = iota // all changes
+	look         // reads
+	alone        // a change that was busy in a batch
+	hasty        // the same, after some changes were still busy
+)
+
 // texts are the statements that depend on the options and on no table.
 type texts struct {
-	byKey, inOrder, listed string       // settings before reads
-	queue                  string       // settings before claims
-	lent                   tempSettings // settings within a handler's transaction
-	swap, swapTx           frames       // around changes, and the same within a caller's transaction
-	open, openHeld         string       // begin an Atomic, without and with the right to the record; look restores the settings
-	first, firstHeld       string       // begin an AtomicBatch with a create
-	batch, batchHeld       string       // begin an AtomicBatch with another change
-	keep                   string       // settings before a failure that is stored after a rollback
+	keyed, listed         frame        // settings before statements on the pool
+	lent                  tempSettings // settings within a handler's transaction
+	swap, session, swapTx frames       // around changes on the pool, on the store's own connections, and in a caller's transaction
+	open                  string       // begins an Atomic with the right to the record, or none if that is null; look restores the settings
+	create, change        string       // begin an AtomicBatch with a create, and with another change, in the same way
 }
 
 func newTexts(o *Options) texts {
-	one, many := append(byKey(), lockTimeout(busyAfter)), append(byKeys(), lockTimeout(busyAfter))
-	alone := append(byKey(), lockTimeout(busyAfterAlone))
-	hasty := append(byKey(), lockTimeout(busyAtOnce))
 	lent := newTempSettings(byKey())
 	settings := strings.TrimPrefix(lent.made, `SELECT `)
 	if all := o.bounds(); len(all) > 0 {
 		settings = set(all) + ", " + settings
 	}
 	bounded := made(o.bounds())
+	const haveRight = `coalesce(pg_try_advisory_xact_lock($1::bigint), true)`
+	of := func(wait time.Duration) frame { return framed(keyed(wait)) }
+	inTx := func(wait time.Duration) frame { return newTempSettings(byKeys(wait)).frame() }
 	return texts{
-		byKey: `SELECT ` + set(byKey()), inOrder: `SELECT ` + set(inOrder()), lent: lent,
-		listed: `SELECT ` + set(listed()),
-		queue:  `SELECT ` + set(append(append(byKeys(), inOrder()[1:]...), lockTimeout(busyAfter))),
-		swap: frames{
-			one: framed(one), many: framed(many), look: framed(byKey()), alone: framed(alone), hasty: framed(hasty),
-		},
-		swapTx: frames{
-			one: newTempSettings(one).frame(true), many: newTempSettings(many).frame(true), look: lent.frame(false),
-			alone: newTempSettings(alone).frame(true), hasty: newTempSettings(hasty).frame(true),
-		},
-		open:      `SELECT pg_current_xact_id()::text, ` + settings,
-		openHeld:  `SELECT CASE WHEN pg_try_advisory_xact_lock($1::bigint) THEN pg_current_xact_id()::text END, ` + settings,
-		first:     insert + firstValue + `$2::smallint / (` + bounded + `)::integer` + otherValues,
-		firstHeld: insert + firstValue + `$2::smallint / (pg_try_advisory_xact_lock($15::bigint) AND ` + bounded + `)::integer` + otherValues,
-		batch:     `SELECT 1 / (` + bounded + `)::integer`,
-		batchHeld: `SELECT 1 / (pg_try_advisory_xact_lock($1::bigint) AND ` + bounded + `)::integer`,
-		keep:      `SELECT ` + set(append(byKey(), lockTimeout(busyAfter))),
+		keyed: of(busyAfter), listed: framed(listed()), lent: lent,
+		swap:    frames{first: of(busyAfter), look: of(busyAfter), alone: of(busyAfterAlone), hasty: of(busyAtOnce)},
+		session: frames{alone: of(busyAfterAlone), hasty: of(busyAtOnce)},
+		swapTx:  frames{first: inTx(busyAfter), look: lent.frame(), alone: inTx(busyAfterAlone), hasty: inTx(busyAtOnce)},
+		open:    `SELECT CASE WHEN ` + haveRight + ` THEN pg_current_xact_id()::text END, ` + settings,
+		create:  insert + firstValue + `$2::smallint / (` + strings.Replace(haveRight, "$1", "$15", 1) + bounded + `)::integer` + otherValues,
+		change:  `SELECT 1 / (` + haveRight + bounded + `)::integer`,
 	}
+}
+
+// framesOf returns the frames for changes on a connection.
+func (t *texts) framesOf(conn lease) *frames {
+	if conn.own {
+		return &t.session
+	}
+	return &t.swap
 }

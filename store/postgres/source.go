@@ -22,6 +22,9 @@ type source interface {
 type lease struct {
 	*pgx.Conn
 	lender
+
+	on  *tables // nil: not found yet, or not needed
+	own bool    // it is of the sessions, which have their settings
 }
 
 // lender takes a connection back.
@@ -34,6 +37,13 @@ type lender interface {
 	Hijack() *pgx.Conn
 }
 
+// The transaction status of a session, as the driver last received it.
+const (
+	outside = 'I' // outside of a transaction
+	inside  = 'T'
+	aborted = 'E'
+)
+
 // pgxSource takes connections from a pool of pgx.
 type pgxSource struct{ *pgxpool.Pool }
 
@@ -44,7 +54,7 @@ func leaseOf(conn *pgxpool.Conn, err error) (lease, error) {
 	if err != nil {
 		return lease{}, err
 	}
-	return lease{conn.Conn(), conn}, nil
+	return lease{Conn: conn.Conn(), lender: conn}, nil
 }
 
 func (s pgxSource) usage() (inUse, limit int) {

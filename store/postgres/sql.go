@@ -9,21 +9,18 @@ package postgres
 
 const (
 	// The client computes remaining and elapsed times from the instants, which
-	// costs a fraction of what it costs the server.
-	columns = `id, state, attempt, owner, ` + instantColumns + `,
-operation, scope, key, fingerprint, priority, tainted, input, outcome`
-
-	instantColumns = `due, expires, created, changed, clock_timestamp()`
-	instantNumbers = `(extract(epoch FROM due) * 1000000)::bigint, (extract(epoch FROM expires) * 1000000)::bigint,
-(extract(epoch FROM created) * 1000000)::bigint, (extract(epoch FROM changed) * 1000000)::bigint,
-(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
+	// costs a fraction of what it costs the server. Their bytes depend on no setting of
+	// the session, and on no mode of the driver.
+	columns = `id, state, attempt, owner, timestamptz_send(due), timestamptz_send(expires), timestamptz_send(created),
+timestamptz_send(changed), timestamptz_send(clock_timestamp()), operation, scope, key, fingerprint, priority, tainted, input, outcome`
 
 	// sqlLook reads one record within a handler's transaction, or a row of nulls,
 	// and restores the setting that forces the index.
 	sqlLook = `SELECT set_config('enable_seqscan', current_setting('semel.enable_seqscan'), true), ` + columns + `
 FROM (VALUES (1)) AS always LEFT JOIN semel_records ON id = $1::uuid`
 
-	sqlGetMany = `SELECT ` + columns + ` FROM semel_records WHERE id = ANY ($1::uuid[])`
+	sqlRecords = `SELECT ` + columns + ` FROM semel_records WHERE `
+	sqlGetMany = sqlRecords + `id = ANY ($1::uuid[])`
 
 	// sqlGetConfirmed makes the commit of its transaction wait for a standby if it shows
 	// a final record, or one whose token has an owner of $2.
@@ -32,8 +29,8 @@ AND CASE WHEN state IN (4, 5) OR owner = ANY ($2::bigint[]) THEN ` + emit + ` IS
 
 	// What waits and what runs is found by an index each, so that neither is in
 	// the other's way.
-	sqlScanWaits  = `SELECT ` + columns + ` FROM semel_records WHERE ` + dueWaits + dueOf
-	sqlScanLeases = `SELECT ` + columns + ` FROM semel_records WHERE ` + dueLeases + dueOf
+	sqlScanWaits  = sqlRecords + dueWaits + dueOf
+	sqlScanLeases = sqlRecords + dueLeases + dueOf
 	sqlScanDue    = `SELECT ` + columns + ` FROM (
 (SELECT * FROM semel_records WHERE ` + dueWaits + ` ORDER BY due LIMIT $2::bigint + $3::bigint)
 UNION ALL (SELECT * FROM semel_records WHERE ` + dueLeases + ` ORDER BY due LIMIT $2::bigint + $3::bigint)) AS due` + dueOf
@@ -43,25 +40,19 @@ UNION ALL (SELECT * FROM semel_records WHERE ` + dueLeases + ` ORDER BY due LIMI
 	dueOf     = `
 ORDER BY due LIMIT $2::bigint OFFSET $3::bigint`
 
-	sqlScan = `SELECT ` + columns + ` FROM semel_records
-WHERE id > $1::uuid AND ($2::smallint = 0 OR state IS NOT DISTINCT FROM $2::smallint) AND ($3::bytea = '' OR operation = $3::bytea)
-ORDER BY id LIMIT $4::bigint OFFSET $5::bigint`
-
-	// sqlScanRare names the states of the index semel_rare as the index does, so that
-	// the planner can use the index for any value of $2.
-	sqlScanRare = `SELECT ` + columns + ` FROM semel_records
-WHERE state IN (3, 5) AND state = $2::smallint AND id > $1::uuid AND ($3::bytea = '' OR operation = $3::bytea)
-ORDER BY id LIMIT $4::bigint OFFSET $5::bigint`
-
+	// A list names its state, because the planner uses a partial index for no parameter.
 	// The few waiting or running records among many others are found by an index of
 	// their own and sorted. If they are many, the planner reads the records in the order
 	// of their IDs.
-	sqlScanPending = `SELECT ` + columns + ` FROM semel_records
-WHERE state = 1 AND id > $1::uuid AND ($2::bytea = '' OR operation = $2::bytea)
-ORDER BY id LIMIT $3::bigint OFFSET $4::bigint`
-	sqlScanInProgress = `SELECT ` + columns + ` FROM semel_records
-WHERE state = 2 AND id > $1::uuid AND ($2::bytea = '' OR operation = $2::bytea)
-ORDER BY id LIMIT $3::bigint OFFSET $4::bigint`
+	sqlScan           = sqlRecords + inScan
+	sqlScanPending    = sqlRecords + `state = 1 AND ` + inScan
+	sqlScanInProgress = sqlRecords + `state = 2 AND ` + inScan
+	sqlScanInDoubt    = sqlRecords + `state = 3 AND ` + inScan
+	sqlScanSucceeded  = sqlRecords + `state IS NOT DISTINCT FROM 4 AND ` + inScan
+	sqlScanFailed     = sqlRecords + `state = 5 AND ` + inScan
+
+	inScan = `($1::bytea = '' OR operation = $1::bytea) AND id > $4::uuid
+ORDER BY id LIMIT $2::bigint OFFSET $3::bigint`
 
 	sqlCounts = `SELECT operation, state, count(*),
 count(*) FILTER (WHERE state IN (1, 2) AND due <= statement_timestamp()),
@@ -96,8 +87,8 @@ made AS (
 UPDATE semel_records SET state = 2, attempt = attempt + 1, owner = $3::bigint,
 due = clock_timestamp() + $4::bigint * interval '1 microsecond', expires = NULL, changed = clock_timestamp()
 WHERE id = ANY (ARRAY(SELECT i FROM waiting)) AND state IS NOT DISTINCT FROM 1 AND due <= clock_timestamp()
-RETURNING array_position(ARRAY(SELECT i FROM waiting), id)::bigint, ` + columns + `)
-TABLE made UNION ALL TABLE earlier`
+RETURNING array_position(ARRAY(SELECT i FROM waiting), id)::bigint AS place, ` + columns + `)
+TABLE made UNION ALL TABLE earlier ORDER BY priority DESC, place, id`
 
 	// sqlDequeueOnce waits for the end of an earlier call with the same owner.
 	sqlDequeueOnce = `SELECT pg_advisory_xact_lock($1::bigint)`
@@ -113,10 +104,10 @@ FROM (SELECT ` + right + ` AS n OFFSET 0) AS r)`
 	// sqlClaimed makes the commit of its transaction wait for a standby if it shows a
 	// claim and $3 is true.
 	sqlClaimed = claims + `owner = $1::bigint AND operation = $2::bytea
-AND CASE WHEN $3::boolean THEN ` + emit + ` IS NOT NULL ELSE true END`
+AND CASE WHEN $3::boolean THEN ` + emit + ` IS NOT NULL ELSE true END ORDER BY priority DESC, id`
 
 	// claims repeats the condition of the index semel_dequeued.
-	claims = `SELECT 0::bigint, ` + columns + ` FROM semel_records WHERE state IS NOT DISTINCT FROM 2 AND `
+	claims = `SELECT 0::bigint AS place, ` + columns + ` FROM semel_records WHERE state IS NOT DISTINCT FROM 2 AND `
 )
 
 // A change is one of three statements: a create, a move to another token, and a
@@ -190,12 +181,8 @@ const returningID = ` RETURNING id`
 // a rollback. Before it, sqlSameTx fails, also by a division by zero, if this is not the
 // transaction that the store began. For a create, one statement does both.
 const (
-	sqlSameTx     = `SELECT 1 / (pg_current_xact_id() = $1::text::xid8)::integer`
-	sqlEndCreate  = insert + firstValue + `$2::smallint / (pg_current_xact_id() = $15::text::xid8)::integer` + otherValues
-	sqlLastCreate = sqlCreate
-
-	sqlLastMove = raising + sqlMove + orRaise
-	sqlLastBeat = raising + sqlBeat + orRaise
+	sqlSameTx    = `SELECT 1 / (pg_current_xact_id() = $1::text::xid8)::integer`
+	sqlEndCreate = insert + firstValue + `$2::smallint / (pg_current_xact_id() = $15::text::xid8)::integer` + otherValues
 
 	raising = `WITH made AS (`
 	orRaise = ` RETURNING 1) SELECT 1 / count(*) FROM made`
@@ -221,7 +208,8 @@ AND ` + purgeable
 SELECT $%d::uuid, $%d::smallint, $%d::integer, $%d::bigint, $%d::smallint, $%d::integer, $%d::bigint,
 coalesce($%d::bytea, ''), coalesce($%d::bytea, ''), clock_timestamp() FROM made ON CONFLICT DO NOTHING`
 
-	sqlNotes = `SELECT note, from_state, from_attempt, from_owner, to_state, to_attempt, to_owner, actor, reason,
+	// sqlNotes sorts what it has found, so that no index on that order is used for the search.
+	sqlNotes = `SELECT from_state, from_attempt, from_owner, to_state, to_attempt, to_owner, actor, reason,
 (extract(epoch FROM clock_timestamp() - created) * 1000000)::bigint
-FROM semel_notes WHERE id = $1::uuid`
+FROM (SELECT * FROM semel_notes WHERE id = $1::uuid OFFSET 0) AS found ORDER BY note`
 )

@@ -35,7 +35,7 @@ func (handleConnector) Driver() driver.Driver { return stdlib.GetDefaultDriver()
 func sqlHandle(ctx context.Context, t *transaction) (*sql.Tx, func(), error) {
 	tx, err := handles.BeginTx(context.WithValue(context.WithoutCancel(ctx), handleKey{}, t), nil)
 	if err != nil {
-		return nil, nil, err
+		return nil, func() {}, err
 	}
 	return tx, func() {
 		t.mu.Lock()
@@ -54,29 +54,6 @@ type guardedConn struct{ t *transaction }
 
 // inner is the driver's connection.
 func (c *guardedConn) inner() *stdlib.Conn { return c.t.conn.lender.(*sqlLender).driver }
-
-// ExecContext runs a statement.
-func (c *guardedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (result driver.Result, err error) {
-	err = c.t.call(ctx, effectOfNamed(query, args), func() error {
-		result, err = c.inner().ExecContext(ctx, query, args)
-		return err
-	})
-	return result, err
-}
-
-// QueryContext runs a statement that gives rows.
-func (c *guardedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	if err := c.t.enter(ctx, effectOfNamed(query, args)); err != nil {
-		return nil, err
-	}
-	rows, err := c.inner().QueryContext(ctx, query, args)
-	c.t.reading = err == nil
-	c.t.exit(err)
-	if err != nil {
-		return nil, err
-	}
-	return &guardedSQLRows{rows.(*stdlib.Rows), c.t}, nil
-}
 
 // effectOfNamed is effectOf for the arguments of database/sql. The store's own calls on
 // the connection stay inside of the transaction.
@@ -109,29 +86,41 @@ func (c *guardedConn) Commit() error { return ErrEnded }
 // Rollback is refused, too.
 func (c *guardedConn) Rollback() error { return ErrEnded }
 
-// Close does nothing, because the transaction has the connection.
+// Close does nothing, because the transaction has the connection, and pgx the statements.
 func (c *guardedConn) Close() error { return nil }
 
-// guardedStmt is a statement that the handler has prepared.
+// guardedStmt is a statement of the handler. database/sql prepares each one, because
+// guardedConn runs none itself.
 type guardedStmt struct {
-	c     *guardedConn
+	*guardedConn
+
 	query string
 }
-
-// Close does nothing.
-func (guardedStmt) Close() error { return nil }
 
 // NumInput leaves it to the server to count the arguments.
 func (guardedStmt) NumInput() int { return -1 }
 
 // ExecContext runs the statement.
-func (s guardedStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	return s.c.ExecContext(ctx, s.query, args)
+func (s guardedStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (result driver.Result, err error) {
+	err = s.t.call(ctx, effectOfNamed(s.query, args), func() error {
+		result, err = s.inner().ExecContext(ctx, s.query, args)
+		return err
+	})
+	return result, err
 }
 
 // QueryContext runs the statement, which gives rows.
 func (s guardedStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	return s.c.QueryContext(ctx, s.query, args)
+	if err := s.t.enter(ctx, effectOfNamed(s.query, args)); err != nil {
+		return nil, err
+	}
+	rows, err := s.inner().QueryContext(ctx, s.query, args)
+	s.t.reading = err == nil
+	s.t.exit(err)
+	if err != nil {
+		return nil, err
+	}
+	return &guardedSQLRows{rows.(*stdlib.Rows), s.t}, nil
 }
 
 var errWithoutContext = errors.New("semel/postgres: database/sql passes a context")
@@ -152,21 +141,13 @@ type guardedSQLRows struct {
 
 // Next reads the next row, after the last of which the driver reports io.EOF.
 func (r *guardedSQLRows) Next(dest []driver.Value) error {
-	if err := r.t.resume(); err != nil {
-		return err
-	}
-	err := r.Rows.Next(dest)
-	r.t.exit(err)
-	return err
+	return r.t.read(func() error { return r.Rows.Next(dest) })
 }
 
 // Close ends the reading.
 func (r *guardedSQLRows) Close() error {
-	if err := r.t.resume(); err != nil {
-		return err
-	}
-	err := r.Rows.Close()
-	r.t.reading = false
-	r.t.exit(err)
-	return err
+	return r.t.read(func() error {
+		r.t.reading = false
+		return r.Rows.Close()
+	})
 }

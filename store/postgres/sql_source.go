@@ -30,7 +30,7 @@ func (s sqlSource) acquire(ctx context.Context) (lease, error) {
 	if err != nil {
 		return lease{}, errors.Join(err, conn.Close())
 	}
-	return lease{of.driver.Conn(), of}, nil
+	return lease{Conn: of.driver.Conn(), lender: of}, nil
 }
 
 func (s sqlSource) usage() (inUse, limit int) {

@@ -88,10 +88,7 @@ func TestSQLQueryModes(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	bouncer := realtest.PgBouncer(t, url)
-	for _, m := range []pgx.QueryExecMode{
-		pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec,
-		pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol,
-	} {
+	for _, m := range queryModes() {
 		for _, address := range []string{url, bouncer} {
 			if address == bouncer && (m == pgx.QueryExecModeCacheStatement || m == pgx.QueryExecModeDescribeExec) {
 				continue

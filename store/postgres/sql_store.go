@@ -61,12 +61,8 @@ func NewSQL(db *sql.DB, o Options) (*SQLStore, error) {
 func (s *SQLStore) Atomic(ctx context.Context, id store.ID, hold bool,
 	run func(ctx context.Context, tx *sql.Tx, current store.SwapResult) (*store.Change, error),
 ) (store.Verdict, error) {
-	var end func()
-	defer func() {
-		if end != nil {
-			end()
-		}
-	}()
+	end := func() {}
+	defer func() { end() }()
 	return atomically(ctx, s.Store, id, hold, func(t *transaction) (tx *sql.Tx, err error) {
 		tx, end, err = sqlHandle(ctx, t)
 		return tx, err

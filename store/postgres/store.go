@@ -37,14 +37,12 @@ type Store struct {
 	// transactions.
 	sessions *sessions
 
-	level pgx.TxIsoLevel
-	texts texts
-	found atomic.Pointer[tables]
+	options Options
+	texts   texts
+	found   atomic.Pointer[tables]
 	// gate admits one Atomic fewer than the pool has connections, so that one
 	// connection remains for other calls of handlers.
-	gate   *admission
-	schema string // empty: found by the search_path
-	prefix string
+	gate *admission
 	// replicated means that commits wait for a standby, so that reads must, too. It is
 	// as Capabilities has read it last.
 	replicated atomic.Bool
@@ -81,8 +79,7 @@ const whyTwo = "a transaction takes one connection, and its leader's heartbeats 
 
 func newStore(from source, own *sessions, gate *admission, o *Options) *Store {
 	return &Store{
-		source: from, sessions: own, gate: gate, level: o.Isolation, texts: newTexts(o),
-		schema: o.Schema, prefix: o.Prefix,
+		source: from, sessions: own, gate: gate, options: *o, texts: newTexts(o),
 		commitBound: commitBound, statementBound: max(0, o.StatementTimeout),
 	}
 }

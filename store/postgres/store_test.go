@@ -5,9 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -116,72 +114,6 @@ CREATE FUNCTION other.version() RETURNS text RETURN 'CockroachDB CCL v21.2.0'`, 
 	if !errors.Is(err, postgres.ErrNotPostgres) || !strings.Contains(err.Error(), "CockroachDB CCL v21.2.0") {
 		t.Errorf("Capabilities of CockroachDB = %v, want ErrNotPostgres with its version", err)
 	}
-}
-
-// More handlers than there are connections wait for each other, and calls
-// of the store outside of their transactions are answered.
-func TestMoreHandlersThanConnections(t *testing.T) {
-	t.Parallel()
-	pool := connect(t, database(t), func(c *pgxpool.Config) { c.MaxConns = 3 })
-	s := newStore(t, pool, postgres.Options{})
-	var all sync.WaitGroup
-	for _, c := range batch("many", 30) {
-		all.Go(func() {
-			last := c
-			verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-				func(ctx context.Context, tx pgx.Tx, _ store.SwapResult) (*store.Change, error) {
-					_, err := s.Get(ctx, []store.ID{last.To.ID})
-					return &last, errors.Join(err, effect(ctx, tx, "key"))
-				})
-			check.Result(verdict, err)(t, store.Committed, "Atomic")
-		})
-	}
-	all.Wait()
-	check.Equal(t, effects(t, pool, "key"), 30, "effects")
-	// No call waits longer than its context lasts, for a right or a connection.
-	held := make(chan struct{})
-	for range 2 {
-		all.Go(func() {
-			_, err := s.Atomic(t.Context(), store.ID{}, false, func(context.Context, pgx.Tx, store.SwapResult) (*store.Change, error) {
-				<-held
-				return nil, errHandler
-			})
-			if !errors.Is(err, errHandler) {
-				t.Error(err)
-			}
-		})
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	for range 3 { // at least one of them finds no free connection in time
-		verdict, err := s.Atomic(ctx, store.ID{1}, false, func(context.Context, pgx.Tx, store.SwapResult) (*store.Change, error) {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		})
-		check.ResultIs(verdict, err)(t, store.NotCommitted, context.DeadlineExceeded, "Atomic without a free connection (want NotCommitted and the context's error)")
-	}
-	close(held)
-	all.Wait()
-}
-
-// A handler that returns a change although its record is Busy receives ErrBusy.
-func TestHandlerIgnoresBusy(t *testing.T) {
-	t.Parallel()
-	s := newStore(t, connect(t, database(t)), postgres.Options{})
-	last := create("key", store.Succeeded, 1)
-	verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-		func(context.Context, pgx.Tx, store.SwapResult) (*store.Change, error) {
-			verdict, err := s.Atomic(t.Context(), last.To.ID, true,
-				func(_ context.Context, tx pgx.Tx, found store.SwapResult) (*store.Change, error) {
-					if !found.Busy || tx != nil {
-						t.Errorf("run receives %+v and the transaction %v, want Busy and no transaction", found, tx)
-					}
-					return &last, nil
-				})
-			check.ResultIs(verdict, err)(t, store.NotCommitted, postgres.ErrBusy, "Atomic")
-			return &last, nil
-		})
-	check.Result(verdict, err)(t, store.Committed, "the holder's Atomic")
 }
 
 func TestSchema(t *testing.T) {

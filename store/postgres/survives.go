@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -13,7 +14,7 @@ import (
 // survives returns the worst failure that loses no commit of conn to tables, and the
 // reasons if that is less than a failover.
 func survives(ctx context.Context, conn *pgx.Conn, tables ...string) (store.Failure, string, error) {
-	lossy, err := lossyTables(ctx, conn, tables)
+	reasons, err := lossyTables(ctx, conn, tables)
 	if err != nil {
 		return 0, "", err
 	}
@@ -21,10 +22,9 @@ func survives(ctx context.Context, conn *pgx.Conn, tables ...string) (store.Fail
 	if err != nil {
 		return 0, "", err
 	}
-	worst, reasons := store.PowerLoss, make([]string, 0, len(lossy)+len(off))
-	for _, t := range lossy {
+	worst := store.PowerLoss
+	if len(reasons) > 0 {
 		worst = store.NoFailure
-		reasons = append(reasons, t.String())
 	}
 	for _, s := range off {
 		worst = min(worst, s.survives())
@@ -36,30 +36,21 @@ func survives(ctx context.Context, conn *pgx.Conn, tables ...string) (store.Fail
 	return replication(ctx, conn)
 }
 
-// lossyTable is a table that loses its rows when the server crashes.
-type lossyTable struct{ Name, Persistence string }
-
-func (t lossyTable) String() string {
-	if t.Persistence == "t" {
-		return fmt.Sprintf("table %s is temporary: each connection has its own rows", t.Name)
-	}
-	return fmt.Sprintf("table %s is unlogged: a crash of the server empties it (ALTER TABLE %[1]s SET LOGGED)", t.Name)
-}
-
 // maxLossyTables bounds the length of the reason: a divided table may have hundreds of
 // partitions, and the first ones show the cause.
 const maxLossyTables = 3
 
-// lossyTables finds unlogged and temporary tables among tables, their partitions and
+// lossyTables describes the tables that lose their rows when the server crashes: unlogged and temporary ones among tables, their partitions and
 // the tables that inherit from them. A partitioned table itself holds no rows, and
 // before PostgreSQL 18 it can be marked as unlogged without any effect.
-func lossyTables(ctx context.Context, conn *pgx.Conn, tables []string) ([]lossyTable, error) {
+func lossyTables(ctx context.Context, conn *pgx.Conn, tables []string) ([]string, error) {
 	const read = `WITH RECURSIVE family (oid) AS (
 SELECT to_regclass(name)::oid FROM unnest($1::text[]) AS name
 UNION
 SELECT i.inhrelid FROM pg_catalog.pg_inherits i JOIN family f ON i.inhparent = f.oid
 )
-SELECT c.oid::regclass::text AS name, c.relpersistence::text AS persistence
+SELECT format(CASE c.relpersistence WHEN 't' THEN 'table %s is temporary: each connection has its own rows'
+ELSE 'table %s is unlogged: a crash of the server empties it (ALTER TABLE %1$s SET LOGGED)' END, c.oid::regclass)
 FROM pg_catalog.pg_class c JOIN family f ON f.oid = c.oid
 WHERE c.relpersistence = 't' OR c.relpersistence = 'u' AND c.relkind <> 'p'
 ORDER BY c.oid LIMIT $2`
@@ -67,7 +58,7 @@ ORDER BY c.oid LIMIT $2`
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, pgx.RowToStructByName[lossyTable])
+	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
 // weakSetting is a setting whose value loses commits in a crash or a failover. Source is
@@ -127,9 +118,5 @@ func (s weakSetting) String() string {
 		"client":             "by the client: the connection string, PGOPTIONS or RuntimeParams",
 		"session":            "with SET on the connection, for example in AfterConnect",
 	}
-	place := places[s.Source]
-	if place == "" {
-		place = "by " + s.Source
-	}
-	return fmt.Sprintf("%s is %s (set %s)", s.Name, s.Value, place)
+	return fmt.Sprintf("%s is %s (set %s)", s.Name, s.Value, cmp.Or(places[s.Source], "by "+s.Source))
 }

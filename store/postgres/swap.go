@@ -18,16 +18,14 @@ import (
 // changes were busy alone, the others are Busy without a retry. Changes of more
 // than 16 MiB are sent in several round trips, each of which may wait so long.
 func (s *Store) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
-	t, err := s.tables(ctx)
-	if err != nil {
-		return nil, s.fault("swap", err)
-	}
-	w := swapper{in: poolSender{s}, on: t, frames: &s.texts.swap, confirmed: s.replicated.Load()}
-	if own := s.sessions.take(ctx); own.Conn != nil {
-		defer own.Release()
-		w.own = own
-	}
-	return w.answers(ctx, s, changes)
+	return s.swap(ctx, "swap", changes, nil)
+}
+
+func (s *Store) swap(ctx context.Context, doing string, changes []store.Change, note *store.Note) ([]store.SwapResult, error) {
+	w := swapper{store: s, note: note}
+	defer w.release()
+	answers, err := w.swap(ctx, changes)
+	return answers, s.fault(doing, err)
 }
 
 // SwapTx is Swap within tx. It uses a savepoint, so that the transaction continues
@@ -43,42 +41,50 @@ func (s *Store) SwapTx(ctx context.Context, tx pgx.Tx, changes []store.Change) (
 
 // swapIn is SwapTx in the transaction that is open on a connection.
 func (s *Store) swapIn(ctx context.Context, tx batchExecer, changes []store.Change) ([]store.SwapResult, error) {
-	t, err := s.tables(ctx)
-	if err != nil {
-		return nil, s.fault("swap", err)
-	}
-	w := swapper{in: txSender{tx}, on: t, frames: &s.texts.swapTx, undo: tx, confirmed: s.replicated.Load()}
-	return w.answers(ctx, s, changes)
+	w := swapper{store: s, in: tx, frames: &s.texts.swapTx, undo: tx}
+	answers, err := w.swap(ctx, changes)
+	return answers, s.fault("swap", err)
 }
 
 // swapper makes changes, in a transaction or each batch in its own.
 type swapper struct {
-	in        sender
-	own       lease // of the sessions, for the first try; none if none is free
-	on        *tables
-	confirmed bool   // a standby must have what was applied before
-	undo      execer // the transaction in which a failure is undone; nil: it is undone by itself
-	*frames
+	store  *Store
+	note   *store.Note // about the only change; nil: none
+	conn   lease       // outside of a caller's transaction
+	in     batchSender
+	on     *tables
+	frames *frames
+	undo   batchExecer // the transaction in which a failure is undone; nil: it is undone by itself
 }
 
-// execer is a transaction.
-type execer interface {
-	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+// connect finds the tables, and outside of a caller's transaction takes a connection for the
+// first time, or if a server's error has closed the last one.
+func (w *swapper) connect(ctx context.Context) (err error) {
+	if w.undo != nil {
+		w.on, err = w.store.tables(ctx)
+		return err
+	}
+	if w.conn.Conn != nil && !w.conn.IsClosed() {
+		return nil
+	}
+	w.release()
+	if w.conn, err = w.store.connect(ctx); err != nil {
+		return err
+	}
+	w.in, w.on, w.frames = w.conn.Conn, w.conn.on, w.store.texts.framesOf(w.conn)
+	return nil
+}
+
+func (w *swapper) release() {
+	if w.conn.Conn != nil {
+		w.conn.Release()
+	}
 }
 
 // batchExecer is a transaction, or the connection on which it is open.
 type batchExecer interface {
-	execer
 	batchSender
-}
-
-// answers is swap for the store's methods.
-func (w *swapper) answers(ctx context.Context, s *Store, changes []store.Change) ([]store.SwapResult, error) {
-	answers, err := w.swap(ctx, changes)
-	if err != nil {
-		return nil, s.fault("swap", err)
-	}
-	return answers, nil
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }
 
 func (w *swapper) swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
@@ -104,7 +110,7 @@ func (w *swapper) swap(ctx context.Context, changes []store.Change) ([]store.Swa
 // batch makes the changes at once or, if one of them prevents that, each alone. It
 // sets the results of applied, busy and refused changes, and returns the others.
 func (w *swapper) batch(ctx context.Context, items []swapItem) ([]swapItem, error) {
-	missed, err := w.first(ctx, items)
+	missed, err := w.send(ctx, first, items)
 	switch {
 	case err == nil:
 		return missed, nil
@@ -116,24 +122,12 @@ func (w *swapper) batch(ctx context.Context, items []swapItem) ([]swapItem, erro
 	return w.swapAlone(ctx, items)
 }
 
-// first makes the changes for the first time.
-func (w *swapper) first(ctx context.Context, items []swapItem) (missed []swapItem, err error) {
-	switch {
-	case w.own.Conn != nil:
-		return w.send(ctx, connSender{w.own.Conn}, frame{}, items)
-	case len(items) > most:
-		return w.send(ctx, w.in, w.many, items)
-	default:
-		return w.send(ctx, w.in, w.one, items)
-	}
-}
-
 // swapAlone makes the changes one by one, with a shorter wait the more of them are
 // busy.
 func (w *swapper) swapAlone(ctx context.Context, items []swapItem) (missed []swapItem, err error) {
-	f, busy := w.alone, 0
+	which, busy := alone, 0
 	for i := range items {
-		late, err := w.send(ctx, w.in, f, items[i:i+1])
+		late, err := w.send(ctx, which, items[i:i+1])
 		if err != nil {
 			late, err = w.answerAlone(items[i:i+1], err)
 		}
@@ -146,7 +140,7 @@ func (w *swapper) swapAlone(ctx context.Context, items []swapItem) (missed []swa
 		}
 		switch busy++; busy {
 		case someBusy:
-			f = w.hasty
+			which = hasty
 		case manyBusy:
 			for _, it := range items[i+1:] {
 				it.answer.Busy = true
@@ -162,7 +156,7 @@ func (w *swapper) swapAlone(ctx context.Context, items []swapItem) (missed []swa
 func (w *swapper) answerAlone(one []swapItem, err error) (missed []swapItem, _ error) {
 	it := &one[0]
 	switch {
-	case w.isFinal(err):
+	case w.undo != nil && isConflict(err): // the snapshot of the caller's transaction does not change
 		return nil, err
 	case w.on.hasNoPartition(err) && kindOf(it.Change) == create:
 		it.lacks = err
@@ -177,29 +171,23 @@ func (w *swapper) answerAlone(one []swapItem, err error) (missed []swapItem, _ e
 	return nil, nil
 }
 
-// isFinal reports whether a retry would fail again: after a conflict within a
-// caller's transaction, whose snapshot does not change.
-func (w *swapper) isFinal(err error) bool { return w.undo != nil && isConflict(err) }
-
-// send makes the changes in one round trip, and sets the results of the applied
-// ones.
-func (w *swapper) send(ctx context.Context, in sender, f frame, items []swapItem) (missed []swapItem, err error) {
-	if err := trip(ctx, in, f, func(b *pgx.Batch) { queue(b, w.on, items) }); err != nil {
+// send makes the changes in one round trip, sets the results of the applied ones, and
+// returns the others.
+func (w *swapper) send(ctx context.Context, which int, items []swapItem) (missed []swapItem, err error) {
+	if err := w.connect(ctx); err != nil {
+		return nil, err
+	}
+	if err := send(ctx, w.in, w.frames[which], func(b *pgx.Batch) { w.queue(b, items) }); err != nil {
 		return nil, w.undone(ctx, err)
 	}
-	return answered(items), nil
-}
-
-// answered sets the results of the changes that were made, and returns the others.
-func answered(items []swapItem) (missed []swapItem) {
-	for i := range items {
-		if items[i].made {
-			items[i].answer.Token = items[i].To.Token
+	for _, it := range items {
+		if it.made {
+			it.answer.Token = it.To.Token
 		} else {
-			missed = append(missed, items[i])
+			missed = append(missed, it)
 		}
 	}
-	return missed
+	return missed, nil
 }
 
 // undone goes back to the savepoint before the failed round trip.
@@ -221,15 +209,14 @@ func (w *swapper) answerFromCurrent(ctx context.Context, missed []swapItem) erro
 	if len(missed) == 0 {
 		return nil
 	}
-	of := lookup{ids: make([]store.ID, len(missed)), confirmed: w.confirmed, owners: make([]int64, len(missed))}
+	of := lookup{ids: make([]store.ID, len(missed)), confirmed: w.store.replicated.Load(), owners: make([]int64, len(missed))}
 	for i := range missed {
 		of.ids[i], of.owners[i] = missed[i].To.ID, stored(missed[i].To.Token).owner
 	}
-	in, f := w.in, w.look
-	if w.own.Conn != nil && !w.own.IsClosed() {
-		in, f = connSender{w.own.Conn}, frame{}
+	if err := w.connect(ctx); err != nil {
+		return err
 	}
-	found, err := get(ctx, in, w.on, f, of)
+	found, err := get(ctx, w.in, w.on, w.frames[look], of)
 	if err != nil {
 		return err
 	}

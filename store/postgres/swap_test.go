@@ -1,25 +1,22 @@
 package postgres_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
-
-// batchSizes are below and above the size from which a batch is sent as arrays.
-func batchSizes() []int { return []int{1, 2, 4, 5, 8, 40} }
 
 // batch is a batch of creates of n records.
 func batch(name string, n int) []store.Change {
@@ -30,63 +27,23 @@ func batch(name string, n int) []store.Change {
 	return changes
 }
 
-// A record that another open transaction holds makes no other record Busy.
-func TestBusyAlone(t *testing.T) {
-	t.Parallel()
-	pool := connect(t, database(t))
-	s := newStore(t, pool, postgres.Options{})
-	for _, n := range batchSizes() {
-		changes := batch(fmt.Sprint("batch ", n), n)
-		held := n / 2
-		holder := check.Must(pool.Begin(t.Context()))(t)
-		check.Must(s.SwapTx(t.Context(), holder, changes[held:held+1]))(t)
-		answers := check.Must(s.Swap(t.Context(), changes))(t)
-		for i, answer := range answers {
-			if answer.Busy != (i == held) || !answer.Busy && !answer.Applied(changes[i]) {
-				t.Errorf("of %d changes, the one of number %d is held, and number %d answers %+v", n, held, i, answer)
-			}
-		}
-		check.Require(t, holder.Rollback(t.Context()))
-		for i, answer := range mustSwap(t, s, changes) {
-			if !answer.Applied(changes[i]) {
-				t.Errorf("asked again, number %d answers %+v", i, answer)
-			}
-		}
-	}
-}
-
-// trips counts the batches that go to the server.
-type trips struct{ n atomic.Int64 }
-
-func (c *trips) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
-	c.n.Add(1)
-	return ctx
-}
-func (*trips) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
-func (*trips) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)     {}
-func (*trips) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	return ctx
-}
-func (*trips) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-
 // A Swap with many held records makes a bounded number of round trips: it does not wait for
 // each of them.
 func TestManyHeldRecords(t *testing.T) {
 	t.Parallel()
-	url := database(t)
-	pool, sent := connect(t, url), new(trips)
-	s := newStore(t, connect(t, url, func(c *pgxpool.Config) { c.ConnConfig.Tracer = sent }), postgres.Options{})
+	var sent atomic.Int64
+	s, pool := open(t, postgres.Options{}, traced(tracer{batch: func() { sent.Add(1) }}))
 	for _, row := range []struct{ held, of, trips int }{{1000, 1000, 140}, {40, 400, 450}} {
 		changes := batch(fmt.Sprint("batch ", row.held), row.of)
 		holder := check.Must(pool.Begin(t.Context()))(t)
 		check.Must(s.SwapTx(t.Context(), holder, changes[:row.held]))(t)
-		before := sent.n.Load()
+		before := sent.Load()
 		for i, answer := range mustSwap(t, s, changes) {
 			if answer.Busy != (i < row.held) || !answer.Busy && !answer.Applied(changes[i]) {
 				t.Errorf("%d of %d changes are held, and number %d answers %+v", row.held, row.of, i, answer)
 			}
 		}
-		if n := int(sent.n.Load() - before); n > row.trips {
+		if n := int(sent.Load() - before); n > row.trips {
 			t.Errorf("of %d changes %d are held, and %d trips are made, want at most %d", row.of, row.held, n, row.trips)
 		}
 		check.Require(t, holder.Rollback(t.Context()))
@@ -112,10 +69,9 @@ func mustSwap(t *testing.T, s *postgres.Store, changes []store.Change) []store.S
 // transaction, which goes on.
 func TestRefusedAlone(t *testing.T) {
 	t.Parallel()
-	pool := connect(t, database(t))
-	s := newStore(t, pool, postgres.Options{})
+	s, pool := open(t, postgres.Options{})
 	mustExec(t, pool, `ALTER TABLE semel_records ADD CHECK (key <> 'poison')`)
-	for _, n := range batchSizes() {
+	for _, n := range []int{1, 4, 5, 40} { // below and above the size from which a batch is sent as arrays
 		for _, inTx := range []bool{false, true} {
 			mustExec(t, pool, `TRUNCATE semel_records`)
 			changes := batch("key", n)
@@ -143,7 +99,7 @@ func TestRefusedAlone(t *testing.T) {
 // A batch that is too large for one round trip is sent in several.
 func TestLargeBatch(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, connect(t, database(t)), postgres.Options{})
+	s, _ := open(t, postgres.Options{})
 	changes := batch("large", 40)
 	for i := range changes {
 		changes[i].To.Outcome = []byte(strings.Repeat("x", 1<<20-i))
@@ -176,42 +132,116 @@ func TestPortions(t *testing.T) {
 	}
 }
 
-// SwapTx leaves the transaction's settings as they were, also when it was Busy,
-// and the transaction goes on.
-func TestSwapTxLeavesTheSettings(t *testing.T) {
+// A worker may claim a Pending record as soon as it exists. The caller that created or
+// released it learns that its change was applied, also if another change of its batch was
+// not, so that a second round trip reads the records.
+func TestSwapOfRecordsThatAreClaimedAtOnce(t *testing.T) {
 	t.Parallel()
-	pool := connect(t, database(t))
-	s := newStore(t, pool, postgres.Options{})
-	for _, n := range []int{2, 17} {
-		mine, theirs := batch(fmt.Sprint("mine ", n), n), batch(fmt.Sprint("theirs ", n), n)
-		holder := check.Must(pool.Begin(t.Context()))(t)
-		check.Must(s.SwapTx(t.Context(), holder, theirs))(t)
-		tx := check.Must(pool.Begin(t.Context()))(t)
-		mustExec(t, tx, `SET LOCAL lock_timeout = '123ms'; SET LOCAL enable_sort = off`, pgx.QueryExecModeSimpleProtocol)
-		before := settings(t, tx)
-		for _, changes := range [][]store.Change{mine, mine[:1], theirs[:1], {mine[0], theirs[0]}} {
-			if _, err := s.SwapTx(t.Context(), tx, changes); err != nil {
-				t.Fatalf("SwapTx: %v", err)
-			}
-			if after := settings(t, tx); after != before {
-				t.Errorf("after SwapTx of %d changes the settings are\n%s\nwant\n%s", len(changes), after, before)
-			}
+	url := database(t)
+	direct := newStore(t, connect(t, url), postgres.Options{})
+	trips, between := 0, func() {}
+	s := newStore(t, connect(t, url, traced(tracer{batch: func() {
+		if trips++; trips == 2 {
+			between()
 		}
-		check.Require(t, errors.Join(tx.Commit(t.Context()), holder.Rollback(t.Context())))
-		for i, c := range mine {
-			if current(t, s, c) != c.To.Token {
-				t.Errorf("of %d changes number %d does not stand", n, i)
+	}})), postgres.Options{})
+	var changes []store.Change
+	for i, c := range batch("claimed", 20) {
+		if c.To.State = store.Pending; i%2 == 1 { // released by its leader
+			claim := c
+			claim.To.State = store.InProgress
+			mustForce(t, direct, claim)
+			c = move(claim, store.Pending)
+		}
+		changes = append(changes, c)
+	}
+	existing := changes[0]
+	existing.To.Owner = 77
+	mustForce(t, direct, existing)
+	changes[1].If.Owner = 78
+	current(t, s, existing) // finds the tables
+	trips, between = 0, func() {
+		for i, c := range changes[2:] {
+			claim := move(c, store.InProgress)
+			claim.To.Attempt, claim.To.Owner = 2, uint64(i+100)
+			mustForce(t, direct, claim)
+		}
+	}
+	answers := mustSwap(t, s, changes)
+	check.Equal(t, trips, 2, "round trips")
+	for i, a := range answers {
+		check.Equal(t, a.Applied(changes[i]), i > 1, "change %d, answered %+v, is applied", i, a.Token)
+	}
+}
+
+// refusals counts the errors of a unique key that the server has reported to a pool and its
+// sessions, each of which is a line in its log.
+func refusals(n *atomic.Int32) func(*pgxpool.Config) {
+	return func(c *pgxpool.Config) {
+		c.ConnConfig.OnPgError = func(_ *pgconn.PgConn, err *pgconn.PgError) bool {
+			if err.Code == "23505" {
+				n.Add(1)
 			}
+			return true
 		}
 	}
 }
 
-// settings are those that SwapTx changes for itself.
-func settings(t *testing.T, tx pgx.Tx) string {
+// One record of a batch is created by another transaction, which commits while the batch
+// waits for it. The batch then answers with that record and applies all others. Neither this
+// nor a repeated create, which is normal, leaves an error in the server's log.
+func TestBatchMeetsCreate(t *testing.T) {
+	t.Parallel()
+	for _, partitioned := range []bool{false, true} {
+		t.Run(fmt.Sprintf("partitioned=%v", partitioned), func(t *testing.T) {
+			t.Parallel()
+			var refused atomic.Int32
+			s, pool := open(t, postgres.Options{MaxSessions: 1}, refusals(&refused))
+			running := create("running", store.InProgress, 5)
+			mustForce(t, s, running)
+			if partitioned {
+				divided(t, pool, postgres.PartitionOptions{})
+			}
+			check.Require(t, s.OpenSessions(t.Context()))
+			changes := append(batch("claim", 12), move(running, store.Succeeded))
+			theirs := changes[3]
+			theirs.To.Owner = 99
+			holder := check.Must(pool.Begin(t.Context()))(t)
+			defer func() { _ = holder.Rollback(t.Context()) }()
+			check.Must(s.SwapTx(t.Context(), holder, []store.Change{theirs}))(t)
+			var answers []store.SwapResult
+			var failed error
+			var asked sync.WaitGroup
+			asked.Go(func() { answers, failed = s.Swap(t.Context(), changes) })
+			mayBeLocked(t, pool)
+			check.Require(t, holder.Commit(t.Context()))
+			asked.Wait()
+			check.Require(t, failed)
+			for i, a := range answers {
+				switch {
+				case i == 3 && a.Busy: // for longer than a batch waits
+				case i == 3 && a.Token == theirs.To.Token && a.Record != nil:
+				case i != 3 && a.Applied(changes[i]):
+				default:
+					t.Errorf("change %d answers %+v", i, a)
+				}
+			}
+			want := tokensOf(changes)
+			want[3] = theirs.To.Token
+			mustBeCurrent(t, s.Swap, changes, want)
+			check.Equal(t, refused.Load(), 0, "errors of a unique key that the server reported")
+		})
+	}
+}
+
+// mayBeLocked returns once a session waits for a lock, or has waited for so long that it is
+// over.
+func mayBeLocked(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
-	var all string
-	const read = `SELECT string_agg(name || '=' || current_setting(name), ' ') FROM unnest(ARRAY['lock_timeout', 'jit',
-'enable_seqscan', 'enable_bitmapscan', 'enable_sort', 'enable_hashjoin', 'enable_mergejoin']) name`
-	check.Require(t, tx.QueryRow(t.Context(), read).Scan(&all))
-	return all
+	const waits = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+	for range 50 {
+		if one[int](t, pool, waits) > 0 {
+			return
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -16,9 +17,7 @@ import (
 // transaction is one call of Atomic with its connection.
 type transaction struct {
 	store   *Store
-	tables  *tables
-	conn    lease // to release it
-	session *pgx.Conn
+	conn    lease
 	tx      pgx.Tx
 	id      store.ID
 	number  string // PostgreSQL's number; empty if another transaction had the right
@@ -27,14 +26,7 @@ type transaction struct {
 	left bool // everything is released, or will be
 }
 
-// The transaction status of a session, as the driver last received it.
-const (
-	outside = 'I' // outside of a transaction
-	inside  = 'T'
-	aborted = 'E'
-)
-
-func (t *transaction) status() byte { return t.session.PgConn().TxStatus() }
+func (t *transaction) status() byte { return t.conn.PgConn().TxStatus() }
 
 // end ends the transaction as run has decided.
 func (t *transaction) end(ctx context.Context, last *store.Change, failed error) (store.Verdict, error) {
@@ -44,9 +36,9 @@ func (t *transaction) end(ctx context.Context, last *store.Change, failed error)
 		return t.cut(ctx, false, errors.Join(failed, errors.New("semel/postgres: the handler has left a call under way")))
 	case t.status() == outside:
 		return t.gone(ctx, last, failed)
-	case t.session.IsClosed():
-		return t.cut(ctx, true, t.lost(failed))
-	case t.session.PgConn().IsBusy():
+	case t.conn.IsClosed():
+		return t.cut(ctx, true, errors.Join(failed, fmt.Errorf("%w: %w", errConnLost, cmp.Or(t.broken, failed, errConnLost))))
+	case t.conn.PgConn().IsBusy():
 		return t.cut(ctx, false, cmp.Or(failed, errors.New("semel/postgres: the handler has left a result open")))
 	}
 	return t.decide(ctx, last, failed)
@@ -76,12 +68,25 @@ func (t *transaction) decide(ctx context.Context, last *store.Change, failed err
 	return t.finish(ctx, last)
 }
 
+// leave rolls an open transaction back and releases everything. The connection is closed
+// if its state is unknown.
+func (t *transaction) leave(ctx context.Context) {
+	if t.left || !t.seal() {
+		return
+	}
+	t.left = true
+	if !t.conn.IsClosed() && t.status() != outside {
+		_ = t.say(ctx, `ROLLBACK`) // if it fails, the connection is not used again
+	}
+	t.store.dismiss(t.conn)
+}
+
 // say runs statements without parameters or rows, with a time limit. It does not
 // prepare them, because an aborted transaction refuses that.
 func (t *transaction) say(ctx context.Context, statements string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.store.commitBound)
 	defer cancel()
-	_, err := t.session.Exec(ctx, statements, pgx.QueryExecModeSimpleProtocol)
+	_, err := t.conn.Exec(ctx, statements, pgx.QueryExecModeSimpleProtocol)
 	return err
 }
 
@@ -108,25 +113,20 @@ func (t *transaction) finish(ctx context.Context, last *store.Change) (store.Ver
 		b.Queue(sqlSameTx, t.number).Exec(e.isSame)
 	case kindOf(last) == create:
 		_, args := statement(last)
-		b.Queue(t.tables.ends, append(args, t.number)...).Exec(e.isMade)
+		b.Queue(t.conn.on.in(sqlEndCreate), append(args, t.number)...).Exec(e.isMade)
 	default:
 		b.Queue(sqlSameTx, t.number).Exec(e.isSame)
-		t.queueLast(b, last, e.isMade)
+		t.store.queueLast(b, t.conn.on, last, e.isMade)
 	}
 	b.Queue(`COMMIT`).Exec(e.isOver)
 	err := t.send(ctx, b)
 	switch {
 	case !e.same && codeOf(err) == codeDivisionByZero:
 		return t.gone(ctx, last, nil)
-	case !e.same && t.session.IsClosed() && t.mayBeEnded():
+	case !e.same && t.conn.IsClosed() && t.sent != staysInside:
 		return t.cut(ctx, true, fmt.Errorf("%w: %w", errConnLost, err))
 	}
 	return t.commitVerdict(last, &e, err)
-}
-
-// assertion is a statement that fails in any other transaction, by dividing by zero.
-func (t *transaction) assertion() string {
-	return `SELECT 1 / (pg_current_xact_id() = '` + t.number + `')::integer`
 }
 
 // rollBack ends the transaction because of cause, without a COMMIT.
@@ -139,12 +139,12 @@ func (t *transaction) rollBack(ctx context.Context, cause error) (store.Verdict,
 // assertion, but not to go back to the savepoint.
 func (t *transaction) undo(ctx context.Context, last *store.Change, cause error) (store.Verdict, error) {
 	text := `ROLLBACK`
-	switch exposed, sent := t.handed(); {
+	switch {
 	case t.status() == inside:
-		text = t.assertion() + `; ROLLBACK`
+		text = strings.Replace(sqlSameTx, "$1", "'"+t.number+"'", 1) + `; ROLLBACK`
 	case t.saved:
 		text = `ROLLBACK TO SAVEPOINT semel_run; ROLLBACK`
-	case exposed || sent == mayEndAndWrite:
+	case t.sent == mayEndAndWrite:
 		return t.gone(ctx, last, cause)
 	}
 	switch err := t.say(ctx, text); {
@@ -167,10 +167,10 @@ func (t *transaction) keep(ctx context.Context, last *store.Change, failed error
 	}
 	var e endReply
 	b := &pgx.Batch{}
-	b.BeginTx(pgx.TxOptions{IsoLevel: t.store.level})
-	b.Queue(t.store.texts.keep)
+	b.BeginTx(pgx.TxOptions{IsoLevel: t.store.options.Isolation})
+	b.Queue(t.store.texts.keyed.before[0])
 	k, args := statement(last)
-	b.Queue(t.tables.last[k], args...).Exec(e.isMade)
+	b.Queue(t.conn.on.in(lastOf[k]), args...).Exec(e.isMade)
 	b.Queue(`COMMIT`).Exec(e.isOver)
 	return t.commitVerdict(last, &e, t.send(ctx, b))
 }
@@ -179,14 +179,14 @@ func (t *transaction) keep(ctx context.Context, last *store.Change, failed error
 func (t *transaction) send(ctx context.Context, b *pgx.Batch) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.store.commitBound)
 	defer cancel()
-	return t.session.SendBatch(ctx, b).Close()
+	return t.conn.SendBatch(ctx, b).Close()
 }
 
 // commitVerdict returns the verdict for the replies to the last statements. A reply
 // to COMMIT is proof, even if the connection is lost afterwards, because the server
 // commits before it replies.
 func (t *transaction) commitVerdict(last *store.Change, e *endReply, err error) (store.Verdict, error) {
-	cancelled := cancelledWait(t.session)
+	cancelled := cancelledWait(t.conn.Conn)
 	switch {
 	case cancelled != nil:
 		return store.Unknown, t.store.fault("commit", cancelled)
@@ -194,9 +194,9 @@ func (t *transaction) commitVerdict(last *store.Change, e *endReply, err error) 
 		return store.Committed, nil
 	case err == nil:
 		return store.NotCommitted, fmt.Errorf("commit: the server has rolled back: %w", t.cause())
-	case !e.made && last != nil && t.tables.isSuperseded(last, err):
+	case !e.made && last != nil && t.conn.on.isSuperseded(last, err):
 		return store.NotCommitted, fmt.Errorf("record %s: %w", t.id, store.ErrSuperseded)
-	case !e.made && last != nil && t.tables.hasNoPartition(err):
+	case !e.made && last != nil && t.conn.on.hasNoPartition(err):
 		return store.NotCommitted, t.store.fault("commit", noPartitionError(last, err))
 	case rollsBack(err) || isNotSent(err):
 		return store.NotCommitted, t.store.fault("commit", withMark(err))
@@ -207,11 +207,11 @@ func (t *transaction) commitVerdict(last *store.Change, e *endReply, err error) 
 
 // queueLast queues a last change of an existing record. It restores the settings,
 // because deferred triggers may run at COMMIT.
-func (t *transaction) queueLast(b *pgx.Batch, last *store.Change, made func(pgconn.CommandTag) error) {
+func (s *Store) queueLast(b *pgx.Batch, on *tables, last *store.Change, made func(pgconn.CommandTag) error) {
 	k, args := statement(last)
-	b.Queue(t.store.texts.lent.made)
-	b.Queue(t.tables.last[k], args...).Exec(made)
-	b.Queue(t.store.texts.lent.givenBack)
+	b.Queue(s.texts.lent.made)
+	b.Queue(on.in(lastOf[k]), args...).Exec(made)
+	b.Queue(s.texts.lent.givenBack)
 }
 
 // isSuperseded reports whether the last change raised because the record had

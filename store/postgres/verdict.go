@@ -1,14 +1,14 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/store"
 )
 
@@ -18,7 +18,7 @@ import (
 func (t *transaction) gone(ctx context.Context, last *store.Change, failed error) (store.Verdict, error) {
 	t.leave(ctx)
 	verdict := t.find(ctx, true)
-	if exposed, sent := t.handed(); verdict == store.NotCommitted && (exposed || sent == mayEndAndWrite) {
+	if verdict == store.NotCommitted && t.sent == mayEndAndWrite {
 		verdict = store.Unknown
 	}
 	switch {
@@ -37,32 +37,21 @@ func (t *transaction) gone(ctx context.Context, last *store.Change, failed error
 // server has crashed.
 func (t *transaction) cut(ctx context.Context, lost bool, cause error) (store.Verdict, error) {
 	t.leave(ctx)
-	exposed, sent := t.handed()
-	if !exposed && sent == staysInside {
+	if t.sent == staysInside {
 		return store.NotCommitted, withMark(cause)
 	}
-	t.cancel(ctx)
+	// The server would continue a running statement until it notices that the connection is lost.
+	bounded, done := context.WithTimeout(context.WithoutCancel(ctx), min(time.Second, t.store.commitBound))
+	defer done()
+	_ = t.conn.PgConn().CancelRequest(bounded) // best effort
 	switch verdict := t.find(ctx, !lost); {
 	case verdict == store.Committed:
 		return verdict, fmt.Errorf("%w: %w: %w", ErrEnded, store.ErrTxEndedByHandler, cause)
-	case verdict == store.NotCommitted && sent != mayEndAndWrite:
+	case verdict == store.NotCommitted && t.sent != mayEndAndWrite:
 		return verdict, withMark(cause)
 	default:
 		return store.Unknown, fmt.Errorf("%w: %w", store.ErrTxEndedByHandler, cause)
 	}
-}
-
-// cancel asks the server to cancel the running statement, which it would otherwise
-// continue until it notices that the connection is lost.
-func (t *transaction) cancel(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(time.Second, t.store.commitBound))
-	defer cancel()
-	_ = t.session.PgConn().CancelRequest(ctx) // best effort
-}
-
-// lost returns the error of a connection that was lost while the handler used it.
-func (t *transaction) lost(failed error) error {
-	return errors.Join(failed, fmt.Errorf("%w: %w", errConnLost, cmp.Or(t.broken, failed, errConnLost)))
 }
 
 // find asks the server how the transaction ended, by its number, until it has ended
@@ -83,28 +72,23 @@ func (t *transaction) find(ctx context.Context, stayed bool) store.Verdict {
 		case !again:
 			return verdict
 		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
+		if clock.Sleep(ctx, wait) != nil {
 			return store.Unknown
 		}
 	}
 }
 
-// look asks once. A transaction that was prepared for a two-phase commit is open
+// look asks once, and a commit is confirmed by a standby if commits wait for one. A transaction that was prepared for a two-phase commit is open
 // until it is committed or rolled back.
 func (t *transaction) look(ctx context.Context) (verdict store.Verdict, answered, again bool) {
-	const read = `SELECT pg_xact_status($1::text::xid8),
-EXISTS (SELECT FROM pg_prepared_xacts WHERE transaction = ($1::text::xid8)::xid)`
-	const confirmed = `SELECT status, prepared FROM (` + read + ` OFFSET 0) AS found (status, prepared)
+	const read = `SELECT status, prepared FROM (SELECT pg_xact_status($1::text::xid8),
+EXISTS (SELECT FROM pg_prepared_xacts WHERE transaction = ($1::text::xid8)::xid) OFFSET 0) AS found (status, prepared)
 WHERE CASE WHEN status = 'committed' THEN ` + emit + ` IS NOT NULL ELSE true END`
-	text := read
-	if t.store.replicated.Load() {
-		text = confirmed
-	}
 	var status pgtype.Text
 	var prepared bool
-	err := t.store.queryRow(ctx, []any{&status, &prepared}, text, t.number)
+	err := t.store.trip(ctx, "find how a transaction ended", frame{}, func(b *pgx.Batch, _ *tables) {
+		b.Queue(read, t.number).QueryRow(func(row pgx.Row) error { return row.Scan(&status, &prepared) })
+	})
 	switch {
 	case err != nil:
 		return store.Unknown, false, codeOf(err) == "" || isInterrupted(err)

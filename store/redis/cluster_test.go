@@ -5,7 +5,6 @@ import (
 
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store/redis"
-	"github.com/semelgo/semel/store/storetest"
 )
 
 func TestContractOnACluster(t *testing.T) {
@@ -13,10 +12,9 @@ func TestContractOnACluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("make test-full runs it")
 	}
-	client := realtest.OwnRedisCluster(t).Client(t)
-	storetest.RunStore(t, func(t testing.TB) storetest.StoreSubject {
-		return storetest.StoreSubject{Store: newStore(t, client, redis.Options{Replicas: 1})}
-	})
+	cluster := realtest.OwnRedisCluster(t)
+	cluster.Proxies = realtest.NewRedisProxies(t, cluster.Nodes...)
+	runContract(t, cluster.Client(t), cluster.Proxies, redis.Options{Replicas: 1}, nil)
 }
 
 // TestContractOfReplicas: the replicas confirm each change, and can be isolated.
@@ -26,13 +24,8 @@ func TestContractOfReplicas(t *testing.T) {
 		t.Skip("make test-full runs it")
 	}
 	group := realtest.RedisReplicas(t, 2)
-	client := group.Primary.Client(t)
-	storetest.RunStore(t, func(t testing.TB) storetest.StoreSubject {
-		return storetest.StoreSubject{
-			Store:   newStore(t, client, redis.Options{Replicas: 2}),
-			Isolate: group.Isolate,
-		}
-	})
+	client, proxies := throughProxy(t, group.Primary)
+	runContract(t, client, proxies, redis.Options{Replicas: 2}, group.Isolate)
 }
 
 func TestContractUnderSentinel(t *testing.T) {
@@ -40,8 +33,7 @@ func TestContractUnderSentinel(t *testing.T) {
 	if testing.Short() {
 		t.Skip("make test-full runs it")
 	}
-	client := realtest.RedisSentinel(t).Client(t)
-	storetest.RunStore(t, func(t testing.TB) storetest.StoreSubject {
-		return storetest.StoreSubject{Store: newStore(t, client, redis.Options{Replicas: 2})}
-	})
+	group := realtest.RedisSentinel(t)
+	group.Proxies = realtest.NewRedisProxies(t, group.Servers()...)
+	runContract(t, group.Client(t), group.Proxies, redis.Options{Replicas: 2}, nil)
 }

@@ -14,7 +14,8 @@ import (
 func TestContract(t *testing.T) {
 	t.Parallel()
 	t.Attr("engine", "redis")
-	runContract(t, redis.Options{})
+	client, proxies := throughProxy(t, realtest.Redis(t))
+	runContract(t, client, proxies, redis.Options{}, nil)
 }
 
 // TestContractOfShards: with several shards, Dequeue looks first and then claims.
@@ -23,24 +24,26 @@ func TestContractOfShards(t *testing.T) {
 	if testing.Short() {
 		t.Skip("make test-full runs it")
 	}
-	runContract(t, redis.Options{Shards: 3})
+	client, proxies := throughProxy(t, realtest.Redis(t))
+	runContract(t, client, proxies, redis.Options{Shards: 3}, nil)
 }
 
-// runContract runs the suite on stores of one server, by connections through a proxy that
-// loses replies.
-func runContract(t *testing.T, o redis.Options) {
+// throughProxy returns a client of a server, by connections through a proxy.
+func throughProxy(t *testing.T, server *realtest.RedisServer) (*driver.Client, *realtest.RedisProxies) {
 	t.Helper()
-	server := realtest.Redis(t)
-	proxy := realtest.NewRedisProxy(t, server.Addr())
-	client := driver.NewClient(&driver.Options{Addr: proxy.Addr()})
+	proxies := realtest.NewRedisProxies(t, server)
+	client := driver.NewClient(&driver.Options{Addr: server.Addr(), Dialer: proxies.Dial})
 	t.Cleanup(func() { client.Close() })
+	return client, proxies
+}
+
+// runContract runs the suite on stores over the client, whose proxies lose replies.
+func runContract(t *testing.T, client driver.UniversalClient, proxies *realtest.RedisProxies, o redis.Options, isolate func() (restore func())) {
+	t.Helper()
 	storetest.RunStore(t, func(t testing.TB) storetest.StoreSubject {
 		return storetest.StoreSubject{
-			Store: newStore(t, client, o),
-			Lose: func() func() bool {
-				fault := proxy.EatReply(servers.RedisWrites)
-				return func() bool { return !fault.Disarm() }
-			},
+			Store: newStore(t, client, o), Isolate: isolate,
+			Lose: func() func() bool { return proxies.EatReply(servers.RedisWrites) },
 		}
 	})
 }

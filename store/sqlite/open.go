@@ -13,6 +13,8 @@ import (
 	"time"
 
 	_ "modernc.org/sqlite" // the driver without cgo, as "sqlite"
+
+	"github.com/semelgo/semel/internal/clock"
 )
 
 const (
@@ -97,7 +99,7 @@ func setUp(db *sql.DB) error {
 		case !IsBusy(err):
 			return err
 		}
-		if pause(ctx, wait) != nil {
+		if clock.Sleep(ctx, wait) != nil {
 			return err
 		}
 	}

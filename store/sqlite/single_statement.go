@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/store"
 )
 
@@ -96,7 +97,7 @@ func (s *Store) execAlone(ctx context.Context, stmt *sql.Stmt, args []any) (made
 			go func() { <-answers; <-s.gate }() // the statement goes on, and keeps the right until it has ended
 			return 0, fmt.Errorf("no answer to the statement: %w", context.DeadlineExceeded)
 		}
-		if pause(wait, rest) != nil {
+		if clock.Sleep(wait, rest) != nil {
 			<-s.gate
 			return 0, cmp.Or(ctx.Err(), ErrBusy)
 		}

@@ -6,9 +6,9 @@ import "strings"
 // of a millisecond. It is constant within a statement.
 const now = `(CAST(unixepoch('subsec') * 1000 + 0.5 AS INTEGER) * 1000)`
 
-// clock is the time in the statement's first argument, which a batch reads once, or
+// writeTime is the time in the statement's first argument, which a batch reads once, or
 // now if the argument is null.
-const clock = `coalesce(?1, ` + now + `)`
+const writeTime = `coalesce(?1, ` + now + `)`
 
 const (
 	sqlNow = `SELECT ` + now
@@ -72,22 +72,22 @@ const (
 	into = `INTO semel_records
 (created, changed, state, attempt, owner, due, tainted, id, operation, scope, key, fingerprint, priority, expires, input, outcome)
 `
-	whole = clock + `, ` + clock + `, ?, ?, ?, ` + clock + ` + ?, ?, ?, ?, ?, ?, coalesce(?, x''), ?, ` +
-		clock + ` + ?, coalesce(?, x''), coalesce(?, x'')`
-	opened    = clock + `, ` + clock + `, 2, 1, ?, ` + clock + ` + ?, 0, ?, ?, ?, ?, coalesce(?, x''), 0, NULL, x'', x''`
+	whole = writeTime + `, ` + writeTime + `, ?, ?, ?, ` + writeTime + ` + ?, ?, ?, ?, ?, ?, coalesce(?, x''), ?, ` +
+		writeTime + ` + ?, coalesce(?, x''), coalesce(?, x'')`
+	opened    = writeTime + `, ` + writeTime + `, 2, 1, ?, ` + writeTime + ` + ?, 0, ?, ?, ?, ?, coalesce(?, x''), 0, NULL, x'', x''`
 	orNothing = ` ON CONFLICT (id) DO NOTHING`
 
-	move = `UPDATE semel_records SET changed = ` + clock + `, state = ?, attempt = ?, owner = ?, due = ` + clock + ` + ?,
-expires = ` + clock + ` + ?, tainted = ?, input = CASE WHEN ? THEN coalesce(?, x'') ELSE input END,
+	move = `UPDATE semel_records SET changed = ` + writeTime + `, state = ?, attempt = ?, owner = ?, due = ` + writeTime + ` + ?,
+expires = ` + writeTime + ` + ?, tainted = ?, input = CASE WHEN ? THEN coalesce(?, x'') ELSE input END,
 outcome = CASE WHEN ? THEN coalesce(?, x'') ELSE outcome END` + current + ifDue
 
-	end = `UPDATE semel_records SET changed = ` + clock + `, state = ?, due = NULL,
-expires = ` + clock + ` + ?, tainted = 0, outcome = coalesce(?, x'') WHERE id = ? AND state = 2 AND attempt = ? AND owner = ?`
+	end = `UPDATE semel_records SET changed = ` + writeTime + `, state = ?, due = NULL,
+expires = ` + writeTime + ` + ?, tainted = 0, outcome = coalesce(?, x'') WHERE id = ? AND state = 2 AND attempt = ? AND owner = ?`
 
-	beat = `UPDATE semel_records SET due = ` + clock + ` + ?, expires = ` + clock + ` + ?` + current + ifDue
+	beat = `UPDATE semel_records SET due = ` + writeTime + ` + ?, expires = ` + writeTime + ` + ?` + current + ifDue
 
 	current = ` WHERE id = ? AND state = ? AND attempt = ? AND owner = ?`
-	ifDue   = ` AND (NOT ? OR coalesce(due, 0) <= ` + clock + `)`
+	ifDue   = ` AND (NOT ? OR coalesce(due, 0) <= ` + writeTime + `)`
 
 	sqlCreate = `INSERT ` + into + `VALUES (` + whole + `)` + orNothing
 	sqlMove   = move

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/semelgo/semel/internal/clock"
 )
 
 // statements returns the prepared statements, which db keeps for each of its
@@ -42,7 +44,7 @@ func (s *Store) prepareAgain(ctx context.Context) (*[verbs]*sql.Stmt, error) {
 		if !IsBusy(err) {
 			return all, err
 		}
-		if pause(wait, rest) != nil {
+		if clock.Sleep(wait, rest) != nil {
 			return nil, cmp.Or(ctx.Err(), ErrBusy)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/store"
 )
 
@@ -77,7 +78,7 @@ func (w *writer) lockAgain(ctx context.Context, first verb, args ...any) error {
 		if err == nil || !IsBusy(err) {
 			return err
 		}
-		if err := pause(ctx, wait); err != nil {
+		if err := clock.Sleep(ctx, wait); err != nil {
 			return err
 		}
 	}

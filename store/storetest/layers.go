@@ -55,6 +55,7 @@ func storeParts(h func(t *testing.T) *harness, e func(t *testing.T) *engineHarne
 			partOf("Zombie", h, zombieChecks()),
 			partOf("Sweep", h, sweepChecks()),
 			partOf("Audit", h, auditChecks()),
+			partOf("Watch", h, watchChecks()),
 			partOf("Counts", h, countChecks()),
 		},
 		layerJoin:        {partUnless((*harness).lacksJoin, "Join", h, joinChecks())},

@@ -3,7 +3,6 @@ package storetest
 import (
 	"time"
 
-	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -186,7 +185,8 @@ func wirePurge(r *harness) {
 }
 
 // The records that a Dequeue has claimed are returned by its retry, and are claimed
-// once.
+// once. They may be fewer than the Limit, because a store with several servers claims with
+// several requests.
 func wireDequeue(r *harness) {
 	if why := r.lacksDequeue(); why != "" {
 		r.Skip(why)
@@ -208,5 +208,7 @@ func wireDequeue(r *harness) {
 			r.Errorf("after a lost reply %s is given, want %s", showToken(rec.Token), showToken(want))
 		}
 	}
-	check.Equal(r, len(got), d.Limit, "after a lost reply: records are given")
+	if len(got) == 0 || len(got) > d.Limit {
+		r.Errorf("after a lost reply %d records are given, want 1 to %d", len(got), d.Limit)
+	}
 }

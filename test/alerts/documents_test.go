@@ -82,6 +82,25 @@ func TestRunbooks(t *testing.T) {
 	}
 }
 
+// TestRulesWithoutCounts: promtool accepts the rules of the page for stores that cannot count,
+// and they replace alerts that exist.
+func TestRulesWithoutCounts(t *testing.T) {
+	t.Parallel()
+	for _, page := range []string{"observability.md", "observability.zh-CN.md"} {
+		_, text, found := strings.Cut(read(t, docs(page)), "```yaml\n")
+		rules, _, closed := strings.Cut(text, "```\n")
+		check.Equal(t, found && closed, true, "%s has the rules", page)
+		path := filepath.Join(t.TempDir(), "rules.yml")
+		check.Require(t, os.WriteFile(path, []byte(rules), 0o600))
+		realtest.CheckRules(t, path)
+		replaced := regexp.MustCompile(`- alert: (\w+)`).FindAllStringSubmatch(rules, -1)
+		check.Equal(t, len(replaced), 2, "rules of %s", page)
+		for _, m := range replaced {
+			check.Equal(t, slices.ContainsFunc(alerts(t), func(a alert) bool { return a.name == m[1] }), true, "%s is an alert", m[1])
+		}
+	}
+}
+
 var metricForm = regexp.MustCompile(`\bsemel_[a-z_]+`)
 
 // queried returns the names of the metrics that the alerts and the dashboard query. The names of

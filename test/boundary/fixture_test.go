@@ -2,7 +2,6 @@ package boundary_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"sync/atomic"
@@ -99,26 +98,6 @@ func (w *fixture) record(t *testing.T, c semel.Call) store.Record {
 	}
 	return *contextValues[0].Record
 }
-
-// brokenStore is a store whose transactions all end with an error.
-type brokenStore struct {
-	*memory.Store
-
-	verdict store.Verdict
-	err     error
-}
-
-func (b *brokenStore) Atomic(ctx context.Context, id store.ID, hold bool,
-	run func(context.Context, *memory.Tx, store.SwapResult) (*store.Change, error),
-) (store.Verdict, error) {
-	_, err := b.Store.Atomic(ctx, id, hold, func(ctx context.Context, tx *memory.Tx, s store.SwapResult) (*store.Change, error) {
-		_, err := run(ctx, tx, s)
-		return nil, errors.Join(errRolledBack, err)
-	})
-	return b.verdict, errors.Join(b.err, err)
-}
-
-var errRolledBack = errors.New("rolled back")
 
 // eachInnerCall runs test in a bubble for each outer operation, each end of an inner
 // call, and each form of its error.

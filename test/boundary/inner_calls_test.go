@@ -81,17 +81,17 @@ func afterCrash(o plan, fn function) func(*testing.T, *fixture) func(context.Con
 	}
 }
 
-// doTxCall is an inner call by DoTx in another database, whose transactions end
-// with err.
-func doTxCall(verdict store.Verdict, broken error, fn function) func(*testing.T, *fixture) func(context.Context) error {
+// doTxCall is an inner call by DoTx in another database, with that fault of its transactions.
+func doTxCall(fault storetest.Fault, fn function) func(*testing.T, *fixture) func(context.Context) error {
 	op := semel.Define("inner", plan{})
 	return func(t *testing.T, w *fixture) func(context.Context) error {
 		t.Helper()
-		var s store.TxStore[*memory.Tx] = memory.New(memory.Options{})
-		if broken != nil {
-			s = &brokenStore{memory.New(memory.Options{}), verdict, broken}
-		}
-		other := w.process(t, s)
+		other := w.process(t, storetest.NewFaultyTx[*memory.Tx](memory.New(memory.Options{}), func(c storetest.Call) storetest.Fault {
+			if c.Method == "Atomic" {
+				return fault
+			}
+			return storetest.Fault{}
+		}))
 		return func(ctx context.Context) error {
 			_, _, err := semel.DoTx(ctx, other, op.Call(caller, "inner", "in"), func(ctx context.Context, _ *memory.Tx) (string, error) { return fn(ctx) })
 			return err
@@ -135,7 +135,7 @@ func innerCallsByMarks() map[string]innerCall {
 			prepare: doCall(plan{}, returns(semel.NotCommitted(errInner))), wantError: errInner, wrapsErrInner: true,
 		},
 		"NotCommitted of a transaction": {
-			prepare: doTxCall(0, nil, returns(errInner)), wantError: errInner, wrapsErrInner: true,
+			prepare: doTxCall(storetest.Fault{}, returns(errInner)), wantError: errInner, wrapsErrInner: true,
 		},
 		"Final": {
 			prepare: doCall(plan{}, returns(semel.Final(errInner))), wantError: withFailureError{},
@@ -265,12 +265,12 @@ func innerCallsByStores() map[string]innerCall {
 				return err
 			}), wantError: semel.ErrUnavailable,
 		},
-		"conflict":     {prepare: doTxCall(store.NotCommitted, store.ErrConflict, returns(nil)), wantError: semel.ErrUnavailable},
-		"interrupted":  {prepare: doTxCall(store.NotCommitted, store.ErrInterrupted, returns(nil)), wantError: semel.ErrUnavailable},
-		"no partition": {prepare: doTxCall(store.NotCommitted, store.ErrNoPartition, returns(nil)), wantError: semel.ErrUnavailable},
-		"superseded":   {prepare: doTxCall(store.NotCommitted, store.ErrSuperseded, returns(nil)), wantError: semel.ErrUnavailable},
+		"conflict":     {prepare: doTxCall(storetest.Fault{Rollback: store.ErrConflict}, returns(nil)), wantError: semel.ErrUnavailable},
+		"interrupted":  {prepare: doTxCall(storetest.Fault{Rollback: store.ErrInterrupted}, returns(nil)), wantError: semel.ErrUnavailable},
+		"no partition": {prepare: doTxCall(storetest.Fault{Rollback: store.ErrNoPartition}, returns(nil)), wantError: semel.ErrUnavailable},
+		"superseded":   {prepare: doTxCall(storetest.Fault{Rollback: store.ErrSuperseded}, returns(nil)), wantError: semel.ErrUnavailable},
 		"ended by its function": {
-			prepare: doTxCall(store.Unknown, store.ErrTxEndedByHandler, returns(nil)), wantError: semel.ErrOutcomeUnknown,
+			prepare: doTxCall(storetest.Fault{Rollback: store.ErrTxEndedByHandler, After: store.ErrTxEndedByHandler}, returns(nil)), wantError: semel.ErrOutcomeUnknown,
 		},
 		"conflict that the function reports": {
 			prepare: doCall(plan{}, returns(semel.NotCommitted(fmt.Errorf("%w: %w", store.ErrConflict, errInner)))), wantError: errInner, wrapsErrInner: true,

@@ -32,13 +32,6 @@ func failureClasses[Tx any](t *testing.T, h database[Tx]) {
 func all[Tx any]() []failureClass[Tx] {
 	return []failureClass[Tx]{
 		{"Unmarshalable", unmarshalable[Tx], false},
-		{"Cookies", cookies[Tx], false},
-		{"OtherUsers", otherUsers[Tx], false},
-		{"CopiedBody", copiedBody[Tx], false},
-		{"EmptyAnswer", emptyAnswers[Tx], false},
-		{"Head", headRequests[Tx], false},
-		{"Trailers", trailers[Tx], false},
-		{"HTTP2", http2[Tx], false},
 		{"Zombie", lateLeader[Tx], false},
 		{"SweepAgainstClaim", sweepAgainstClaim[Tx], false},
 		{"EqualAnswers", equalAnswers[Tx], false},

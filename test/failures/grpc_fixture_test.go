@@ -23,23 +23,19 @@ import (
 )
 
 const (
-	grpcService     = "semel.failures.Calls"
-	grpcProtected   = "/" + grpcService + "/Run"
-	grpcUnprotected = "/" + grpcService + "/Read"
+	grpcService = "semel.failures.Calls"
+	grpcMethod  = "/" + grpcService + "/Run"
 )
 
 // registerGRPC registers the service, which has no generated code.
 var registerGRPC = sync.OnceValue(func() error {
 	text := (&wrapperspb.StringValue{}).ProtoReflect().Descriptor()
-	method := func(name string) *descriptorpb.MethodDescriptorProto {
-		full := "." + string(text.FullName())
-		return &descriptorpb.MethodDescriptorProto{Name: proto.String(name), InputType: &full, OutputType: &full}
-	}
+	name := "." + string(text.FullName())
 	file, err := protodesc.NewFile(&descriptorpb.FileDescriptorProto{
 		Name: proto.String("semel/failures.proto"), Package: proto.String("semel.failures"), Syntax: proto.String("proto3"),
 		Dependency: []string{text.ParentFile().Path()},
 		Service: []*descriptorpb.ServiceDescriptorProto{{
-			Name: proto.String("Calls"), Method: []*descriptorpb.MethodDescriptorProto{method("Run"), method("Read")},
+			Name: proto.String("Calls"), Method: []*descriptorpb.MethodDescriptorProto{{Name: proto.String("Run"), InputType: &name, OutputType: &name}},
 		}},
 	}, protoregistry.GlobalFiles)
 	if err != nil {
@@ -89,25 +85,22 @@ func (w *fixture[Tx]) serveGRPC(t *testing.T, e semel.Runner, by handlerMode,
 		protect = semelgrpc.DoTx(e.(*semel.Engine[Tx]), op)
 	}
 	once, err := semelgrpc.UnaryServerInterceptor(semelgrpc.ServerOptions{
-		Methods: map[string]semelgrpc.Method{grpcProtected: protect},
+		Methods: map[string]semelgrpc.Method{grpcMethod: protect},
 		ScopeFunc: func(ctx context.Context) (semel.Scope, error) {
 			return semel.ScopeOf(metadata.ValueFromIncomingContext(ctx, "user")...), nil
 		},
 	})
 	check.Require(t, err, "protect")
 	server := grpc.NewServer(grpc.ChainUnaryInterceptor(once))
-	method := func(name string) grpc.MethodDesc {
-		return grpc.MethodDesc{MethodName: name, Handler: func(_ any, ctx context.Context, decode func(any) error, chain grpc.UnaryServerInterceptor) (any, error) {
+	server.RegisterService(&grpc.ServiceDesc{ServiceName: grpcService, HandlerType: (*any)(nil), Methods: []grpc.MethodDesc{{
+		MethodName: "Run", Handler: func(_ any, ctx context.Context, decode func(any) error, chain grpc.UnaryServerInterceptor) (any, error) {
 			in := new(wrapperspb.StringValue)
 			if err := decode(in); err != nil {
 				return nil, err
 			}
-			return chain(ctx, in, &grpc.UnaryServerInfo{FullMethod: "/" + grpcService + "/" + name}, handler)
-		}}
-	}
-	server.RegisterService(&grpc.ServiceDesc{
-		ServiceName: grpcService, HandlerType: (*any)(nil), Methods: []grpc.MethodDesc{method("Run"), method("Read")},
-	}, nil)
+			return chain(ctx, in, &grpc.UnaryServerInfo{FullMethod: grpcMethod}, handler)
+		},
+	}}}, nil)
 	listener := check.Must(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
@@ -126,7 +119,7 @@ func (w *fixture[Tx]) serveMode(t *testing.T, by handlerMode, s grpcHandler, cli
 // grpcRetries returns a client's interceptor that retries calls.
 func grpcRetries(t *testing.T) grpc.UnaryClientInterceptor {
 	t.Helper()
-	return check.Must(semelgrpc.UnaryClientInterceptor(semelgrpc.ClientOptions{Methods: []string{grpcProtected}}))(t)
+	return check.Must(semelgrpc.UnaryClientInterceptor(semelgrpc.ClientOptions{Methods: []string{grpcMethod}}))(t)
 }
 
 func grpcKey(ctx context.Context) string {
@@ -136,28 +129,18 @@ func grpcKey(ctx context.Context) string {
 
 // reply is what a client of gRPC gets.
 type reply struct {
-	value           string
-	err             error
-	replayed        bool
-	header, trailer metadata.MD
+	value    string
+	err      error
+	replayed bool
 }
 
-func callGRPC(ctx context.Context, conn *grpc.ClientConn, method, user, key string) (r reply) {
-	ctx = metadata.AppendToOutgoingContext(ctx, "user", user, semelgrpc.MetadataKey, key)
+func callGRPC(ctx context.Context, conn *grpc.ClientConn, key string) reply {
+	ctx = metadata.AppendToOutgoingContext(ctx, "user", "ann", semelgrpc.MetadataKey, key)
+	var header, trailer metadata.MD
 	out := new(wrapperspb.StringValue)
-	r.err = conn.Invoke(ctx, method, wrapperspb.String("in"), out, grpc.Header(&r.header), grpc.Trailer(&r.trailer))
+	err := conn.Invoke(ctx, grpcMethod, wrapperspb.String("in"), out, grpc.Header(&header), grpc.Trailer(&trailer))
 	// The status of a stored refusal may come without a header of its own.
-	r.value, r.replayed = out.GetValue(), len(metadata.Join(r.header, r.trailer).Get(semelgrpc.MetadataReplayed)) > 0
-	return r
-}
-
-// wantReplay requires that r is a replay of first.
-func (r reply) wantReplay(t *testing.T, first reply) {
-	t.Helper()
-	if r.value != first.value || !proto.Equal(status.Convert(r.err).Proto(), status.Convert(first.err).Proto()) || !r.replayed || first.replayed {
-		t.Errorf("the repeat got %.60q, %v, replayed %v, want %.60q, %v again (replayed %v)",
-			r.value, r.err, r.replayed, first.value, first.err, first.replayed)
-	}
+	return reply{out.GetValue(), err, len(metadata.Join(header, trailer).Get(semelgrpc.MetadataReplayed)) > 0}
 }
 
 // reason returns the reason of a status of semelgrpc.
@@ -168,4 +151,13 @@ func (r reply) reason() string {
 		}
 	}
 	return ""
+}
+
+// wantReplay requires that r is a replay of first.
+func (r reply) wantReplay(t *testing.T, first reply) {
+	t.Helper()
+	if r.value != first.value || !proto.Equal(status.Convert(r.err).Proto(), status.Convert(first.err).Proto()) || !r.replayed || first.replayed {
+		t.Errorf("the repeat got %.60q, %v, replayed %v, want %.60q, %v again (replayed %v)",
+			r.value, r.err, r.replayed, first.value, first.err, first.replayed)
+	}
 }

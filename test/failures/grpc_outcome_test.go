@@ -36,7 +36,7 @@ func grpcEqualAnswers[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 		check.Equal(t, first.value, answer.value, "%s: the first reply", name)
 		check.Equal(t, status.Code(first.err), status.Code(answer.err), "%s: the first status", name)
 		second.wantReplay(t, first)
-		callGRPC(t.Context(), conn, grpcProtected, "ann", name).wantReplay(t, first)
+		callGRPC(t.Context(), conn, name).wantReplay(t, first)
 	}
 	w.wantEffects(t, "ann/text", 1)
 	w.wantEffects(t, "ann/refusal", 0)
@@ -57,7 +57,7 @@ func grpcWithoutInTx[Tx any](t *testing.T, w *fixture[Tx], _ handlerMode) {
 			return "", errors.Join(boom, effect())
 		}), "", store.Pending},
 	} {
-		r := callGRPC(t.Context(), w.serveGRPC(t, w.runner, leased, o, tt.handler), grpcProtected, "ann", name)
+		r := callGRPC(t.Context(), w.serveGRPC(t, w.runner, leased, o, tt.handler), name)
 		check.Equal(t, r.reason(), tt.reason, "%s: the reason of %v", name, r.err)
 		check.Equal(t, w.grpcRecord(t, name).State, tt.state, "%s: the record", name)
 	}
@@ -87,7 +87,7 @@ func grpcStoredRetention[Tx any](t *testing.T, w *fixture[Tx], _ handlerMode) {
 	})
 	check.NoError(t, err, "Resolve")
 	check.Equal(t, w.grpcRecord(t, "k").Expire > kept-time.Hour, true, "the record is kept for the retention of its operation")
-	third := callGRPC(t.Context(), conn, grpcProtected, "ann", "k")
+	third := callGRPC(t.Context(), conn, "k")
 	check.Equal(t, third.reason(), "refunded", "the reply after the decision: %v", third.err)
 }
 
@@ -99,7 +99,7 @@ func grpcInnerMarks[Tx any](t *testing.T, w *fixture[Tx], _ handlerMode) {
 			_, _, err := semel.Do(ctx, w.runner, inner, func(context.Context) (string, error) { return "", mark(errors.New("boom")) })
 			return nil, err
 		})
-		r := callGRPC(t.Context(), conn, grpcProtected, "ann", name)
+		r := callGRPC(t.Context(), conn, name)
 		check.Equal(t, r.reason(), "OUTCOME_UNKNOWN", "%s: %v", name, r.err)
 		check.Equal(t, w.grpcRecord(t, name).State, store.InDoubt, "%s: the record", name)
 	}

@@ -2,16 +2,12 @@ package failures_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/metadata"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
@@ -63,13 +59,6 @@ func grpcClasses[Tx any](t *testing.T, h database[Tx]) {
 	t.Helper()
 	through := map[string]func(t *testing.T, w *fixture[Tx], by handlerMode){
 		"Unmarshalable":     grpcUnmarshalable[Tx],
-		"Cookies":           grpcMetadata[Tx],
-		"Trailers":          grpcMetadata[Tx],
-		"OtherUsers":        grpcOtherUsers[Tx],
-		"CopiedBody":        grpcLargeReply[Tx],
-		"EmptyAnswer":       grpcEmptyReply[Tx],
-		"Head":              grpcUnprotectedMethod[Tx],
-		"HTTP2":             grpcStreams[Tx],
 		"Zombie":            grpcLateLeader[Tx],
 		"SweepAgainstClaim": grpcSweepers[Tx],
 		"EqualAnswers":      grpcEqualAnswers[Tx],
@@ -104,7 +93,7 @@ func makes(_ context.Context, effect func() error) (string, error) { return "mad
 // callGRPCTwice sends a key two times and returns both replies.
 func callGRPCTwice(t *testing.T, conn *grpc.ClientConn, key string) (first, second reply) {
 	t.Helper()
-	return callGRPC(t.Context(), conn, grpcProtected, "ann", key), callGRPC(t.Context(), conn, grpcProtected, "ann", key)
+	return callGRPC(t.Context(), conn, key), callGRPC(t.Context(), conn, key)
 }
 
 // A response that cannot be encoded reaches no client, so it is no success. In a transaction
@@ -112,95 +101,16 @@ func callGRPCTwice(t *testing.T, conn *grpc.ClientConn, key string) (first, seco
 func grpcUnmarshalable[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 	text := "\xff" // no string of protobuf
 	conn := w.serveMode(t, by, func(_ context.Context, effect func() error) (string, error) { return text, effect() })
-	if first := callGRPC(t.Context(), conn, grpcProtected, "ann", "k"); first.err == nil {
+	if first := callGRPC(t.Context(), conn, "k"); first.err == nil {
 		t.Error("the first client got a response")
 	}
 	text = "made"
-	second := callGRPC(t.Context(), conn, grpcProtected, "ann", "k")
+	second := callGRPC(t.Context(), conn, "k")
 	if by == outside {
 		check.Equal(t, second.reason(), "IN_DOUBT", "the repeat: %v", second.err)
 	} else {
 		check.NoError(t, second.err, "the repeat")
 	}
-	w.wantEffects(t, "ann/k", 1)
-}
-
-// Metadata of a response is sent to its first client only, in the header and in the trailer.
-func grpcMetadata[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
-	conn := w.serveMode(t, by, func(ctx context.Context, effect func() error) (string, error) {
-		err := errors.Join(grpc.SetHeader(ctx, metadata.Pairs("session", "secret")), grpc.SetTrailer(ctx, metadata.Pairs("sum", "42")), effect())
-		return "made", err
-	})
-	first, second := callGRPCTwice(t, conn, "k")
-	check.NoError(t, first.err, "the first client")
-	second.wantReplay(t, first)
-	for name, of := range map[string]func(reply) metadata.MD{
-		"session": func(r reply) metadata.MD { return r.header }, "sum": func(r reply) metadata.MD { return r.trailer },
-	} {
-		if len(of(first).Get(name)) != 1 || len(of(second).Get(name)) != 0 {
-			t.Errorf("%s is %v, then %v, want it for the first client only", name, of(first).Get(name), of(second).Get(name))
-		}
-	}
-	w.wantEffects(t, "ann/k", 1)
-}
-
-func grpcOtherUsers[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
-	conn := w.serveMode(t, by, func(ctx context.Context, effect func() error) (string, error) { return "for " + grpcKey(ctx), effect() })
-	for _, user := range []string{"ann", "ann:k", "mallory"} {
-		if r := callGRPC(t.Context(), conn, grpcProtected, user, "k"); r.replayed || r.value != "for "+user+"/k" {
-			t.Errorf("%s got %q, %v, replayed %v", user, r.value, r.err, r.replayed)
-		}
-		w.wantEffects(t, user+"/k", 1)
-	}
-}
-
-// A response that takes many frames is stored completely.
-func grpcLargeReply[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
-	large := strings.Repeat("large ", 50_000)
-	conn := w.serveMode(t, by, func(_ context.Context, effect func() error) (string, error) { return large, effect() })
-	first, second := callGRPCTwice(t, conn, "k")
-	check.Equal(t, first.value == large, true, "the first client got %d bytes, %v", len(first.value), first.err)
-	second.wantReplay(t, first)
-	w.wantEffects(t, "ann/k", 1)
-}
-
-// A response without a field is replayed too.
-func grpcEmptyReply[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
-	conn := w.serveMode(t, by, func(_ context.Context, effect func() error) (string, error) { return "", effect() })
-	first, second := callGRPCTwice(t, conn, "k")
-	check.NoError(t, first.err, "the first client")
-	second.wantReplay(t, first)
-	w.wantEffects(t, "ann/k", 1)
-}
-
-// A method that is not protected reaches its handler each time and uses no key.
-func grpcUnprotectedMethod[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
-	n := 0
-	conn := w.serveGRPC(t, w.runner, by, w.grpcOperation(by), func(context.Context, any) (any, error) { n++; return wrapperspb.String("read"), nil })
-	for range 2 {
-		r := callGRPC(t.Context(), conn, grpcUnprotected, "ann", "k")
-		check.Equal(t, r.value, "read", "the reply, with %v", r.err)
-		check.Equal(t, r.replayed, false, "replayed")
-	}
-	check.Equal(t, n, 2, "the handler was reached")
-}
-
-// Many streams of one connection have one effect.
-func grpcStreams[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
-	conn := w.serveMode(t, by, makes, grpcRetries(t))
-	replies := make(chan reply, 8)
-	for range cap(replies) {
-		go func() { replies <- callGRPC(t.Context(), conn, grpcProtected, "ann", "k") }()
-	}
-	firsts := 0
-	for range cap(replies) {
-		r := <-replies
-		check.Equal(t, r.value, "made", "a stream got %v", r.err)
-		if !r.replayed {
-			firsts++
-		}
-	}
-	check.Equal(t, firsts, 1, "streams got a first reply")
 	w.wantEffects(t, "ann/k", 1)
 }
 
@@ -225,19 +135,20 @@ func grpcLateLeader[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 	wins := func(_ context.Context, effect func() error) (string, error) { return "winner", effect() }
 	first := w.serveGRPC(t, w.runner, by, o, w.inMode(w.runner, by, stalls))
 	other := w.another(t)
+	o.Lease, o.Heartbeat = longLease, longLease/5
 	second := w.serveGRPC(t, other, by, o, w.inMode(other, by, wins))
 	late := make(chan reply)
-	go func() { late <- callGRPC(t.Context(), first, grpcProtected, "ann", "k") }()
+	go func() { late <- callGRPC(t.Context(), first, "k") }()
 	select {
 	case <-entered:
 	case r := <-late:
 		t.Fatalf("the zombie-to-be did not run: %v", r.err)
 	}
-	w.swaps.refuse(rejectHeartbeats) // no heartbeat reaches the store
-	defer w.swaps.refuse(nil)
-	won := callGRPC(t.Context(), second, grpcProtected, "ann", "k")
+	w.faults.Decide(rejectHeartbeats) // no heartbeat reaches the store
+	defer w.faults.Decide(nil)
+	won := callGRPC(t.Context(), second, "k")
 	check.Equal(t, won.value, "winner", "the winner's reply, with %v", won.err)
-	w.swaps.refuse(nil)
+	w.faults.Decide(nil)
 	release()
 	(<-late).wantReplay(t, won)
 	w.wantEffects(t, "ann/k", 1)
@@ -259,7 +170,7 @@ func grpcSweepers[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 	for i := range 6 {
 		key := fmt.Sprint("k", i)
 		for range 2 {
-			clients.Go(func() { check.NoError(t, callGRPC(ctx, conn, grpcProtected, "ann", key).err, "%s", key) })
+			clients.Go(func() { check.NoError(t, callGRPC(ctx, conn, key).err, "%s", key) })
 		}
 		clients.Wait()
 		w.wantEffects(t, "ann/"+key, 1)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -12,9 +13,8 @@ import (
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/storetest"
 )
-
-var errCut = errors.New("cut off from the store")
 
 // A leader that is taken over while it runs writes nothing more: its transaction
 // rolls back, its heartbeat and its refusal change nothing, and it returns the
@@ -32,10 +32,11 @@ func lateLeader[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 	}
 	for name, takeEnd := range map[string]error{"completes": nil, "refuses": semel.Final(errors.New("no"))} {
 		t.Run(name, func(t *testing.T) {
-			op := semel.Define(w.op("zombie-"+name), semel.OperationOptions[string]{
-				Policy: policy, Lease: w.Lease / 2, Heartbeat: w.Lease / 10, Wait: time.Minute,
-			})
-			call := op.Call(semel.ScopeOf("ann"), name, "in")
+			withLease := func(lease time.Duration) semel.Call {
+				return semel.Define(w.op("zombie-"+name), semel.OperationOptions[string]{
+					Policy: policy, Lease: lease, Heartbeat: lease / 5, Wait: time.Minute,
+				}).Call(semel.ScopeOf("ann"), name, "in")
+			}
 			entered, released := make(chan struct{}), make(chan struct{})
 			release := sync.OnceFunc(func() { close(released) })
 			defer release()
@@ -46,7 +47,7 @@ func lateLeader[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 			}
 			late := make(chan result)
 			go func() {
-				v, replayed, err := do(t.Context(), w, w.runner, call, func(context.Context, func(string) error) (string, error) {
+				v, replayed, err := do(t.Context(), w, w.runner, withLease(w.Lease/2), func(context.Context, func(string) error) (string, error) {
 					close(entered)
 					<-released
 					return "zombie", takeEnd
@@ -58,10 +59,10 @@ func lateLeader[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 			case r := <-late:
 				t.Fatalf("the zombie-to-be did not run: %v", r.err)
 			}
-			w.swaps.refuse(rejectHeartbeats) // no heartbeat reaches the store
-			defer w.swaps.refuse(nil)
-			won := w.takeOver(t, call, name)
-			w.swaps.refuse(nil)
+			w.faults.Decide(rejectHeartbeats) // no heartbeat reaches the store
+			defer w.faults.Decide(nil)
+			won := w.takeOver(t, withLease(longLease), name)
+			w.faults.Decide(nil)
 			release()
 			if r := <-late; r.v != won || !r.replayed || r.err != nil {
 				t.Errorf("the zombie answered %q, replayed %v, %v, want what the winner said: %q", r.v, r.replayed, r.err, won)
@@ -72,13 +73,11 @@ func lateLeader[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 }
 
 // rejectHeartbeats rejects changes that do not change the token.
-func rejectHeartbeats(changes []store.Change) error {
-	for _, c := range changes {
-		if c.If == c.To.Token {
-			return errCut
-		}
+func rejectHeartbeats(c storetest.Call) storetest.Fault {
+	if slices.ContainsFunc(c.Changes, func(c store.Change) bool { return c.If == c.To.Token }) {
+		return storetest.Refuse()
 	}
-	return nil
+	return storetest.Fault{}
 }
 
 // takeOver runs call in another process, which waits until its leader's lease has
@@ -95,7 +94,9 @@ func (w *fixture[Tx]) takeOver(t *testing.T, call semel.Call, name string) strin
 // Sweepers, purgers and callers at one key agree on one effect.
 func sweepAgainstClaim[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 	o := w.operation(by)
-	o.Heartbeat = o.Lease / 3
+	if by == leased { // its leases may end on a slow machine, and the callers retry
+		o.Lease, o.Heartbeat = w.Lease, w.Lease/3
+	}
 	op := semel.Define(w.op("swept"), o)
 	ctx, stop := context.WithCancel(t.Context())
 	var sweepers sync.WaitGroup

@@ -52,7 +52,7 @@ func equalAnswers[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 // effect (rule 8): the function may have had an effect elsewhere.
 func withoutInTx[Tx any](t *testing.T, w *fixture[Tx], _ handlerMode) {
 	boom := errors.New("boom")
-	op := semel.Define(w.op("without"), semel.OperationOptions[string]{Policy: semel.Atomic(), Lease: w.Lease})
+	op := semel.Define(w.op("without"), semel.OperationOptions[string]{Policy: semel.Atomic(), Lease: longLease})
 	for name, tt := range map[string]struct {
 		fn      func(ctx context.Context) error
 		verdict store.Verdict

@@ -21,7 +21,7 @@ import (
 type database[Tx any] struct {
 	storetest.Subject[Tx]
 
-	// Lease is long enough for an undisturbed attempt.
+	// Lease is for leaders that are to lose it. It is long enough to begin an attempt.
 	Lease time.Duration
 
 	// outside is a store without transactions, whose effects are in this process. Nil:

@@ -35,8 +35,14 @@ func newCounters(db tables, process string) *counters {
 	return &counters{db: db, process: process, times: make(map[string]int)}
 }
 
-// Observe counts the events of an engine.
-func (m *counters) Observe(_ context.Context, e event.Event) { m.count(string(e.Kind)) }
+// Observe counts the events of an engine. It reports a database that does not answer at once,
+// because the counts cannot be written then.
+func (m *counters) Observe(_ context.Context, e event.Event) {
+	m.count(string(e.Kind))
+	if e.Kind == event.StoreError {
+		report(string(e.Kind))
+	}
+}
 
 func (m *counters) count(kind string) {
 	m.mu.Lock()

@@ -5,6 +5,8 @@ package tasks_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,13 +87,28 @@ func (w groundTruth) mark(t *testing.T, kind string) int64 {
 	return w.count(t, `select coalesce(sum(times), 0) from (select distinct id, times from marks where kind = $1) as m`, kind)
 }
 
-// lostJobs is how often the processes have seen that another attempt has their job.
-func (w groundTruth) lostJobs(t *testing.T) int64 {
+// awaitLoss waits until a process has found at the end of an attempt that another attempt
+// has its job.
+func (w groundTruth) awaitLoss(t *testing.T) {
 	t.Helper()
-	return w.mark(t, string(event.Fenced)) + w.mark(t, string(event.LeaseLost))
+	realtest.Poll(t, "a fenced zombie", func() bool { return w.mark(t, string(event.Fenced)) > 0 })
 }
 
-// wantSome requires that an event has happened; otherwise the test shows nothing.
+// untilSeen runs one round of work after another, with the numbers from 0 on, until the
+// processes have seen each of the events. Chance decides in which round an event happens.
+func untilSeen(t *testing.T, events map[string]func() int64, round func(i int)) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), ceiling)
+	defer cancel()
+	for i := 0; len(events) > 0; i++ {
+		check.Require(t, ctx.Err(), "%d rounds without one of the events %q", i, slices.Collect(maps.Keys(events)))
+		round(i)
+		maps.DeleteFunc(events, func(_ string, count func() int64) bool { return count() > 0 })
+	}
+}
+
+// wantSome requires that an event has happened, which the test brings about; otherwise the
+// test shows nothing.
 func wantSome(t *testing.T, what string, n int64) {
 	t.Helper()
 	if n == 0 {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/realtest"
 )
 
@@ -33,6 +34,7 @@ func TestWorkersSurviveDatabaseCrashes(t *testing.T) {
 		w.await(t, part, "tasks that are done", done)
 		server.Kill()
 		outages++
+		workers[outages%len(workers)].Await(t, string(event.StoreError))
 		expireLeases()
 		server.Start(t)
 	}
@@ -41,7 +43,7 @@ func TestWorkersSurviveDatabaseCrashes(t *testing.T) {
 	w.wantLegalTransitions(t)
 	w.want(t, jobs, "effects", `select count(*) from effects`)
 	w.want(t, jobs, "tasks that had an effect", `select count(distinct task) from effects`)
-	errs := w.mark(t, "store_error")
+	errs := w.mark(t, string(event.StoreError))
 	t.Logf("%d crashes of the database, %d askings without an answer, %d requeues, %d releases",
 		outages, errs, w.count(t, requeues), w.count(t, releases))
 	wantSome(t, "an asking without an answer", errs)

@@ -72,10 +72,13 @@ func (m *processKiller) whileStopped(processes []*process, fn func()) {
 }
 
 // killAndStop disturbs the workers until ctx ends: it kills one at each tick of
-// kills and, if stops is set, stops one after another for two leases or more. Then
-// all continue.
+// kills and, if stops is set, stops one after another for two leases or more, the first one
+// at once. Then all continue.
 func (m *processKiller) killAndStop(ctx context.Context, kills <-chan time.Time, stops bool) {
-	turn := time.NewTimer(lease)
+	if stops {
+		m.stop()
+	}
+	turn := time.NewTimer(2 * lease)
 	defer turn.Stop()
 	for {
 		select {

@@ -11,7 +11,6 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/check"
-	"github.com/semelgo/semel/internal/realtest"
 )
 
 // stressTest runs many jobs by workers that are killed and stopped meanwhile.
@@ -95,7 +94,7 @@ func harmHeldJobs(t *testing.T, p *directCaller, killer *processKiller, w ground
 		} else {
 			killer.whileStopped(killer.running[holder:holder+1], func() { w.awaitEffect(t, "job-1") })
 		}
-		realtest.Poll(t, "the loss of a job", func() bool { return w.lostJobs(t) > 0 })
+		w.awaitLoss(t)
 	}
 	check.Require(t, enqueue(0))
 	killer.replace(killer.awaitHolder())

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel/examples/chat/accounts"
+	"github.com/semelgo/semel/internal/check"
 )
 
 // cheap is a cost for tests.
@@ -24,10 +25,7 @@ func TestNamesThatLookAlikeAreEqual(t *testing.T) {
 		{"Ａｄａ", "Ada", "ᴬda"},
 		{"ﬁne", "FINE"},
 	} {
-		want, err := accounts.NewName(same[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := check.Must(accounts.NewName(same[0]))(t)
 		for _, text := range same[1:] {
 			if n, err := accounts.NewName(text); err != nil || n.Key != want.Key {
 				t.Errorf("%q has the key %q, %v; want %q, as %q has", text, n.Key, err, want.Key, same[0])
@@ -66,9 +64,7 @@ func TestNamesAreRefused(t *testing.T) {
 			t.Errorf("NewName(%q) = %+v, %v", text, n, err)
 		}
 	}
-	if _, err := accounts.ParseName("Semel"); err != nil {
-		t.Errorf("ParseName of a reserved name: %v", err)
-	}
+	check.NoError(t, check.Err(accounts.ParseName("Semel")), "ParseName of a reserved name")
 }
 
 func TestPasswords(t *testing.T) {
@@ -84,9 +80,7 @@ func TestPasswords(t *testing.T) {
 	// A hasher of another cost checks hashes of every cost.
 	other := accounts.NewHasher(accounts.Cost{Memory: 128, Time: 2, Threads: 1}, 1, time.Minute)
 	for password, want := range map[string]bool{"correct hor\u00e9e": true, "correct horse": false, "": false, "short": false} {
-		if ok, err := other.Check(t.Context(), hash, password); ok != want || err != nil {
-			t.Errorf("Check(%q) = %v, %v; want %v", password, ok, err, want)
-		}
+		check.Result(other.Check(t.Context(), hash, password))(t, want, "Check(%q)", password)
 	}
 	if ok, err := h.Check(t.Context(), "", "correct horse"); ok || err != nil {
 		t.Errorf("Check of no user = %v, %v", ok, err)
@@ -97,9 +91,7 @@ func TestPasswords(t *testing.T) {
 		}
 	}
 	for _, password := range []string{"", "1234567", strings.Repeat("x", 201), "with\x00a control character", "\xff is not UTF-8"} {
-		if _, err := h.Hash(t.Context(), password); !errors.Is(err, accounts.ErrPassword) {
-			t.Errorf("Hash(%q) = %v, want ErrPassword", password, err)
-		}
+		check.ErrorIs(t, check.Err(h.Hash(t.Context(), password)), accounts.ErrPassword, "Hash(%q)", password)
 	}
 }
 
@@ -111,9 +103,7 @@ func TestHashesAreBounded(t *testing.T) {
 	var all sync.WaitGroup
 	for range 32 {
 		all.Go(func() {
-			if _, err := h.Hash(t.Context(), "correct horse"); err != nil {
-				t.Error(err)
-			}
+			check.NoError(t, check.Err(h.Hash(t.Context(), "correct horse")))
 		})
 	}
 	all.Wait()
@@ -122,14 +112,10 @@ func TestHashesAreBounded(t *testing.T) {
 		t.Errorf("the process has %d MiB more, want at most 512", grown)
 	}
 	full := accounts.NewHasher(cheap(), 0, time.Millisecond)
-	if _, err := full.Hash(t.Context(), "correct horse"); !errors.Is(err, accounts.ErrBusy) {
-		t.Errorf("Hash = %v, want ErrBusy", err)
-	}
+	check.ErrorIs(t, check.Err(full.Hash(t.Context(), "correct horse")), accounts.ErrBusy, "Hash")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := accounts.NewHasher(cheap(), 0, time.Minute).Hash(ended, "correct horse"); !errors.Is(err, context.Canceled) {
-		t.Errorf("Hash with an ended context: %v", err)
-	}
+	check.ErrorIs(t, check.Err(accounts.NewHasher(cheap(), 0, time.Minute).Hash(ended, "correct horse")), context.Canceled, "Hash with an ended context")
 }
 
 func TestCostIsParsed(t *testing.T) {
@@ -139,44 +125,33 @@ func TestCostIsParsed(t *testing.T) {
 		t.Errorf("Set(%q): %+v, %v", accounts.DefaultCost(), c, err)
 	}
 	for _, wrong := range []string{"", "m=1", "m=64,t=0,p=1", "m=64,t=1,p=0", "m=7,t=1,p=1", "m=64,t=1,p=1,x", "m=2000000,t=1,p=1"} {
-		if err := c.Set(wrong); err == nil {
-			t.Errorf("Set(%q) has no error", wrong)
-		}
+		check.Fails(t, c.Set(wrong), "Set(%q)", wrong)
 	}
+}
+
+func allowed(l *accounts.Limiter, key string, now time.Time) bool {
+	_, ok := l.Allow(key, now)
+	return ok
 }
 
 func TestLimiter(t *testing.T) {
 	t.Parallel()
 	l, now := accounts.NewLimiter(3, time.Minute), time.Unix(0, 0)
-	allowed := func(key string) bool {
-		_, ok := l.Allow(key, now)
-		return ok
-	}
 	for i, want := range []bool{true, true, true, false, false} {
-		if got := allowed("a"); got != want {
-			t.Errorf("request %d: %v, want %v", i, got, want)
-		}
+		check.Equal(t, allowed(l, "a", now), want, "request %d", i)
 	}
-	if !allowed("b") {
-		t.Error("another key is limited, too")
-	}
+	check.Equal(t, allowed(l, "b", now), true, "another key is allowed")
 	after, _ := l.Allow("a", now)
-	if after != 20*time.Second {
-		t.Errorf("the next one may come after %v, want 20s", after)
-	}
+	check.Equal(t, after, 20*time.Second, "the time to the next one")
 	now = now.Add(after)
-	if !allowed("a") || allowed("a") {
-		t.Error("want one request after that time")
+	for _, want := range []bool{true, false} {
+		check.Equal(t, allowed(l, "a", now), want, "after that time")
 	}
 	now = now.Add(time.Hour)
 	for i, want := range []bool{true, true, true, false} {
-		if got := allowed("a"); got != want {
-			t.Errorf("after an hour, request %d: %v, want %v", i, got, want)
-		}
+		check.Equal(t, allowed(l, "a", now), want, "after an hour, request %d", i)
 	}
-	if _, ok := accounts.NewLimiter(0, time.Minute).Allow("a", now); !ok {
-		t.Error("a limiter without a limit refuses")
-	}
+	check.Equal(t, allowed(accounts.NewLimiter(0, time.Minute), "a", now), true, "a limiter without a limit allows")
 }
 
 // TestLimiterForgets: a flood of keys refuses no other key, and a key is remembered through 50,000
@@ -188,23 +163,15 @@ func TestLimiterForgets(t *testing.T) {
 	flood := func(n int) {
 		for range n {
 			next++
-			if _, ok := l.Allow(strconv.Itoa(next), now); !ok {
-				t.Fatalf("key %d is refused", next)
-			}
+			check.Equal(t, allowed(l, strconv.Itoa(next), now), true, "key %d is allowed", next)
 		}
 	}
 	flood(150_000)
-	if _, ok := l.Allow("a", now); !ok {
-		t.Error("a new key is refused")
-	}
+	check.Equal(t, allowed(l, "a", now), true, "a new key is allowed")
 	for range 5 {
 		flood(49_999)
-		if _, ok := l.Allow("a", now); ok {
-			t.Error("a key is forgotten although it was used")
-		}
+		check.Equal(t, allowed(l, "a", now), false, "a key that was used is allowed")
 	}
 	flood(100_000)
-	if _, ok := l.Allow("a", now); !ok {
-		t.Error("a key is remembered through 100,000 others")
-	}
+	check.Equal(t, allowed(l, "a", now), true, "a key is allowed after 100,000 others")
 }

@@ -35,21 +35,31 @@ func NewRabbitMQ(url, exchange string) *RabbitMQ {
 	return &RabbitMQ{url: url, exchange: exchange, lock: newConnectionLock()}
 }
 
-// open connects and declares the exchange. end closes the connection.
-func (r *RabbitMQ) open(ctx context.Context) (*amqp091.Channel, func(), error) {
+// Dial connects to RabbitMQ, under a name that operators see. Connecting and the handshake end with
+// ctx or after ten seconds. Afterwards heartbeats detect a lost connection.
+func Dial(ctx context.Context, url, name string) (*amqp091.Connection, error) {
 	dialer := net.Dialer{Timeout: dialTimeout}
-	conn, err := amqp091.DialConfig(r.url, amqp091.Config{
-		Heartbeat: heartbeat, Properties: amqp091.Table{"connection_name": "chat bus"},
+	conn, err := amqp091.DialConfig(url, amqp091.Config{
+		Heartbeat: heartbeat, Properties: amqp091.Table{"connection_name": name},
 		Dial: func(network, address string) (net.Conn, error) {
 			c, err := dialer.DialContext(ctx, network, address)
 			if err != nil {
 				return nil, err
 			}
-			return c, c.SetDeadline(time.Now().Add(dialTimeout)) // of the handshake; heartbeats follow
+			return c, c.SetDeadline(time.Now().Add(dialTimeout))
 		},
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("connect to RabbitMQ: %w", err)
+		return nil, fmt.Errorf("connect to RabbitMQ: %w", err)
+	}
+	return conn, nil
+}
+
+// open connects and declares the exchange. end closes the connection.
+func (r *RabbitMQ) open(ctx context.Context) (*amqp091.Channel, func(), error) {
+	conn, err := Dial(ctx, r.url, "chat bus")
+	if err != nil {
+		return nil, nil, err
 	}
 	end := func() { _ = conn.CloseDeadline(time.Now().Add(closeTimeout)) }
 	ch, err := conn.Channel()

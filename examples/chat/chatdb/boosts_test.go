@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/semelgo/semel/examples/chat/chatdb"
+	"github.com/semelgo/semel/internal/check"
 )
 
 func TestABoostIsNotedOncePerCharge(t *testing.T) {
@@ -26,10 +27,7 @@ func TestABoostIsNotedOncePerCharge(t *testing.T) {
 			t.Errorf("noted %+v, then %+v; want the first one twice", first, again)
 		}
 		second := note("chg_1", 2)
-		got, err := chatdb.BoostsOf(t.Context(), db, g.ID)
-		if diff := cmp.Diff([]chatdb.Boost{first, second}, got); err != nil || diff != "" {
-			t.Errorf("BoostsOf: %v, difference (-noted +read):\n%s", err, diff)
-		}
+		check.NoDiff(t, cmp.Diff([]chatdb.Boost{first, second}, check.Must(chatdb.BoostsOf(t.Context(), db, g.ID))(t)), "BoostsOf")
 		if none, err := chatdb.BoostsOf(t.Context(), db, "grp_none"); len(none) != 0 || err != nil {
 			t.Errorf("BoostsOf no group = %v, %v", none, err)
 		}

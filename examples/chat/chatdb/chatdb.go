@@ -18,14 +18,27 @@ import (
 // ErrNotFound means that there is no such row.
 var ErrNotFound = errors.New("chatdb: not found")
 
-// MigrateTx creates the tables that are missing.
+// MigrateTx creates the tables that are missing, and gives a new database its ID.
 func MigrateTx(ctx context.Context, tx Tx) error {
 	for _, statement := range tx.dialect().schema {
 		if err := tx.Exec(ctx, statement); err != nil {
 			return fmt.Errorf("create tables: %w", err)
 		}
 	}
-	return nil
+	_, err := DatabaseID(ctx, tx)
+	if errors.Is(err, ErrNotFound) {
+		err = tx.Exec(ctx, tx.dialect().insertNew+` deployment (one, id) values (1, $1)`+tx.dialect().orNothing, newID("db"))
+	}
+	return err
+}
+
+// DatabaseID returns the random ID of the database, which all its servers share. A copy of the
+// database has the same ID.
+func DatabaseID(ctx context.Context, q Querier) (id string, err error) {
+	if err = q.QueryRow(ctx, `select id from deployment where one = 1`).Scan(&id); err != nil {
+		err = fmt.Errorf("select the database's ID: %w", err)
+	}
+	return id, err
 }
 
 // newID returns a random identifier that cannot be guessed.

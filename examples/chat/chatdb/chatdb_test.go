@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel/examples/chat/chatdb"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store/mysql"
 	"github.com/semelgo/semel/store/sqlite"
@@ -52,19 +53,13 @@ func userNumber(n int) chatdb.NewUser {
 
 func openSQLite(t *testing.T) chatdb.DB {
 	t.Helper()
-	db, err := sqlite.Open(filepath.Join(t.TempDir(), "chat.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := check.Must(sqlite.Open(filepath.Join(t.TempDir(), "chat.db")))(t)
 	return chatdb.SQLite(db)
 }
 
 func openSQLiteFile(t *testing.T, name string) chatdb.DB {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+name+"?_txlock=immediate&_pragma=busy_timeout(10)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := check.Must(sql.Open("sqlite", "file:"+name+"?_txlock=immediate&_pragma=busy_timeout(10)"))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	return chatdb.SQLite(db)
 }
@@ -75,63 +70,42 @@ func TestBeginWaitsForOtherConnections(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "chat.db")
 	one, other := openSQLiteFile(t, name), openSQLiteFile(t, name)
-	held, err := other.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	held := check.Must(other.Begin(t.Context()))(t)
 	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := one.Begin(short); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("Begin of a locked database: %v, want the end of its context", err)
-	}
-	if err := held.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.ErrorIs(t, check.Err(one.Begin(short)), context.DeadlineExceeded, "Begin of a locked database")
+	check.Require(t, held.Rollback(t.Context()))
 	inTx(t, one, chatdb.MigrateTx)
 }
 
 func openPostgres(t *testing.T) chatdb.DB {
 	t.Helper()
-	pool, err := pgxpool.New(t.Context(), realtest.Postgres(t).Database(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pool := check.Must(pgxpool.New(t.Context(), realtest.Postgres(t).Database(t)))(t)
 	return chatdb.Postgres(pool)
 }
 
 func openMySQL(t *testing.T) chatdb.DB {
 	t.Helper()
-	db, err := mysql.Open(realtest.MariaDB(t).Database(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := check.Must(mysql.Open(realtest.MariaDB(t).Database(t)))(t)
 	return chatdb.MySQL(db)
 }
 
 // inTx runs fn in a transaction that commits.
 func inTx(t *testing.T, db chatdb.DB, fn func(ctx context.Context, tx chatdb.Tx) error) {
 	t.Helper()
-	tx, err := db.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = tx.Rollback(t.Context()) }()
-	if err := fn(t.Context(), tx); err != nil {
-		t.Fatal(err)
-	}
-	if err := tx.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(do(t, db, func(ctx context.Context, tx chatdb.Tx) (any, error) { return nil, fn(ctx, tx) }))(t)
+}
+
+func createGroup(t *testing.T, db chatdb.DB, n chatdb.NewGroup) (chatdb.Group, error) {
+	t.Helper()
+	return do(t, db, func(ctx context.Context, tx chatdb.Tx) (chatdb.Group, error) {
+		return new(chatdb.Writer).CreateGroup(ctx, tx, n)
+	})
 }
 
 func create(t *testing.T, db chatdb.DB, n chatdb.NewGroup) chatdb.Group {
 	t.Helper()
-	var g chatdb.Group
-	inTx(t, db, func(ctx context.Context, tx chatdb.Tx) (err error) {
-		g, err = new(chatdb.Writer).CreateGroup(ctx, tx, n)
-		return err
-	})
-	return g
+	return check.Must(createGroup(t, db, n))(t)
 }
 
 func TestGroupReadsBackAsItWasCreated(t *testing.T) {
@@ -143,25 +117,14 @@ func TestGroupReadsBackAsItWasCreated(t *testing.T) {
 		if want := (chatdb.Member{ID: 2, Name: "User 2", Owner: true}); made.Members[1] != want || made.LastChange != 1 {
 			t.Errorf("the owner is %+v, want %+v; the last change is %d, want 1", made.Members[1], want, made.LastChange)
 		}
-		got, err := chatdb.GroupByID(t.Context(), db, made.ID)
-		if diff := cmp.Diff(made, got); err != nil || diff != "" {
-			t.Errorf("GroupByID: %v, difference (-created +read):\n%s", err, diff)
-		}
-		list, err := chatdb.GroupsOf(t.Context(), db, 3)
-		if diff := cmp.Diff([]chatdb.Group{made}, list); err != nil || diff != "" {
-			t.Errorf("GroupsOf: %v, difference (-created +read):\n%s", err, diff)
-		}
+		check.NoDiff(t, cmp.Diff(made, check.Must(chatdb.GroupByID(t.Context(), db, made.ID))(t)), "GroupByID")
+		check.NoDiff(t, cmp.Diff([]chatdb.Group{made}, check.Must(chatdb.GroupsOf(t.Context(), db, 3))(t)), "GroupsOf")
 	})
 }
 
 func TestUnknownMembersAreNamed(t *testing.T) {
 	onEach(t, 1, func(t *testing.T, db chatdb.DB) {
-		tx, err := db.Begin(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = tx.Rollback(t.Context()) }()
-		_, err = new(chatdb.Writer).CreateGroup(t.Context(), tx, chatdb.NewGroup{OwnerID: 1, Name: "g", Members: []int64{9, 1, 7, 9}})
+		_, err := createGroup(t, db, chatdb.NewGroup{OwnerID: 1, Name: "g", Members: []int64{9, 1, 7, 9}})
 		var unknown *chatdb.UnknownUsersError
 		if !errors.As(err, &unknown) || !cmp.Equal(unknown.IDs, []int64{7, 9}) {
 			t.Errorf("CreateGroup = %v, want unknown users 7 and 9", err)
@@ -180,17 +143,12 @@ func TestGroupIsFoundByItsKeyOnly(t *testing.T) {
 			}
 			return err
 		})
-		got, err := chatdb.GroupByCreation(t.Context(), db, 1, "k")
-		if diff := cmp.Diff(made, got); err != nil || diff != "" {
-			t.Errorf("the group as it was created: %v, difference (-created +found):\n%s", err, diff)
-		}
+		check.NoDiff(t, cmp.Diff(made, check.Must(chatdb.GroupByCreation(t.Context(), db, 1, "k"))(t)), "the group as it was created")
 		for _, other := range []struct {
 			owner int64
 			key   string
 		}{{2, "k"}, {1, "K"}, {1, ""}} {
-			if _, err := chatdb.GroupByCreation(t.Context(), db, other.owner, other.key); !errors.Is(err, chatdb.ErrNotFound) {
-				t.Errorf("GroupByCreation(%d, %q) = %v, want ErrNotFound", other.owner, other.key, err)
-			}
+			check.ErrorIs(t, check.Err(chatdb.GroupByCreation(t.Context(), db, other.owner, other.key)), chatdb.ErrNotFound, "GroupByCreation(%d, %q)", other.owner, other.key)
 		}
 		now, err := chatdb.GroupByID(t.Context(), db, made.ID)
 		if want := []int64{1, 2, 3}; err != nil || !cmp.Equal(now.MemberIDs(), want) {
@@ -203,47 +161,18 @@ func TestOneKeyOfAnOwnerHasOneGroup(t *testing.T) {
 	onEach(t, 2, func(t *testing.T, db chatdb.DB) {
 		create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "a", Key: "k"})
 		create(t, db, chatdb.NewGroup{OwnerID: 2, Name: "a", Key: "k"})
-		tx, err := db.Begin(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = tx.Rollback(t.Context()) }()
-		if _, err := new(chatdb.Writer).CreateGroup(t.Context(), tx, chatdb.NewGroup{OwnerID: 1, Name: "b", Key: "k"}); err == nil {
-			t.Error("a second group under the key was let in")
-		}
+		check.Fails(t, check.Err(createGroup(t, db, chatdb.NewGroup{OwnerID: 1, Name: "b", Key: "k"})), "a second group with the key")
 	})
 }
 
-func TestMessagesAreNumberedWithoutGaps(t *testing.T) {
+func TestMessageIsFoundByItsKey(t *testing.T) {
 	onEach(t, 2, func(t *testing.T, db chatdb.DB) {
-		one := create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "one", Members: []int64{2}})
-		two := create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "two"})
-		send := func(n chatdb.NewMessage) (m chatdb.Message) {
-			inTx(t, db, func(ctx context.Context, tx chatdb.Tx) (err error) {
-				m, err = new(chatdb.Writer).Send(ctx, tx, n)
-				return err
-			})
-			return m
-		}
-		var sent []chatdb.Message
-		for range 3 {
-			send(chatdb.NewMessage{GroupID: two.ID, AuthorID: 1, Text: "elsewhere"})
-			sent = append(sent, send(chatdb.NewMessage{GroupID: one.ID, AuthorID: 1, Text: "hello", Key: ""}))
-		}
-		got, err := chatdb.MessagesAfter(t.Context(), db, one.ID, 1, 10)
-		if diff := cmp.Diff(sent[1:], got.Messages); err != nil || diff != "" {
-			t.Errorf("MessagesAfter 1: %v, difference (-sent +read):\n%s", err, diff)
-		}
-		for i, m := range sent {
-			if m.Seq != int64(i+1) {
-				t.Errorf("message %d has seq %d", i+1, m.Seq)
-			}
-		}
-		keyed := send(chatdb.NewMessage{GroupID: one.ID, AuthorID: 2, Text: "hello", Key: "k"})
-		found, err := chatdb.MessageBySending(t.Context(), db, 2, "k")
-		if diff := cmp.Diff(keyed, found); err != nil || diff != "" {
-			t.Errorf("MessageBySending: %v, difference (-sent +found):\n%s", err, diff)
-		}
+		group := create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "crew", Members: []int64{2}})
+		sent := check.Must(do(t, db, func(ctx context.Context, tx chatdb.Tx) (chatdb.Message, error) {
+			return new(chatdb.Writer).Send(ctx, tx, chatdb.NewMessage{GroupID: group.ID, AuthorID: 2, Text: "hello", Key: "k"})
+		}))(t)
+		check.NoDiff(t, cmp.Diff(sent, check.Must(chatdb.MessageBySending(t.Context(), db, 2, "k"))(t)), "MessageBySending")
+		check.ErrorIs(t, check.Err(chatdb.MessageBySending(t.Context(), db, 1, "k")), chatdb.ErrNotFound, "MessageBySending of another author")
 	})
 }
 
@@ -251,21 +180,19 @@ func TestMessagesAreNumberedWithoutGaps(t *testing.T) {
 // some of the transactions back.
 func TestConcurrentNumbersHaveNoGaps(t *testing.T) {
 	onEach(t, 1, func(t *testing.T, db chatdb.DB) {
+		errUndone := errors.New("undone")
 		group := create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "busy"})
 		var all sync.WaitGroup
 		for i := range 20 {
 			all.Go(func() {
-				tx, err := db.Begin(t.Context())
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				defer func() { _ = tx.Rollback(t.Context()) }()
-				_, err = new(chatdb.Writer).Send(t.Context(), tx, chatdb.NewMessage{GroupID: group.ID, AuthorID: 1, Text: "hello"})
-				if err == nil && i%4 > 0 {
-					err = tx.Commit(t.Context())
-				}
-				if err != nil {
+				_, err := do(t, db, func(ctx context.Context, tx chatdb.Tx) (any, error) {
+					_, err := new(chatdb.Writer).Send(ctx, tx, chatdb.NewMessage{GroupID: group.ID, AuthorID: 1, Text: "hello"})
+					if err == nil && i%4 == 0 {
+						err = errUndone
+					}
+					return nil, err
+				})
+				if err != nil && !errors.Is(err, errUndone) {
 					t.Error(err)
 				}
 			})
@@ -295,20 +222,27 @@ func TestTablesAreCreatedConcurrently(t *testing.T) {
 			var all sync.WaitGroup
 			for range 4 { // the size of the pool
 				all.Go(func() {
-					tx, err := db.Begin(t.Context())
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					defer func() { _ = tx.Rollback(t.Context()) }()
-					if err := errors.Join(chatdb.MigrateTx(t.Context(), tx), tx.Commit(t.Context())); err != nil {
-						t.Error(err)
-					}
+					_, err := do(t, db, func(ctx context.Context, tx chatdb.Tx) (any, error) { return nil, chatdb.MigrateTx(ctx, tx) })
+					check.NoError(t, err)
 				})
 			}
 			all.Wait()
+			id := databaseID(t, db)
+			inTx(t, db, chatdb.MigrateTx)
+			check.Equal(t, databaseID(t, db), id, "the ID of the database")
+			other := openSQLite(t)
+			t.Cleanup(func() { _ = other.Close() })
+			inTx(t, other, chatdb.MigrateTx)
+			if databaseID(t, other) == id {
+				t.Error("two databases have the same ID")
+			}
 		})
 	}
+}
+
+func databaseID(t *testing.T, db chatdb.DB) string {
+	t.Helper()
+	return check.Must(chatdb.DatabaseID(t.Context(), db))(t)
 }
 
 func TestTransactionIsOfItsOwnDatabase(t *testing.T) {

@@ -11,17 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/semelgo/semel/examples/chat/chatdb"
+	"github.com/semelgo/semel/internal/check"
 )
-
-// feed collects the changes that a Writer publishes.
-type feed struct{ changes []chatdb.Change }
-
-func (f *feed) writer() chatdb.Writer {
-	return chatdb.Writer{Publish: func(_ context.Context, _ chatdb.Tx, c chatdb.Change) error {
-		f.changes = append(f.changes, c)
-		return nil
-	}}
-}
 
 // do runs a write of w in a transaction, which is rolled back if the write fails.
 func do[T any](t *testing.T, db chatdb.DB, write func(ctx context.Context, tx chatdb.Tx) (T, error)) (v T, err error) {
@@ -71,9 +62,7 @@ func rename(t *testing.T, db chatdb.DB, w chatdb.Writer, group string, by int64,
 
 func must(t *testing.T, errs ...error) {
 	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, errors.Join(errs...))
 }
 
 // TestEveryChangeIsNumberedAndPublished: each write that members see takes the next number
@@ -81,14 +70,15 @@ func must(t *testing.T, errs ...error) {
 // refused ones, take no number.
 func TestEveryChangeIsNumberedAndPublished(t *testing.T) {
 	onEach(t, 3, func(t *testing.T, db chatdb.DB) {
-		f := new(feed)
-		w := f.writer()
-		g, err := do(t, db, func(ctx context.Context, tx chatdb.Tx) (chatdb.Group, error) {
+		var changes []chatdb.Change
+		w := chatdb.Writer{Publish: func(_ context.Context, _ chatdb.Tx, c chatdb.Change) error {
+			changes = append(changes, c)
+			return nil
+		}}
+		g := check.Must(do(t, db, func(ctx context.Context, tx chatdb.Tx) (chatdb.Group, error) {
 			return w.CreateGroup(ctx, tx, chatdb.NewGroup{OwnerID: 1, Name: "crew", Members: []int64{2}})
-		})
-		must(t, err)
-		first, err := send(t, db, w, g.ID, 2, "hello")
-		must(t, err)
+		}))(t)
+		first := check.Must(send(t, db, w, g.ID, 2, "hello"))(t)
 		edit := func(by int64, text string) (chatdb.Message, error) {
 			return do(t, db, func(ctx context.Context, tx chatdb.Tx) (chatdb.Message, error) {
 				return w.Edit(ctx, tx, g.ID, first.Seq, by, text)
@@ -100,19 +90,14 @@ func TestEveryChangeIsNumberedAndPublished(t *testing.T) {
 			})
 		}
 		for range 2 {
-			edited, err := edit(2, "hello there")
-			must(t, err)
+			edited := check.Must(edit(2, "hello there"))(t)
 			if edited.EditedAt == nil || edited.Text != "hello there" || edited.Seq != 1 || edited.Change != 3 {
 				t.Errorf("edited: %+v", edited)
 			}
 		}
-		if _, err := edit(1, "no"); !errors.Is(err, chatdb.ErrNotAuthor) {
-			t.Errorf("the owner edits another one's message: %v", err)
-		}
+		check.ErrorIs(t, check.Err(edit(1, "no")), chatdb.ErrNotAuthor, "the owner edits another one's message")
 		must(t, addMembers(t, db, w, g.ID, 1, 3, 2), addMembers(t, db, w, g.ID, 1, 3))
-		if _, err := erase(3); !errors.Is(err, chatdb.ErrNotAuthor) {
-			t.Errorf("a member deletes another one's message: %v", err)
-		}
+		check.ErrorIs(t, check.Err(erase(3)), chatdb.ErrNotAuthor, "a member deletes another one's message")
 		for range 2 {
 			gone, err := erase(1) // the owner may
 			must(t, err)
@@ -120,9 +105,7 @@ func TestEveryChangeIsNumberedAndPublished(t *testing.T) {
 				t.Errorf("deleted: %+v", gone)
 			}
 		}
-		if _, err := edit(2, "back"); !errors.Is(err, chatdb.ErrNotFound) {
-			t.Errorf("a deleted message is edited: %v", err)
-		}
+		check.ErrorIs(t, check.Err(edit(2, "back")), chatdb.ErrNotFound, "a deleted message is edited")
 		must(t, rename(t, db, w, g.ID, 1, "team"), rename(t, db, w, g.ID, 1, "team"))
 		for _, err := range []error{rename(t, db, w, g.ID, 2, "x"), addMembers(t, db, w, g.ID, 2, 3), remove(t, db, w, g.ID, 2, 3)} {
 			if !errors.Is(err, chatdb.ErrNotOwner) {
@@ -131,27 +114,23 @@ func TestEveryChangeIsNumberedAndPublished(t *testing.T) {
 		}
 		must(t, remove(t, db, w, g.ID, 1, 3), remove(t, db, w, g.ID, 1, 3), remove(t, db, w, g.ID, 3, 3))
 
-		now, err := chatdb.GroupByID(t.Context(), db, g.ID)
-		must(t, err)
-		messages, err := chatdb.MessagesAfter(t.Context(), db, g.ID, 0, 10)
-		must(t, err)
-		if len(f.changes) != 7 || now.LastChange != 7 || messages.Change != 7 {
-			t.Fatalf("%d changes were published, the last is %d and %d, want 7", len(f.changes), now.LastChange, messages.Change)
+		now := check.Must(chatdb.GroupByID(t.Context(), db, g.ID))(t)
+		messages := check.Must(chatdb.MessagesAfter(t.Context(), db, g.ID, 0, 10))(t)
+		if len(changes) != 7 || now.LastChange != 7 || messages.Change != 7 {
+			t.Fatalf("%d changes were published, the last is %d and %d, want 7", len(changes), now.LastChange, messages.Change)
 		}
-		for i, c := range f.changes {
+		for i, c := range changes {
 			if c.Number != int64(i+1) || c.Group != g.ID {
 				t.Errorf("change %d is %+v", i+1, c)
 			}
 		}
-		last := f.changes[6]
+		last := changes[6]
 		if diff := cmp.Diff(chatdb.GroupFrame{
 			Push: "group", Group: g.ID, Change: 7, Detail: now, Added: []int64{}, Removed: []int64{3},
 		}, last.Frame); diff != "" || !slices.Equal(last.Audience, []int64{3}) {
 			t.Errorf("the last change, to %v (-want +got):\n%s", last.Audience, diff)
 		}
-		if diff := cmp.Diff(chatdb.MessageFrame{Push: "message", Group: g.ID, Change: 5, Message: messages.Messages[0]}, f.changes[4].Frame); diff != "" {
-			t.Errorf("the deletion (-want +got):\n%s", diff)
-		}
+		check.NoDiff(t, cmp.Diff(chatdb.MessageFrame{Push: "message", Group: g.ID, Change: 5, Message: messages.Messages[0]}, changes[4].Frame), "the deletion")
 	})
 }
 
@@ -161,9 +140,7 @@ func TestNothingOfARefusedChangeStays(t *testing.T) {
 		g := create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "crew"})
 		errFull := errors.New("full")
 		w := chatdb.Writer{Publish: func(context.Context, chatdb.Tx, chatdb.Change) error { return errFull }}
-		if _, err := send(t, db, w, g.ID, 1, "hello"); !errors.Is(err, errFull) {
-			t.Errorf("Send = %v, want the error of Publish", err)
-		}
+		check.ErrorIs(t, check.Err(send(t, db, w, g.ID, 1, "hello")), errFull, "Send")
 		if now, err := chatdb.GroupByID(t.Context(), db, g.ID); err != nil || now.LastSeq != 0 || now.LastChange != 1 {
 			t.Errorf("the group is %+v, %v", now, err)
 		}
@@ -188,9 +165,7 @@ func TestOwnersLeave(t *testing.T) {
 		if now, err := chatdb.GroupByID(t.Context(), db, g.ID); err != nil || len(now.Members) != 0 {
 			t.Errorf("the group of all that left: %+v, %v", now, err)
 		}
-		if err := remove(t, db, w, "grp_none", 2, 2); !errors.Is(err, chatdb.ErrNotFound) {
-			t.Errorf("leaving no group: %v", err)
-		}
+		check.ErrorIs(t, remove(t, db, w, "grp_none", 2, 2), chatdb.ErrNotFound, "leaving no group")
 	})
 }
 
@@ -208,12 +183,13 @@ func TestRemovedMembersWriteNothing(t *testing.T) {
 			"edit":   func(ctx context.Context, tx chatdb.Tx) (any, error) { return w.Edit(ctx, tx, g.ID, m.Seq, 2, "late") },
 			"delete": func(ctx context.Context, tx chatdb.Tx) (any, error) { return w.Delete(ctx, tx, g.ID, m.Seq, 2) },
 			"rename": func(ctx context.Context, tx chatdb.Tx) (any, error) { return w.Rename(ctx, tx, g.ID, 2, "late") },
-			"read":   func(ctx context.Context, tx chatdb.Tx) (any, error) { return chatdb.MoveReadTx(ctx, tx, g.ID, 2, 1) },
+			"read": func(ctx context.Context, tx chatdb.Tx) (any, error) {
+				_, moved, err := chatdb.MoveReadTx(ctx, tx, g.ID, 2, 1)
+				return moved, err
+			},
 			"remove": func(ctx context.Context, tx chatdb.Tx) (any, error) { return nil, w.RemoveMember(ctx, tx, g.ID, 2, 1) },
 		} {
-			if _, err := do(t, db, write); !errors.Is(err, chatdb.ErrNotMember) {
-				t.Errorf("%s by a removed member: %v, want ErrNotMember", name, err)
-			}
+			check.ErrorIs(t, check.Err(do(t, db, write)), chatdb.ErrNotMember, "%s by a removed member", name)
 		}
 		if now, err := chatdb.GroupByID(t.Context(), db, g.ID); err != nil || now.LastChange != 3 {
 			t.Errorf("the last change is %d, %v; want 3", now.LastChange, err)
@@ -233,9 +209,7 @@ func TestLeaveAgainstSend(t *testing.T) {
 			all.Go(func() {
 				<-begun
 				if i == 4 {
-					if err := remove(t, db, w, g.ID, 2, 2); err != nil {
-						t.Error(err)
-					}
+					check.NoError(t, remove(t, db, w, g.ID, 2, 2))
 					return
 				}
 				if _, err := send(t, db, w, g.ID, 2, fmt.Sprint(i)); err != nil && !errors.Is(err, chatdb.ErrNotMember) {
@@ -245,8 +219,7 @@ func TestLeaveAgainstSend(t *testing.T) {
 		}
 		close(begun)
 		all.Wait()
-		now, err := chatdb.GroupByID(t.Context(), db, g.ID)
-		must(t, err)
+		now := check.Must(chatdb.GroupByID(t.Context(), db, g.ID))(t)
 		if now.LastChange != now.LastSeq+2 || now.LastMessage != nil && now.LastMessage.Change >= now.LastChange {
 			t.Errorf("%d messages, %d changes, the last message is %+v; want the removal last", now.LastSeq, now.LastChange, now.LastMessage)
 		}
@@ -258,8 +231,7 @@ func TestTwoEditsAreTwoChanges(t *testing.T) {
 	onEach(t, 1, func(t *testing.T, db chatdb.DB) {
 		var w chatdb.Writer
 		g := create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "crew"})
-		_, err := send(t, db, w, g.ID, 1, "hello")
-		must(t, err)
+		check.Must(send(t, db, w, g.ID, 1, "hello"))(t)
 		changes := make(chan int64, 2)
 		for _, text := range []string{"one", "two"} {
 			go func() {

@@ -92,29 +92,30 @@ func (w Writer) Rename(ctx context.Context, tx Tx, group string, by int64, name 
 
 // MoveReadTx moves the read marker of a member forward to a message, or to the last
 // message if there is none with this number yet. It returns the marker, which never goes
-// back. It takes no change number.
-func MoveReadTx(ctx context.Context, tx Tx, group string, user, seq int64) (int64, error) {
+// back, and whether it has moved. It takes no change number.
+func MoveReadTx(ctx context.Context, tx Tx, group string, user, seq int64) (read int64, moved bool, err error) {
 	if err := CheckMember(ctx, tx, group, user); err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	var last int64
 	if err := tx.QueryRow(ctx, `select last_seq from groups where id = $1`, group).Scan(&last); err != nil {
-		return 0, fmt.Errorf("select last message: %w", err)
+		return 0, false, fmt.Errorf("select last message: %w", err)
 	}
-	err := tx.Exec(ctx, `update memberships set read_seq = $3 where group_id = $1 and user_id = $2 and read_seq < $3`,
-		group, user, min(seq, last))
-	if err != nil {
-		return 0, fmt.Errorf("update read marker: %w", err)
-	}
-	var read int64
-	err = tx.QueryRow(ctx, `select read_seq from memberships where group_id = $1 and user_id = $2`, group, user).Scan(&read)
+	err = tx.QueryRow(ctx, `select read_seq from memberships where group_id = $1 and user_id = $2`+tx.dialect().lockRow, group, user).Scan(&read)
 	if errors.Is(err, ErrNotFound) {
-		return 0, ErrNotMember // removed meanwhile
+		return 0, false, ErrNotMember // removed meanwhile
 	}
 	if err != nil {
-		return 0, fmt.Errorf("select read marker: %w", err)
+		return 0, false, fmt.Errorf("select read marker: %w", err)
 	}
-	return read, nil
+	seq = min(seq, last)
+	if seq <= read {
+		return read, false, nil
+	}
+	if err := tx.Exec(ctx, `update memberships set read_seq = $3 where group_id = $1 and user_id = $2`, group, user, seq); err != nil {
+		return 0, false, fmt.Errorf("update read marker: %w", err)
+	}
+	return seq, true, nil
 }
 
 // CoMembers lists the users that share a group with a user, and the user if there is a group.

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/semelgo/semel/examples/chat/chatdb"
+	"github.com/semelgo/semel/internal/check"
 )
 
 // seqs lists the numbers of messages.
@@ -26,8 +28,7 @@ func TestPages(t *testing.T) {
 		var w chatdb.Writer
 		g := create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "crew"})
 		for i := range 5 { // changes 2 to 6
-			_, err := send(t, db, w, g.ID, 1, fmt.Sprint(i))
-			must(t, err)
+			check.Must(send(t, db, w, g.ID, 1, fmt.Sprint(i)))(t)
 		}
 		_, err := do(t, db, func(ctx context.Context, tx chatdb.Tx) (chatdb.Message, error) {
 			return w.Edit(ctx, tx, g.ID, 2, 1, "edited") // change 7
@@ -78,9 +79,7 @@ func TestFollowingChangesMissesNothing(t *testing.T) {
 					if err == nil && i%4 == 0 {
 						err = rename(t, db, w, g.ID, 1, fmt.Sprint("crew ", m.Seq))
 					}
-					if err != nil {
-						t.Error(err)
-					}
+					check.NoError(t, err)
 				}
 			})
 		}
@@ -88,8 +87,7 @@ func TestFollowingChangesMissesNothing(t *testing.T) {
 		go func() { writers.Wait(); close(written) }()
 		seen, last := make(map[int64]chatdb.Message), int64(0)
 		for ended := false; ; {
-			p, err := chatdb.MessagesChangedAfter(t.Context(), db, g.ID, last, 3)
-			must(t, err)
+			p := check.Must(chatdb.MessagesChangedAfter(t.Context(), db, g.ID, last, 3))(t)
 			for _, m := range p.Messages {
 				if m.Change <= last || m.Change > p.Change {
 					t.Errorf("a page after %d with the change %d has a message of %d", last, p.Change, m.Change)
@@ -106,15 +104,12 @@ func TestFollowingChangesMissesNothing(t *testing.T) {
 			default:
 			}
 		}
-		all, err := chatdb.MessagesAfter(t.Context(), db, g.ID, 0, 100)
-		must(t, err)
+		all := check.Must(chatdb.MessagesAfter(t.Context(), db, g.ID, 0, 100))(t)
 		if len(all.Messages) != 24 || len(seen) != 24 || last != all.Change {
 			t.Errorf("%d messages, %d seen, last change %d and %d", len(all.Messages), len(seen), all.Change, last)
 		}
 		for _, m := range all.Messages {
-			if diff := cmp.Diff(m, seen[m.Seq]); diff != "" {
-				t.Errorf("message %d (-stored +seen):\n%s", m.Seq, diff)
-			}
+			check.NoDiff(t, cmp.Diff(m, seen[m.Seq]), "message %d", m.Seq)
 		}
 	})
 }
@@ -125,26 +120,25 @@ func TestReadMarkersGoForward(t *testing.T) {
 		var w chatdb.Writer
 		g := create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "crew", Members: []int64{2}})
 		for i := range 6 {
-			_, err := send(t, db, w, g.ID, 1, fmt.Sprint(i))
-			must(t, err)
+			check.Must(send(t, db, w, g.ID, 1, fmt.Sprint(i)))(t)
 		}
+		var moves atomic.Int64
 		move := func(seq int64) int64 {
 			read, err := do(t, db, func(ctx context.Context, tx chatdb.Tx) (int64, error) {
-				return chatdb.MoveReadTx(ctx, tx, g.ID, 2, seq)
+				read, moved, err := chatdb.MoveReadTx(ctx, tx, g.ID, 2, seq)
+				if moved {
+					moves.Add(1)
+				}
+				return read, err
 			})
-			if err != nil {
-				t.Error(err)
-			}
+			check.NoError(t, err)
 			return read
 		}
 		unread := func() int64 {
-			groups, err := chatdb.GroupsOf(t.Context(), db, 2)
-			must(t, err)
+			groups := check.Must(chatdb.GroupsOf(t.Context(), db, 2))(t)
 			return groups[0].For(2).Unread
 		}
-		if n := unread(); n != 6 {
-			t.Errorf("%d unread, want 6", n)
-		}
+		check.Equal(t, unread(), 6, "unread")
 		var all sync.WaitGroup
 		for _, seq := range []int64{2, 5, 1, 4, 3} {
 			all.Go(func() {
@@ -154,11 +148,16 @@ func TestReadMarkersGoForward(t *testing.T) {
 			})
 		}
 		all.Wait()
+		moves.Store(0)
 		if read, n := move(1), unread(); read != 5 || n != 1 {
 			t.Errorf("the marker is %d, %d unread; want 5, 1", read, n)
 		}
-		if read := move(99); read != 6 {
-			t.Errorf("the marker is %d, want that of the last message, 6", read)
+		if move(5); moves.Load() != 0 {
+			t.Error("a marker has moved to where it was, or back")
+		}
+		check.Equal(t, move(99), 6, "the marker")
+		if move(99); moves.Load() != 1 {
+			t.Errorf("the marker has moved %d times, want once", moves.Load())
 		}
 		if now, err := chatdb.GroupByID(t.Context(), db, g.ID); err != nil || now.LastChange != 7 || now.For(1).Unread != 0 {
 			t.Errorf("the group is %+v, %v; want no change, and the author to have read all", now, err)
@@ -176,12 +175,10 @@ func TestGroupsAreListedByActivity(t *testing.T) {
 			made = append(made, create(t, db, chatdb.NewGroup{OwnerID: 1, Name: fmt.Sprint(i), Members: []int64{2}}).ID)
 		}
 		for _, i := range []int{2, 0, 2} {
-			_, err := send(t, db, w, made[i], 1, "hello")
-			must(t, err)
+			check.Must(send(t, db, w, made[i], 1, "hello"))(t)
 		}
 		counted := &countedQuerier{Querier: db}
-		groups, err := chatdb.GroupsOf(t.Context(), counted, 2)
-		must(t, err)
+		groups := check.Must(chatdb.GroupsOf(t.Context(), counted, 2))(t)
 		var got []string
 		var unread []int64
 		for _, g := range groups {

@@ -91,3 +91,9 @@ create table if not exists welcomes (
   user_id  bigint not null,
   attempt  bigint not null
 ) default charset utf8mb4 collate utf8mb4_nopad_bin;
+
+-- One row: a random ID, which all servers of the database share.
+create table if not exists deployment (
+  one int primary key check (one = 1),
+  id  varchar(255) not null
+) default charset utf8mb4 collate utf8mb4_nopad_bin;

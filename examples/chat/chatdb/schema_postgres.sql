@@ -3,11 +3,11 @@
 
 select pg_advisory_xact_lock(7165065861825654388);
 
--- One transaction creates all tables, the table welcomes last. If it is there, nothing is done: even an
+-- One transaction creates all tables, the table deployment last. If it is there, nothing is done: even an
 -- index that exists would be locked against writers, and a server that starts would deadlock
 -- with transactions of servers that run.
 do $schema$ begin
-if to_regclass('welcomes') is not null then
+if to_regclass('deployment') is not null then
   return;
 end if;
 
@@ -101,6 +101,12 @@ create table if not exists welcomes (
   group_id text   not null,
   user_id  bigint not null,
   attempt  bigint not null
+);
+
+-- One row: a random ID, which all servers of the database share.
+create table if not exists deployment (
+  one int  primary key check (one = 1),
+  id  text not null
 );
 
 end $schema$;

@@ -92,3 +92,9 @@ create table if not exists welcomes (
   user_id  integer not null,
   attempt  integer not null
 );
+
+-- One row: a random ID, which all servers of the database share.
+create table if not exists deployment (
+  one integer primary key check (one = 1),
+  id  text    not null
+);

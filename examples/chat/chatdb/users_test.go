@@ -5,57 +5,26 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/semelgo/semel/examples/chat/chatdb"
+	"github.com/semelgo/semel/internal/check"
 )
-
-// TestANameIsTakenOnce adds users of one name from several transactions at once.
-func TestANameIsTakenOnce(t *testing.T) {
-	onEach(t, 0, func(t *testing.T, db chatdb.DB) {
-		var all sync.WaitGroup
-		var mu sync.Mutex
-		made := make(map[int64]bool)
-		for range 4 {
-			all.Go(func() {
-				u, err := do(t, db, func(ctx context.Context, tx chatdb.Tx) (chatdb.User, error) {
-					return chatdb.AddUserTx(ctx, tx, userNumber(1))
-				})
-				if err != nil {
-					if !errors.Is(err, chatdb.ErrNameTaken) {
-						t.Error(err)
-					}
-					return
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				made[u.ID] = true
-			})
-		}
-		all.Wait()
-		if len(made) != 1 {
-			t.Errorf("the users %v have one name, want one", made)
-		}
-		n := userNumber(2)
-		n.NameKey = "semel"
-		if _, err := do(t, db, func(ctx context.Context, tx chatdb.Tx) (chatdb.User, error) { return chatdb.AddUserTx(ctx, tx, n) }); !errors.Is(err, chatdb.ErrNameTaken) {
-			t.Errorf("a user with the server's name: %v", err)
-		}
-	})
-}
 
 func TestUsersAreFound(t *testing.T) {
 	onEach(t, 0, func(t *testing.T, db chatdb.DB) {
 		for _, name := range []string{"ada", "adam", "bob", "ädo", "ad_x", "%"} {
-			_, err := do(t, db, func(ctx context.Context, tx chatdb.Tx) (chatdb.User, error) {
+			check.Must(do(t, db, func(ctx context.Context, tx chatdb.Tx) (chatdb.User, error) {
 				return chatdb.AddUserTx(ctx, tx, chatdb.NewUser{Name: "The " + name, NameKey: name, PasswordHash: "hash of " + name, Key: name})
-			})
-			must(t, err)
+			}))(t)
 		}
+		_, err := do(t, db, func(ctx context.Context, tx chatdb.Tx) (chatdb.User, error) {
+			return chatdb.AddUserTx(ctx, tx, chatdb.NewUser{Name: "Semel", NameKey: "semel"})
+		})
+		check.ErrorIs(t, err, chatdb.ErrNameTaken, "a user with the server's name")
 		for prefix, want := range map[string][]string{
 			"ad": {"The ad_x", "The ada", "The adam"}, "ada": {"The ada", "The adam"}, "%": {"The %"}, "z": {}, "semel": {}, "ä": {"The ädo"},
 		} {
@@ -72,9 +41,7 @@ func TestUsersAreFound(t *testing.T) {
 			t.Errorf("limit 2: %v, %v", users, err)
 		}
 		u, hash, err := chatdb.Credentials(t.Context(), db, "bob")
-		if found, err := chatdb.UserBySignUp(t.Context(), db, "bob"); err != nil || found != u {
-			t.Errorf("UserBySignUp = %v, %v, want %v", found, err, u)
-		}
+		check.Result(chatdb.UserBySignUp(t.Context(), db, "bob"))(t, u, "UserBySignUp")
 		if err != nil || u.Name != "The bob" || hash != "hash of bob" {
 			t.Errorf("Credentials = %v, %q, %v", u, hash, err)
 		}
@@ -104,10 +71,9 @@ func TestSessions(t *testing.T) {
 			return nil
 		}}
 		open := func(u chatdb.User, n byte) chatdb.Session {
-			s, err := do(t, db, func(ctx context.Context, tx chatdb.Tx) (chatdb.Session, error) {
+			s := check.Must(do(t, db, func(ctx context.Context, tx chatdb.Tx) (chatdb.Session, error) {
 				return w.OpenSession(ctx, tx, u, "phone", []byte{n})
-			})
-			must(t, err)
+			}))(t)
 			return s
 		}
 		revoke := func(user int64, id string) {
@@ -118,19 +84,12 @@ func TestSessions(t *testing.T) {
 			func() (chatdb.Session, error) { return chatdb.SessionByToken(t.Context(), db, []byte{1}, time.Time{}) },
 			func() (chatdb.Session, error) { return chatdb.SessionByID(t.Context(), db, one.ID, time.Time{}) },
 		} {
-			got, err := read()
-			if diff := cmp.Diff(one, got); err != nil || diff != "" {
-				t.Errorf("the session: %v, difference (-opened +read):\n%s", err, diff)
-			}
+			check.NoDiff(t, cmp.Diff(one, check.Must(read())(t)), "the session")
 		}
 		revoke(1, two.ID) // another user's
-		if _, err := chatdb.SessionByToken(t.Context(), db, []byte{2}, time.Time{}); err != nil {
-			t.Errorf("a user has revoked another one's session: %v", err)
-		}
+		check.NoError(t, check.Err(chatdb.SessionByToken(t.Context(), db, []byte{2}, time.Time{})), "another user's session after RevokeSession")
 		revoke(2, two.ID)
-		if _, err := chatdb.SessionByToken(t.Context(), db, []byte{2}, time.Time{}); !errors.Is(err, chatdb.ErrNotFound) {
-			t.Errorf("a revoked session: %v", err)
-		}
+		check.ErrorIs(t, check.Err(chatdb.SessionByToken(t.Context(), db, []byte{2}, time.Time{})), chatdb.ErrNotFound, "a revoked session")
 		if live, err := chatdb.OpenSessions(t.Context(), db, []string{one.ID, two.ID, "unknown"}, time.Time{}); err != nil || !slices.Equal(live, []string{one.ID}) {
 			t.Errorf("OpenSessions = %v, %v, want the first", live, err)
 		}
@@ -142,9 +101,7 @@ func TestSessions(t *testing.T) {
 		if err != nil || len(all) != chatdb.MaxSessions || slices.ContainsFunc(all, func(s chatdb.Session) bool { return s.ID == one.ID }) {
 			t.Errorf("%d sessions, %v; want %d, without the oldest", len(all), err, chatdb.MaxSessions)
 		}
-		if want := []string{fmt.Sprint(2, two.ID), fmt.Sprint(1, one.ID)}; !slices.Equal(revoked, want) {
-			t.Errorf("revoked %v, want %v", revoked, want)
-		}
+		check.NoDiff(t, cmp.Diff([]string{fmt.Sprint(2, two.ID), fmt.Sprint(1, one.ID)}, revoked), "revoked")
 		// Sessions that are too old are as if they were revoked.
 		last := all[len(all)-1]
 		for after, want := range map[time.Time]int{last.CreatedAt.Add(-time.Microsecond): 1, last.CreatedAt: 0} {

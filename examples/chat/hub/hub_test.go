@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel/examples/chat/hub"
+	"github.com/semelgo/semel/internal/check"
 )
 
 // client is a transport whose writes the test can hold up.
@@ -49,9 +50,7 @@ func attach(t *testing.T, h *hub.Hub, user int64) *client {
 	t.Helper()
 	c := &client{}
 	c.session = h.NewSession(user, fmt.Sprint("s", user), c)
-	if err := h.Attach(c.session, hub.NewFrame([]byte(`"hello"`))); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, h.Attach(c.session, hub.NewFrame([]byte(`"hello"`))))
 	return c
 }
 
@@ -155,9 +154,7 @@ func TestSlowSession(t *testing.T) {
 					h.Publish(hub.Event{Topic: "group:a", Volatile: true, Frame: hub.NewFrame([]byte("0"))})
 					synctest.Wait()
 				}
-				if got := h.Stats().Dropped; got != 1 {
-					t.Errorf("%d volatile frames were dropped, want 1", got)
-				}
+				check.Equal(t, h.Stats().Dropped, 1, "dropped volatile frames")
 				change := int64(2)
 				for ; slow.code == 0 && change < 100; change++ {
 					h.Publish(event("group:a", change))
@@ -169,9 +166,7 @@ func TestSlowSession(t *testing.T) {
 				if s := h.Stats(); s.Dropped != 3 || s.Slow != 1 || s.Sessions != 1 {
 					t.Errorf("%+v, want all 3 volatile frames dropped before the session was closed", s)
 				}
-				if n := len(fast.frames); n != 2+int(change)-1+3 {
-					t.Errorf("the other session received %d frames for %d changes", n, change-1)
-				}
+				check.Equal(t, len(fast.frames), 2+int(change)-1+3, "frames of the other session for %d changes", change-1)
 			})
 		})
 	}
@@ -209,9 +204,7 @@ func TestStuckWrite(t *testing.T) {
 		c.session.Send(hub.NewFrame([]byte("0")))
 		<-time.After(20 * time.Second)
 		synctest.Wait()
-		if c.code != hub.CodeSlow {
-			t.Errorf("closed with %d, want 4008", c.code)
-		}
+		check.Equal(t, c.code, hub.CodeSlow, "closed with")
 	})
 }
 
@@ -246,9 +239,7 @@ func TestPanic(t *testing.T) {
 		}
 		catching.session.Recovered("group:a", 1, hub.NewFrame([]byte(`"recovered"`)))
 		synctest.Wait()
-		if bad.code != hub.CodeInternal {
-			t.Errorf("the session that panicked was closed with %d, want 3002", bad.code)
-		}
+		check.Equal(t, bad.code, hub.CodeInternal, "the code for the session that panicked")
 		got := slices.DeleteFunc(slices.Clone(good.frames), func(f string) bool { return strings.Contains(f, "resync") })
 		if len(got) == len(good.frames) || !slices.Equal(got, []string{`"hello"`, `"recovered"`, "1", "2", "3", "4"}) {
 			t.Errorf("received %q, want all changes and a resync", good.frames)
@@ -261,9 +252,7 @@ func TestPanic(t *testing.T) {
 		}
 		bad.session.Detach() // its connection ends after the panic
 		synctest.Wait()
-		if s := h.Stats(); s.Sessions != 2 {
-			t.Errorf("%d sessions, want 2", s.Sessions)
-		}
+		check.Equal(t, h.Stats().Sessions, 2, "sessions")
 	})
 }
 
@@ -284,9 +273,7 @@ func TestOverload(t *testing.T) {
 		synctest.Wait()
 		want := []string{`"hello"`, `"recovered"`, "1", "2", "3", "4", `{"push":"resync","within_ms":5000}`}
 		wantFrames(t, c, want...)
-		if got := h.Stats().Missed; got != 6 {
-			t.Errorf("%d events were missed, want 6", got)
-		}
+		check.Equal(t, h.Stats().Missed, 6, "missed events")
 	})
 }
 

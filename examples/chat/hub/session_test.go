@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel/examples/chat/hub"
+	"github.com/semelgo/semel/internal/check"
 )
 
 func TestDrain(t *testing.T) {
@@ -39,9 +40,7 @@ func TestDrain(t *testing.T) {
 		if len(times) < 25 {
 			t.Errorf("50 clients reconnect at %d times, want jitter", len(times))
 		}
-		if err := h.Attach(h.NewSession(1, "late", &client{}), hub.NewFrame([]byte("0"))); err == nil {
-			t.Error("a draining hub took a session")
-		}
+		check.Fails(t, h.Attach(h.NewSession(1, "late", &client{}), hub.NewFrame([]byte("0"))), "a session of a draining hub")
 		select {
 		case err := <-drained:
 			t.Errorf("Drain returned %v before the sessions ended", err)
@@ -50,9 +49,7 @@ func TestDrain(t *testing.T) {
 		for _, c := range clients {
 			c.session.Detach()
 		}
-		if err := <-drained; err != nil {
-			t.Error(err)
-		}
+		check.NoError(t, <-drained)
 	})
 }
 
@@ -79,9 +76,7 @@ func TestPresenceIsDebounced(t *testing.T) {
 func TestRevoke(t *testing.T) {
 	start(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		c, other := attach(t, h, 1), &client{}
-		if err := h.Attach(h.NewSession(1, "other", other), hub.NewFrame([]byte("0"))); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, h.Attach(h.NewSession(1, "other", other), hub.NewFrame([]byte("0"))))
 		h.Revoke(1, "s1")
 		synctest.Wait()
 		if c.code != hub.CodeRevoked || other.code != 0 {

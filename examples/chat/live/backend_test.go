@@ -169,9 +169,10 @@ func (b *backend) CoMembers(_ context.Context, user int64) ([]int64, error) {
 	return slices.DeleteFunc([]int64{1, 2, 3, 4, 5, 6, 7, 8, 9}, func(other int64) bool { return b.alone[other] }), nil
 }
 
-func (b *backend) MarkRead(_ context.Context, caller live.Identity, group string, seq int64) (int64, error) {
+func (b *backend) MarkRead(_ context.Context, caller live.Identity, group string, seq int64) (int64, bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	moved := seq > b.read[group]
 	b.read[group] = max(seq, b.read[group])
-	return b.read[group], b.member(caller, group)
+	return b.read[group], moved, b.member(caller, group)
 }

@@ -3,10 +3,10 @@ package live_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +16,8 @@ import (
 
 	"github.com/semelgo/semel/examples/chat/bus"
 	"github.com/semelgo/semel/examples/chat/live"
+	"github.com/semelgo/semel/internal/check"
+	"github.com/semelgo/semel/internal/realtest"
 )
 
 // site is a server with real sockets.
@@ -46,15 +48,11 @@ func newSiteOn(t *testing.T, b bus.Bus, o live.Options) *site {
 	t.Cleanup(func() {
 		end, done := context.WithTimeout(context.Background(), 20*time.Second)
 		defer done()
-		if err := s.Drain(end, 0); err != nil {
-			t.Error(err)
-		}
+		check.NoError(t, s.Drain(end, 0))
 		web.CloseClientConnections()
 		web.Close()
 		cancel()
-		if err := <-ran; !errors.Is(err, context.Canceled) {
-			t.Errorf("Run: %v", err)
-		}
+		check.ErrorIs(t, <-ran, context.Canceled, "Run")
 		s.Close()
 	})
 	return s
@@ -99,14 +97,23 @@ type client struct {
 	n  int
 }
 
+// open opens a socket with headers, if the server accepts it.
+func (s *site) open(t *testing.T, query string, header http.Header) (*websocket.Conn, *http.Response, error) {
+	t.Helper()
+	ws, answer, err := websocket.Dial(t.Context(), s.url+"/v1/ws"+query, &websocket.DialOptions{
+		Subprotocols: []string{live.Subprotocol}, HTTPHeader: header,
+	})
+	if err == nil {
+		ws.SetReadLimit(1 << 22)
+		t.Cleanup(func() { _ = ws.CloseNow() })
+	}
+	return ws, answer, err
+}
+
 func dial(t *testing.T, s *site, query string) *client {
 	t.Helper()
-	ws, _, err := websocket.Dial(t.Context(), s.url+"/v1/ws"+query, &websocket.DialOptions{Subprotocols: []string{live.Subprotocol}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ws.SetReadLimit(1 << 22)
-	t.Cleanup(func() { _ = ws.CloseNow() })
+	ws, _, err := s.open(t, query, nil)
+	check.Require(t, err)
 	return &client{t: t, ws: ws}
 }
 
@@ -211,3 +218,5 @@ func (c *client) wantClosed(code int) (last push) {
 }
 
 func text(n int) string { return strings.Repeat("x", n) }
+
+func TestMain(m *testing.M) { os.Exit(realtest.Main(m)) }

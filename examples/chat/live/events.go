@@ -42,9 +42,8 @@ func (s *stream) Close(_ int, _ string, last []*hub.Frame) {
 // after a change. The stream begins with a push "hello" and one push "subscribed"
 // for each group.
 func (s *Server) Events(w http.ResponseWriter, r *http.Request) {
-	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	before := s.checks.changes.Load()
-	caller, failed := s.authenticate(r.Context(), Credentials{token, r.URL.Query().Get("ticket")})
+	caller, failed := s.authenticate(r.Context(), credentialsOf(r))
 	if failed != nil {
 		status := http.StatusUnauthorized
 		if failed.Temporary {
@@ -100,6 +99,9 @@ func (s *Server) subscribeStream(ctx context.Context, session *hub.Session, t *s
 		if err != nil || group == "" {
 			group, after = value, 0
 		}
+		if s.pace(ctx, caller) != nil {
+			return
+		}
 		topic := bus.GroupTopic(group)
 		session.Subscribe(topic)
 		var missed CatchUp
@@ -127,6 +129,21 @@ func (s *Server) subscribeStream(ctx context.Context, session *hub.Session, t *s
 		case <-t.answered:
 		case <-ctx.Done():
 			return
+		}
+	}
+}
+
+// pace waits until the user may send another frame. A subscription of a stream counts as one.
+func (s *Server) pace(ctx context.Context, caller Identity) error {
+	for {
+		wait, ok := s.frames.Allow(caller.key(), time.Now())
+		if ok {
+			return nil
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel/examples/chat/live"
+	"github.com/semelgo/semel/internal/check"
 )
 
 func TestEvents(t *testing.T) {
@@ -36,26 +37,17 @@ func TestEvents(t *testing.T) {
 
 func TestEventsUnauthenticated(t *testing.T) {
 	s := newSite(t, live.Options{})
-	for query, want := range map[string]int{"?ticket=nonsense": http.StatusUnauthorized, "": http.StatusUnauthorized} {
-		answer := get(t, s.url+"/v1/events"+query)
-		if answer.StatusCode != want {
-			t.Errorf("%q: %s, want %d", query, answer.Status, want)
-		}
+	for _, query := range []string{"", "?ticket=nonsense"} {
+		check.Equal(t, get(t, s.url+"/v1/events"+query).StatusCode, http.StatusUnauthorized, "%q", query)
 	}
 }
 
 func get(t *testing.T, url string) *http.Response {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := check.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil))(t)
 	web := &http.Transport{}
 	t.Cleanup(web.CloseIdleConnections)
-	answer, err := web.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := check.Must(web.RoundTrip(r))(t)
 	t.Cleanup(func() { _ = answer.Body.Close() })
 	return answer
 }

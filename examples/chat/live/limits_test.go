@@ -12,6 +12,7 @@ import (
 
 	"github.com/semelgo/semel/examples/chat/hub"
 	"github.com/semelgo/semel/examples/chat/live"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 )
 
@@ -34,17 +35,45 @@ func TestStreamsOfAUserAreLimited(t *testing.T) {
 		c := dial(t, s, "")
 		return c.answer(c.ask(`"op":"hello","token":"token-1"`)).Err == nil
 	})
-	if err != nil {
-		t.Error(err)
+	check.NoError(t, err)
+}
+
+// TestSilentSocketsAreLimited, by address and in total, until they say hello or end. A socket with
+// a ticket in its URL is not one of them.
+func TestSilentSocketsAreLimited(t *testing.T) {
+	s := newSite(t, live.Options{MaxSilent: 3, MaxSilentFrom: 2, Address: func(r *http.Request) string { return r.URL.Query().Get("from") }})
+	refused := func(from string, status int) {
+		t.Helper()
+		_, answer, err := s.open(t, "?from="+from, nil)
+		if err == nil || answer.StatusCode != status || answer.Header.Get("Retry-After") == "" {
+			t.Errorf("a further silent socket from %s: %v, want %d and a time", from, err, status)
+		}
 	}
+	first := dial(t, s, "?from=a")
+	dial(t, s, "?from=a")
+	refused("a", http.StatusTooManyRequests)
+	last := dial(t, s, "?from=b")
+	refused("c", http.StatusServiceUnavailable)
+	dial(t, s, "?from=a&ticket=token-1").call(`"op":"ping"`)
+	first.call(`"op":"hello","token":"token-2"`)
+	// The place is free when the handler of the request has ended, shortly after the answer.
+	admitted := func(from string) {
+		t.Helper()
+		err := realtest.Retry(t.Context(), func() bool {
+			_, _, err := s.open(t, "?from="+from, nil)
+			return err == nil
+		})
+		check.NoError(t, err, "a silent socket from %s", from)
+	}
+	admitted("a")
+	_ = last.ws.CloseNow()
+	admitted("c")
 }
 
 func TestGroupsOfAStreamAreLimited(t *testing.T) {
 	s := newSite(t, live.Options{})
 	query := "?ticket=token-1" + strings.Repeat("&group=g:0", 101)
-	if answer := get(t, s.url+"/v1/events"+query); answer.StatusCode != http.StatusBadRequest {
-		t.Errorf("101 groups: %s", answer.Status)
-	}
+	check.Equal(t, get(t, s.url+"/v1/events"+query).StatusCode, http.StatusBadRequest, "101 groups")
 }
 
 // TestCatchUpsOfAStreamAreWritten one after the other: what a client has missed of a group is read

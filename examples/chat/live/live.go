@@ -13,8 +13,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/semelgo/semel/examples/chat/accounts"
 	"github.com/semelgo/semel/examples/chat/bus"
 	"github.com/semelgo/semel/examples/chat/hub"
 )
@@ -40,12 +44,18 @@ type Backend interface {
 	// CoMembers returns the users that share a group with the user: these may follow the
 	// presence of one another.
 	CoMembers(ctx context.Context, user int64) ([]int64, error)
-	// MarkRead moves the read marker forward, and returns the stored one.
-	MarkRead(ctx context.Context, caller Identity, group string, seq int64) (int64, error)
+	// MarkRead moves the read marker forward, and returns the stored one and whether it has moved.
+	MarkRead(ctx context.Context, caller Identity, group string, seq int64) (read int64, moved bool, err error)
 }
 
 // Credentials are what a client has sent.
 type Credentials struct{ Token, Ticket string }
+
+// credentialsOf returns the credentials of a request: those of a program are in a header.
+func credentialsOf(r *http.Request) Credentials {
+	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	return Credentials{token, r.URL.Query().Get("ticket")}
+}
 
 // Identity is an authenticated session.
 type Identity struct {
@@ -53,6 +63,9 @@ type Identity struct {
 	Name    string
 	Session string
 }
+
+// key is the user's key in a limiter.
+func (i Identity) key() string { return strconv.FormatInt(i.User, 10) }
 
 // CatchUp are the changes that a client has missed.
 type CatchUp struct {
@@ -89,9 +102,15 @@ type Options struct {
 	Heartbeat time.Duration
 	// MaxMessage limits a frame of a client. Default: 64 KiB.
 	MaxMessage int64
-	// Rate and Burst limit the frames of one session, per second and at once.
-	// Defaults: 20 and 60.
+	// Rate and Burst limit the frames of all WebSockets of one user, per second and at
+	// once. Defaults: 40 and 120.
 	Rate, Burst float64
+	// MaxSilent and MaxSilentFrom limit the WebSockets that have not said hello: in total and
+	// of one address. A further one receives 503 or 429. A WebSocket with a token in its header, or
+	// a ticket in its URL, is authenticated at once and does not count. Defaults: 2000 and 200.
+	MaxSilent, MaxSilentFrom int
+	// Address returns the address of a client. Default: that of the connection.
+	Address func(*http.Request) string
 	// MaxGroups limits the subscriptions of one WebSocket. Default: 1000.
 	MaxGroups int
 	// MaxEventGroups limits the groups of one stream of server-sent events. Default: 100.
@@ -122,6 +141,8 @@ type Server struct {
 	hub      *hub.Hub
 	presence *presence
 	checks   pendingChecks
+	frames   *accounts.Limiter // of each user
+	silent   socketLimiter
 	epoch    string
 }
 
@@ -129,17 +150,24 @@ type Server struct {
 func New(backend Backend, b bus.Bus, options Options) *Server {
 	orDefault(&options.Heartbeat, 25*time.Second)
 	orDefault(&options.MaxMessage, 64<<10)
-	orDefault(&options.Rate, 20)
-	orDefault(&options.Burst, 60)
+	orDefault(&options.Rate, 40)
+	orDefault(&options.Burst, 120)
+	orDefault(&options.MaxSilent, 2000)
+	orDefault(&options.MaxSilentFrom, 200)
 	orDefault(&options.MaxGroups, 1000)
 	orDefault(&options.MaxEventGroups, 100)
 	orDefault(&options.WriteTimeout, 10*time.Second)
 	orDefault(&options.Lease, 30*time.Second)
 	orDefault(&options.Check, time.Minute)
+	if options.Address == nil {
+		options.Address = connectionAddress
+	}
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{options: options, backend: backend, bus: b, checks: newPendingChecks(), epoch: rand.Text()}
+	s.frames = accounts.NewLimiter(int(options.Burst), time.Duration(options.Burst/options.Rate*float64(time.Second)))
+	s.silent = socketLimiter{most: options.MaxSilent, mostFrom: options.MaxSilentFrom, from: make(map[string]int)}
 	s.presence = newPresence(s.epoch, options.Lease, s.pushPresence)
 	options.Hub.Presence = s.presence.setLocal
 	options.Hub.Silence = 3 * options.Heartbeat

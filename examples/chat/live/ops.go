@@ -101,16 +101,16 @@ func (c *conn) handle(data []byte) bool {
 		c.reject(int(websocket.StatusInvalidFramePayloadData), "bad frame")
 		return false
 	}
-	if wait := c.bucket.take(time.Now(), c.server.options.Rate, c.server.options.Burst); wait > 0 {
-		c.bucket.refused++
-		if c.bucket.refused > maxRefused {
+	if wait, ok := c.server.frames.Allow(c.caller.key(), time.Now()); !ok {
+		c.refused++
+		if c.refused > maxRefused {
 			c.reject(int(websocket.StatusPolicyViolation), "rate limit")
 			return false
 		}
-		c.session.Send(refuse(r.ID, &Error{"rate_limited", "too many frames", true, wait.Milliseconds() + 1}))
+		c.session.Send(refuse(r.ID, rateLimited(wait)))
 		return true
 	}
-	c.bucket.refused = 0
+	c.refused = 0
 	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
 	ok, err := c.call(ctx, r)
@@ -127,6 +127,13 @@ func (c *conn) handle(data []byte) bool {
 	}
 	return true
 }
+
+// rateLimited is the error of a user with too many frames.
+func rateLimited(wait time.Duration) *Error {
+	return &Error{codeRateLimited, "the user sends too many frames", true, wait.Milliseconds() + 1}
+}
+
+const codeRateLimited = "rate_limited"
 
 // maxRefused is how many frames in a row may be above the rate limit.
 const maxRefused = 100
@@ -150,9 +157,12 @@ func (c *conn) call(ctx context.Context, r request) (any, error) {
 		message, err := c.server.backend.Send(ctx, c.caller, r.Group, r.Key, r.Text)
 		return map[string]json.RawMessage{"message": message}, err
 	case "read":
-		seq, err := c.server.backend.MarkRead(ctx, c.caller, r.Group, r.Seq)
+		seq, moved, err := c.server.backend.MarkRead(ctx, c.caller, r.Group, r.Seq)
 		if err != nil {
 			return nil, err
+		}
+		if !moved {
+			return struct{}{}, nil
 		}
 		return struct{}{}, c.server.volatile(Read(ctx, c.server.bus, r.Group, c.caller.User, seq))
 	case "typing":

@@ -12,6 +12,7 @@ import (
 	"github.com/semelgo/semel/examples/chat/bus"
 	"github.com/semelgo/semel/examples/chat/hub"
 	"github.com/semelgo/semel/examples/chat/live"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 )
 
@@ -19,7 +20,7 @@ import (
 // gone.
 func TestPresence(t *testing.T) {
 	b := &bus.Local{}
-	o := live.Options{Lease: 300 * time.Millisecond, Hub: hub.Options{Debounce: 50 * time.Millisecond}}
+	o := live.Options{Lease: time.Second, Hub: hub.Options{Debounce: 50 * time.Millisecond}}
 	one, two := newSiteOn(t, b, o), newSiteOn(t, b, o)
 	watcher := login(t, one, 1)
 	if state := watcher.call(`"op":"presence","users":[1,2,10]`); !strings.Contains(state, `{"user":1,"online":true}`) || strings.Contains(state, `10`) {
@@ -34,13 +35,9 @@ func TestPresence(t *testing.T) {
 		t.Errorf("%+v, want user 2 offline", p)
 	}
 	// A server that has died renews no lease.
-	if err := b.Publish(t.Context(), bus.Event{Type: bus.Presence, Payload: []byte(`{"server":"dead","users":[2],"online":true}`)}); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, b.Publish(t.Context(), bus.Event{Type: bus.Presence, Payload: []byte(`{"server":"dead","users":[2],"online":true}`)}))
 	for _, online := range []bool{true, false} {
-		if p := watcher.until(func(p push) bool { return p.Push == "presence" && p.User == 2 }); p.Online != online {
-			t.Errorf("%+v, want online %v", p, online)
-		}
+		check.Equal(t, watcher.until(func(p push) bool { return p.Push == "presence" && p.User == 2 }).Online, online, "user 2 is online")
 	}
 }
 
@@ -56,9 +53,7 @@ func TestPresenceEndsWithMembership(t *testing.T) {
 	toggle := func() (ofStays, ofRemoved []int64) {
 		online = !online
 		payload := fmt.Appendf(nil, `{"server":"other","users":[4,5],"online":%v}`, online)
-		if err := s.bus.Publish(t.Context(), bus.Event{Type: bus.Presence, Payload: payload}); err != nil {
-			t.Fatal(err)
-		}
+		check.Require(t, s.bus.Publish(t.Context(), bus.Event{Type: bus.Presence, Payload: payload}))
 		return stays.presenceBeforePong(), removed.presenceBeforePong()
 	}
 	if a, b := toggle(); !slices.Equal(a, []int64{4, 5}) || !slices.Equal(b, []int64{4}) {
@@ -69,16 +64,12 @@ func TestPresenceEndsWithMembership(t *testing.T) {
 	s.backend.mu.Unlock()
 	s.backend.down(2)
 	e := bus.Event{ID: "e", Topic: bus.GroupTopic("g"), Change: 1, Payload: []byte(`{"push":"group"}`), Removed: []int64{2, 5}}
-	if err := s.bus.Publish(t.Context(), e); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, s.bus.Publish(t.Context(), e))
 	err := realtest.Retry(t.Context(), func() bool {
 		a, b := toggle()
 		return slices.Equal(a, []int64{4}) && len(b) == 0
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, err)
 }
 
 // presenceBeforePong returns the users whose presence has changed, sorted, up to the answer of a second

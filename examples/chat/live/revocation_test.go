@@ -8,10 +8,11 @@ import (
 	"github.com/semelgo/semel/examples/chat/bus"
 	"github.com/semelgo/semel/examples/chat/hub"
 	"github.com/semelgo/semel/examples/chat/live"
+	"github.com/semelgo/semel/internal/check"
 )
 
 // TestLostRevocations: streams that only listen end when the bus may have lost the revocation of
-// their sessions. All sessions are read by one call.
+// their sessions, and the others ask again. All sessions are read by one call.
 func TestLostRevocations(t *testing.T) {
 	s := newSite(t, live.Options{})
 	other, listens := login(t, s, 1), login(t, s, 2)
@@ -21,19 +22,15 @@ func TestLostRevocations(t *testing.T) {
 		c.call(`"op":"ping"`)
 	}
 	s.backend.revoke("session-2", "session-3")
-	if err := s.bus.Publish(t.Context(), bus.Event{Type: bus.Missed}); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, s.bus.Publish(t.Context(), bus.Event{Type: bus.Missed}))
 	listens.wantClosed(hub.CodeRevoked)
 	for got := ""; !strings.Contains(got, `"reason":"revoked"`); got = read() {
 		if got != "" && !strings.Contains(got, `"push":"resync"`) {
 			t.Errorf("received %s, want resync and bye", got)
 		}
 	}
-	other.call(`"op":"ping"`)
-	if n := s.backend.mostChecked(); n != 3 {
-		t.Errorf("one call has checked %d sessions, want 3", n)
-	}
+	other.pushed("resync")
+	check.Equal(t, s.backend.mostChecked(), 3, "sessions that one call has checked")
 }
 
 // TestSessionsAreCheckedPeriodically, as a last resort.
@@ -52,9 +49,7 @@ func TestRevokedWhileAuthenticating(t *testing.T) {
 	s := newSite(t, live.Options{})
 	s.backend.onAuthenticated = func(caller live.Identity) {
 		s.backend.revoke(caller.Session)
-		if err := s.bus.Publish(t.Context(), bus.RevokedEvent("", caller.User, caller.Session)); err != nil {
-			t.Error(err)
-		}
+		check.NoError(t, s.bus.Publish(t.Context(), bus.RevokedEvent("", caller.User, caller.Session)))
 	}
 	c := dial(t, s, "")
 	c.ask(`"op":"hello","token":"token-1"`)

@@ -15,6 +15,7 @@ import (
 	"github.com/semelgo/semel/examples/chat/bus"
 	"github.com/semelgo/semel/examples/chat/hub"
 	"github.com/semelgo/semel/examples/chat/live"
+	"github.com/semelgo/semel/internal/check"
 )
 
 // view is what a client has seen of a group, by the rules of the protocol.
@@ -83,10 +84,7 @@ func TestViewsAreComplete(t *testing.T) {
 	subscribed.Wait()
 	var last json.RawMessage
 	for i := range messages {
-		m, err := s.backend.Send(t.Context(), live.Identity{User: 1}, "g", fmt.Sprint(i), fmt.Sprint("t", i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := check.Must(s.backend.Send(t.Context(), live.Identity{User: 1}, "g", fmt.Sprint(i), fmt.Sprint("t", i)))(t)
 		if i%7 == 0 && last != nil { // the relay repeats an event
 			repeat(t, s, last)
 		}
@@ -97,9 +95,7 @@ func TestViewsAreComplete(t *testing.T) {
 			closedGap.Wait()
 		}
 		if i%50 == 49 {
-			if err := s.bus.Publish(t.Context(), bus.Event{Type: bus.Missed}); err != nil {
-				t.Fatal(err)
-			}
+			check.Require(t, s.bus.Publish(t.Context(), bus.Event{Type: bus.Missed}))
 		}
 	}
 	running.Wait()
@@ -115,17 +111,10 @@ func TestViewsAreComplete(t *testing.T) {
 func repeat(t *testing.T, s *site, message json.RawMessage) {
 	t.Helper()
 	var of struct{ Change int64 }
-	if err := json.Unmarshal(message, &of); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, json.Unmarshal(message, &of))
 	push := fmt.Sprintf(`{"push":"message","group":"g","change":%d,"message":%s}`, of.Change, message)
-	e, err := bus.GroupEvent("again", "message", "g", []byte(push))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.bus.Publish(t.Context(), e); err != nil {
-		t.Fatal(err)
-	}
+	e := check.Must(bus.GroupEvent("again", "message", "g", []byte(push)))(t)
+	check.Require(t, s.bus.Publish(t.Context(), e))
 }
 
 // TestTLS: over TLS a goroutine writes everything.
@@ -136,9 +125,7 @@ func TestTLS(t *testing.T) {
 	ws, _, err := websocket.Dial(t.Context(), strings.Replace(web.URL, "https", "wss", 1), &websocket.DialOptions{
 		Subprotocols: []string{live.Subprotocol}, HTTPClient: web.Client(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 	t.Cleanup(func() { _ = ws.CloseNow() })
 	c := &client{t: t, ws: ws}
 	c.call(`"op":"hello","token":"token-1"`)

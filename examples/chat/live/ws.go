@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -22,7 +23,7 @@ type conn struct {
 	socket  *socket
 	session *hub.Session // nil before hello
 	caller  Identity
-	bucket  bucket
+	refused int      // frames in a row that were above the rate limit
 	groups  []string // subscribed topics
 	watched []int64  // users whose presence is subscribed
 	goesOn  bool     // after the present frame
@@ -36,15 +37,26 @@ func (s *Server) WebSocket(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "offer the subprotocol "+Subprotocol, http.StatusBadRequest)
 		return
 	}
+	given := credentialsOf(r)
+	known := func() {}
+	if given == (Credentials{}) {
+		var full int
+		if known, full = s.silent.admit(s.options.Address(r)); full != 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(int(helloTimeout.Seconds())))
+			http.Error(w, "too many connections have not said hello", full)
+			return
+		}
+	}
+	defer known()
 	u := &upgrader{ResponseWriter: w, timeout: s.options.WriteTimeout}
 	ws, err := websocket.Accept(u, r, &websocket.AcceptOptions{Subprotocols: []string{Subprotocol}, OriginPatterns: s.options.Origins})
 	if err != nil {
 		return // Accept has answered
 	}
 	ws.SetReadLimit(s.options.MaxMessage)
-	c := &conn{server: s, ws: ws, socket: u.socket, bucket: bucket{tokens: s.options.Burst}}
+	c := &conn{server: s, ws: ws, socket: u.socket}
 	defer c.next()
-	c.goesOn = c.open(r.URL.Query().Get("ticket")) //nolint:contextcheck // the session outlives the request
+	c.goesOn = c.open(given) //nolint:contextcheck // the session outlives the request
 }
 
 // serve handles one frame of the client.
@@ -79,11 +91,11 @@ func (c *conn) next() {
 	_ = c.ws.CloseNow()
 }
 
-// open handles the first frame, or the ticket of the URL. It reports whether the
+// open handles the credentials of the request or, without them, the first frame. It reports whether the
 // session is attached.
-func (c *conn) open(ticket string) bool {
-	hello := request{ID: []byte(`"hello"`), Op: "hello", Ticket: ticket}
-	if ticket == "" {
+func (c *conn) open(given Credentials) bool {
+	hello := request{ID: []byte(`"hello"`), Op: "hello", Token: given.Token, Ticket: given.Ticket}
+	if given == (Credentials{}) {
 		late := time.AfterFunc(helloTimeout, func() { c.reject(codeNoHello, "no hello") })
 		data, ok := c.read()
 		if !late.Stop() || !ok {
@@ -107,6 +119,11 @@ func (c *conn) open(ticket string) bool {
 		return false
 	}
 	c.caller = caller
+	if wait, ok := c.server.frames.Allow(caller.key(), time.Now()); !ok {
+		_, _ = c.socket.Write(refuse(hello.ID, rateLimited(wait)).WebSocket())
+		c.reject(hub.CodeTooMany, codeRateLimited)
+		return false
+	}
 	c.session = c.server.hub.NewSession(caller.User, caller.Session, (*transport)(c))
 	if err := c.server.hub.Attach(c.session, accept(hello.ID, c.server.welcome(caller))); err != nil {
 		c.session = nil
@@ -173,24 +190,4 @@ func (t *transport) Close(code int, reason string, last []*hub.Frame) {
 		t.Write(last)
 	}
 	go func() { (*conn)(t).reject(code, reason) }()
-}
-
-// bucket is a token bucket.
-type bucket struct {
-	tokens  float64
-	last    time.Time
-	refused int // frames in a row
-}
-
-// take takes a token, or returns how long the next one takes.
-func (b *bucket) take(now time.Time, rate, burst float64) time.Duration {
-	if !b.last.IsZero() {
-		b.tokens = min(burst, b.tokens+now.Sub(b.last).Seconds()*rate)
-	}
-	b.last = now
-	if b.tokens >= 1 {
-		b.tokens--
-		return 0
-	}
-	return time.Duration((1 - b.tokens) / rate * float64(time.Second))
 }

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -33,7 +35,7 @@ type connection struct {
 
 	mu      sync.Mutex
 	last    int
-	waiting map[int]*pendingRequest
+	waiting map[string]*pendingRequest // by the JSON of its id
 	closed  error
 }
 
@@ -55,7 +57,7 @@ type push struct {
 
 // answer is the server's answer to a frame.
 type answer struct {
-	ID  int             `json:"id"`
+	ID  json.RawMessage `json:"id"`
 	OK  json.RawMessage `json:"ok"`
 	Err *refusal        `json:"err"`
 }
@@ -73,7 +75,7 @@ func (r *refusal) Error() string { return r.Code + ": " + r.Message }
 // order, by one goroutine.
 func dial(ctx context.Context, server, token string, pushed func(push)) (*connection, error) {
 	socket, resp, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(server, "http")+"/v1/ws",
-		&websocket.DialOptions{Subprotocols: []string{subprotocol}})
+		&websocket.DialOptions{Subprotocols: []string{subprotocol}, HTTPHeader: http.Header{"Authorization": {"Bearer " + token}}})
 	if resp != nil && resp.Body != nil {
 		defer resp.Body.Close()
 	}
@@ -81,17 +83,20 @@ func dial(ctx context.Context, server, token string, pushed func(push)) (*connec
 		return nil, err
 	}
 	socket.SetReadLimit(maxFrame)
-	c := &connection{socket: socket, push: pushed, ended: make(chan struct{}), waiting: map[int]*pendingRequest{}}
-	go c.read(context.WithoutCancel(ctx))
-	err = c.request(ctx, "hello", map[string]any{"token": token}, func(ok json.RawMessage) error {
+	c := &connection{socket: socket, push: pushed, ended: make(chan struct{}), waiting: map[string]*pendingRequest{}}
+	hello := &pendingRequest{result: make(chan error, 1), accepted: func(ok json.RawMessage) error {
 		var hello struct {
 			Heartbeat int64 `json:"heartbeat_ms"`
 		}
 		err := json.Unmarshal(ok, &hello)
 		c.heartbeat = time.Duration(max(1, hello.Heartbeat)) * time.Millisecond
 		return err
-	})
-	if err != nil {
+	}}
+	c.waiting[`"hello"`] = hello // the server answers the header
+	go c.read(context.WithoutCancel(ctx))
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	if err := hello.wait(ctx, "hello"); err != nil {
 		c.drop()
 		return nil, err
 	}
@@ -140,8 +145,8 @@ func (c *connection) frames(text []byte) error {
 			continue
 		}
 		c.mu.Lock()
-		a := c.waiting[frame.ID]
-		delete(c.waiting, frame.ID)
+		a := c.waiting[string(frame.ID)]
+		delete(c.waiting, string(frame.ID))
 		c.mu.Unlock()
 		switch {
 		case a == nil:
@@ -167,7 +172,7 @@ func (c *connection) request(ctx context.Context, op string, fields map[string]a
 	}
 	c.last++
 	id := c.last
-	c.waiting[id] = a
+	c.waiting[strconv.Itoa(id)] = a
 	c.mu.Unlock()
 	frame := map[string]any{"id": id, "op": op}
 	maps.Copy(frame, fields)
@@ -178,6 +183,10 @@ func (c *connection) request(ctx context.Context, op string, fields map[string]a
 	if err := c.socket.Write(ctx, websocket.MessageText, text); err != nil {
 		return fmt.Errorf("%w: %w", errLost, err)
 	}
+	return a.wait(ctx, op)
+}
+
+func (a *pendingRequest) wait(ctx context.Context, op string) error {
 	select {
 	case <-ctx.Done():
 		return fmt.Errorf("no answer to %s: %w", op, ctx.Err())

@@ -3,8 +3,6 @@ package server_test
 import (
 	"context"
 	"sync/atomic"
-	"testing"
-	"time"
 
 	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/examples/chat/server"
@@ -15,7 +13,7 @@ import (
 // often the handler is called.
 type barrier struct {
 	armed   atomic.Bool
-	arrived chan struct{}
+	arrived chan struct{} // closed when a creation is held
 	open    chan struct{}
 	entered atomic.Int64
 }
@@ -32,44 +30,26 @@ func (b *barrier) pass() {
 	}
 }
 
-// await waits until a creation is held.
-func (b *barrier) await(t *testing.T) {
-	t.Helper()
-	limit := time.NewTimer(patience)
-	defer limit.Stop()
-	select {
-	case <-b.arrived:
-	case <-limit.C:
-		t.Fatal("no creation came to the barrier")
-	}
-}
-
-// inHandler holds a creation in its transaction.
-func (b *barrier) inHandler() server.Hooks {
-	return server.Hooks{Create: func(next server.CreateFunc) server.CreateFunc {
+// at holds creations at the point where they hold the fewest locks in the given mode: inline in
+// their transaction, and otherwise after their claim and before their transaction.
+func (b *barrier) at(mode string) server.Hooks {
+	to := server.Hooks{Create: func(next server.CreateFunc) server.CreateFunc {
 		return func(ctx context.Context, tx chatdb.Tx, n chatdb.NewGroup) (chatdb.Group, error) {
 			b.entered.Add(1)
-			b.pass()
+			if mode == inline {
+				b.pass()
+			}
 			return next(ctx, tx, n)
 		}
 	}}
-}
-
-// beforeTransaction holds a creation after its claim and before its transaction.
-func (b *barrier) beforeTransaction() server.Hooks {
-	to := server.Hooks{
-		Records: func(s store.TxStore[chatdb.Tx]) store.TxStore[chatdb.Tx] { return barrierStore{s, b} },
-		Domain: func(next server.TransactFunc) server.TransactFunc {
-			return func(ctx context.Context, fn func(context.Context, chatdb.Tx) error) error {
-				b.pass()
-				return next(ctx, fn)
-			}
-		},
+	if mode == inline {
+		return to
 	}
-	to.Create = func(next server.CreateFunc) server.CreateFunc {
-		return func(ctx context.Context, tx chatdb.Tx, n chatdb.NewGroup) (chatdb.Group, error) {
-			b.entered.Add(1)
-			return next(ctx, tx, n)
+	to.Records = func(s store.TxStore[chatdb.Tx]) store.TxStore[chatdb.Tx] { return barrierStore{s, b} }
+	to.Domain = func(next server.TransactFunc) server.TransactFunc {
+		return func(ctx context.Context, fn func(context.Context, chatdb.Tx) error) error {
+			b.pass()
+			return next(ctx, fn)
 		}
 	}
 	return to
@@ -88,13 +68,4 @@ func (s barrierStore) Atomic(ctx context.Context, id store.ID, hold bool,
 		s.b.pass()
 	}
 	return s.TxStore.Atomic(ctx, id, hold, run)
-}
-
-// at holds creations at the point where they hold the fewest locks in the given
-// mode.
-func (b *barrier) at(mode string) server.Hooks {
-	if mode == inline {
-		return b.inHandler()
-	}
-	return b.beforeTransaction()
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel/examples/chat/server"
+	"github.com/semelgo/semel/internal/check"
 )
 
 // fakePayments is a fake payment service. The test sets its responses and reads the
@@ -92,12 +93,7 @@ func boost(as user, key, group string) request {
 // boostsOf lists the boosts of a group.
 func (c *client) boostsOf(t *testing.T, u user, group string) []map[string]any {
 	t.Helper()
-	a := c.send(t, request{method: "GET", path: "/v1/groups/" + group + "/boosts", as: u}).want(t, http.StatusOK, "")
-	var v struct{ Boosts []map[string]any }
-	if err := json.Unmarshal([]byte(a.Body), &v); err != nil {
-		t.Fatal(err)
-	}
-	return v.Boosts
+	return read[struct{ Boosts []map[string]any }](t, c, u, "/v1/groups/"+group+"/boosts").Boosts
 }
 
 // TestABoostIsPaidForOnce: a boost is charged once per key; another key is another
@@ -106,10 +102,8 @@ func TestABoostIsPaidForOnce(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	first := w.send(t, boost(w.ann, "k", w.group)).want(t, http.StatusCreated, "")
-	again := w.send(t, boost(w.ann, "k", w.group)).want(t, http.StatusCreated, "")
-	if first.Replayed || !again.Replayed || again.Body != first.Body {
-		t.Errorf("got %s, then %s (replayed %v)", first.Body, again.Body, again.Replayed)
-	}
+	check.Equal(t, first.Replayed, false, "the first answer is a replay")
+	w.send(t, boost(w.ann, "k", w.group)).wantReplayOf(t, first)
 	w.send(t, boost(w.ann, "k2", w.group)).want(t, http.StatusCreated, "")
 	came := w.fakePayments.came()
 	if len(came) != 2 || came[0].Key == came[1].Key || came[0].Reference == came[1].Reference {
@@ -133,16 +127,14 @@ func TestABoostIsForMembers(t *testing.T) {
 	odd := boost(w.ann, "k", w.group)
 	odd.body = `{"amount":1}`
 	w.send(t, odd).want(t, http.StatusBadRequest, "invalid")
-	if n := len(w.fakePayments.came()); n != 0 {
-		t.Errorf("%d charges were asked for", n)
-	}
+	check.Equal(t, len(w.fakePayments.came()), 0, "charges that were asked for")
 	if a := w.send(t, boost(w.ann, "k", w.group)).want(t, http.StatusCreated, ""); a.Replayed {
 		t.Error("the key was used up")
 	}
 
 	s := serveLocal(t, server.Hooks{}, newFiles(t, inline).args(time.Minute)...)
 	u := s.signIn(t, "ann")
-	group := s.send(t, creation(u, "k", "crew")).want(t, http.StatusCreated, "").value(t)["id"].(string)
+	group := s.newGroup(t, u, "crew")
 	s.send(t, boost(u, "b", group)).want(t, http.StatusNotImplemented, "no_payments")
 }
 
@@ -153,13 +145,10 @@ func TestADeclinedBoostStaysDeclined(t *testing.T) {
 	w := newFixture(t)
 	w.fakePayments.declines(w.group)
 	first := w.send(t, boost(w.ann, "k", w.group)).want(t, http.StatusPaymentRequired, "payment_declined")
-	again := w.send(t, boost(w.ann, "k", w.group)).want(t, http.StatusPaymentRequired, "payment_declined")
-	if first.Replayed || !again.Replayed || again.Body != first.Body || len(w.fakePayments.came()) != 1 {
-		t.Errorf("got %s, then %s (replayed %v), of %d charges", first.Body, again.Body, again.Replayed, len(w.fakePayments.came()))
-	}
-	if noted := w.boostsOf(t, w.ann, w.group); len(noted) != 0 {
-		t.Errorf("noted %v", noted)
-	}
+	check.Equal(t, first.Replayed, false, "the first answer is a replay")
+	w.send(t, boost(w.ann, "k", w.group)).wantReplayOf(t, first)
+	check.Equal(t, len(w.fakePayments.came()), 1, "charges that were asked for")
+	check.Equal(t, len(w.boostsOf(t, w.ann, w.group)), 0, "boosts that are noted")
 }
 
 // TestUnclearPaymentIsRetried: after an unclear response the HTTP client or
@@ -197,21 +186,7 @@ func TestUnclearPaymentIsRetried(t *testing.T) {
 			if len(came) != 2 || came[0] != came[1] {
 				t.Errorf("asked for %+v, want the same charge twice", came)
 			}
-			if noted := w.boostsOf(t, w.ann, w.group); len(noted) != 1 {
-				t.Errorf("noted %v, want one boost", noted)
-			}
+			check.Equal(t, len(w.boostsOf(t, w.ann, w.group)), 1, "boosts that are noted")
 		})
-	}
-}
-
-// TestPaymentsFlagIsChecked: the error names the flag and its form.
-func TestPaymentsFlagIsChecked(t *testing.T) {
-	t.Parallel()
-	for _, value := range []string{"", "localhost:80", "ftp://chat@localhost", "http://", "http://x?y=z", "http://x/#y", "http://[::1"} {
-		var said strings.Builder
-		code := server.Run(t.Context(), []string{"-payments", value}, func(string) string { return "" }, t.Output(), &said, server.Hooks{})
-		if code != 2 || !strings.Contains(said.String(), "-payments") || !strings.Contains(said.String(), "http://merchant@host:port") {
-			t.Errorf("-payments %q: code %d, said %q", value, code, said.String())
-		}
 	}
 }

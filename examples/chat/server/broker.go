@@ -5,22 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"sync"
 	"time"
 
 	amqp091 "github.com/rabbitmq/amqp091-go"
+
+	"github.com/semelgo/semel/examples/chat/bus"
 )
 
 // maxQueueName leaves room for the suffixes of the dead-letter and delay queues.
 const maxQueueName = 200
 
 const (
-	// dialBound limits connecting and the handshake.
-	dialBound = 10 * time.Second
-	// heartbeat is the AMQP heartbeat. The connection is closed after two missed
-	// heartbeats.
-	heartbeat = 5 * time.Second
 	// putBound limits the wait for a publisher confirm.
 	putBound = 10 * time.Second
 	// closeBound limits closing the connection.
@@ -42,12 +38,9 @@ type broker struct {
 
 // connect connects and declares the queue and its dead-letter queue.
 func connect(ctx context.Context, url, queue string) (*broker, error) {
-	conn, err := amqp091.DialConfig(url, amqp091.Config{
-		Heartbeat: heartbeat, Properties: amqp091.Table{"connection_name": "chat import"},
-		Dial: func(network, address string) (net.Conn, error) { return dial(ctx, network, address) },
-	})
+	conn, err := bus.Dial(ctx, url, "chat import")
 	if err != nil {
-		return nil, fmt.Errorf("connect: %w", err)
+		return nil, err
 	}
 	b := &broker{conn: conn, queue: queue, returned: make(chan amqp091.Return, 1)}
 	b.closeNow = sync.OnceFunc(func() { _ = conn.CloseDeadline(time.Now().Add(closeBound)) })
@@ -56,17 +49,6 @@ func connect(ctx context.Context, url, queue string) (*broker, error) {
 		return nil, err
 	}
 	return b, nil
-}
-
-func dial(ctx context.Context, network, address string) (net.Conn, error) {
-	dialer := net.Dialer{Timeout: dialBound}
-	conn, err := dialer.DialContext(ctx, network, address)
-	if err != nil {
-		return nil, err
-	}
-	// The deadline is for the handshake. After it, heartbeats detect a lost
-	// connection.
-	return conn, conn.SetDeadline(time.Now().Add(dialBound))
 }
 
 func (b *broker) open() (err error) {

@@ -9,7 +9,15 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest/chromium"
+)
+
+// Expressions that the tests wait for.
+const (
+	allAnswered = `document.getElementById("storm-status").textContent === "All have their answer."`
+	someWaiting = `document.querySelectorAll('.tile[data-state="progress"]').length > 0`
+	noServer    = `document.querySelectorAll('.tile[data-state="away"]').length > 0`
 )
 
 // browser is one tab of a headless browser.
@@ -20,18 +28,27 @@ func browse(t *testing.T) *browser {
 	return &browser{chromium.Open(t, patience)}
 }
 
+// credentials fills the form and clicks on a button, #sign-up-button or #sign-in-button.
+func (b *browser) credentials(t *testing.T, name, button string) {
+	t.Helper()
+	b.Do(t, chromedp.WaitVisible(css("#sign-in-name")), chromedp.SetValue(css("#sign-in-name"), name),
+		chromedp.SetValue(css("#sign-in-password"), password), chromedp.Click(css(button)))
+}
+
 // signIn opens a server's page and signs in as a new user.
 func (b *browser) signIn(t *testing.T, base, name string) user {
 	t.Helper()
-	b.Do(t,
-		chromedp.Navigate(base),
-		chromedp.WaitVisible(css("#sign-in-name")),
-		chromedp.SendKeys(css("#sign-in-name"), name),
-		chromedp.SendKeys(css("#sign-in-password"), password),
-		chromedp.Click(css("#sign-up-button")),
-		chromedp.WaitVisible(css("#new-group")),
-	)
+	b.Do(t, chromedp.Navigate(base))
+	b.credentials(t, name, "#sign-up-button")
+	b.Do(t, chromedp.WaitVisible(css("#new-group")))
 	return b.user(t)
+}
+
+// logIn signs in on the page that is open, as a user that exists.
+func (b *browser) logIn(t *testing.T, name string) {
+	t.Helper()
+	b.credentials(t, name, "#sign-in-button")
+	b.Do(t, chromedp.WaitVisible(css("#new-group")))
 }
 
 // user is the user that is signed in.
@@ -39,24 +56,22 @@ func (b *browser) user(t *testing.T) user {
 	t.Helper()
 	var u user
 	text := chromium.Read[string](t, b.Tab, `localStorage.getItem("semel-chat.session")`)
-	if err := json.Unmarshal([]byte(text), &u); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, json.Unmarshal([]byte(text), &u))
 	return u
-}
-
-// logIn opens a page of a server and signs in as a user that exists.
-func (b *browser) logIn(t *testing.T, address, name string) {
-	t.Helper()
-	b.Do(t, chromedp.Navigate(address), chromedp.WaitVisible(css("#sign-in-name")),
-		chromedp.SendKeys(css("#sign-in-name"), name), chromedp.SendKeys(css("#sign-in-password"), password),
-		chromedp.Click(css("#sign-in-button")), chromedp.WaitVisible(css("#new-group")))
 }
 
 // phone makes the page as small as that of a phone.
 func (b *browser) phone(t *testing.T) {
 	t.Helper()
 	b.Do(t, chromedp.EmulateViewport(390, 844))
+}
+
+// wantNarrow checks that the page is not wider than a phone.
+func (b *browser) wantNarrow(t *testing.T) {
+	t.Helper()
+	if chromium.Read[bool](t, b.Tab, `document.documentElement.scrollWidth > 390`) {
+		t.Error("the page is wider than a phone")
+	}
 }
 
 // create fills and sends the form of a new group. Members are names with commas.
@@ -95,31 +110,11 @@ func (b *browser) untilGroups(t *testing.T, names ...string) {
 		strings.Join(names, ",")))
 }
 
-// storm opens the page of retries and requests one group 50 times.
-func (b *browser) storm(t *testing.T, base, name string) {
+// openFirst clicks the first group. It finds and clicks it in one step: each event draws the
+// list anew, so a node that was found before may be gone.
+func (b *browser) openFirst(t *testing.T) {
 	t.Helper()
-	b.Do(t, chromedp.Navigate(base+"/retries"), chromedp.WaitVisible(css("#create-50")),
-		chromedp.SetValue(css("#storm-name"), name), chromedp.Click(css("#create-50")))
-}
-
-// tiles counts the tiles of the panel by state.
-func (b *browser) tiles(t *testing.T) map[string]int {
-	t.Helper()
-	return chromium.Read[map[string]int](t, b.Tab, `[...document.querySelectorAll(".tile")]
-		.reduce((n, tile) => ({...n, [tile.dataset.state]: (n[tile.dataset.state] ?? 0) + 1}), {})`)
-}
-
-// Expressions that the tests wait for.
-const (
-	allAnswered = `document.getElementById("storm-status").textContent === "All have their answer."`
-	someWaiting = `document.querySelectorAll('.tile[data-state="progress"]').length > 0`
-	noServer    = `document.querySelectorAll('.tile[data-state="away"]').length > 0`
-)
-
-// count reads a number below the panel.
-func (b *browser) count(t *testing.T, id string) string {
-	t.Helper()
-	return strings.TrimSpace(chromium.Read[string](t, b.Tab, `document.getElementById("`+id+`").textContent`))
+	b.Do(t, chromedp.Evaluate[chromedp.Void](`document.querySelector("#groups a").click()`))
 }
 
 // attempts are the attempts that the page has stored, oldest first.

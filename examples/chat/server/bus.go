@@ -13,11 +13,8 @@ import (
 	"github.com/semelgo/semel/examples/chat/bus"
 )
 
-// defaultBusName is the exchange of RabbitMQ and the channel of PostgreSQL.
-const defaultBusName = "chat_events"
-
-// busName is what RabbitMQ and PostgreSQL both accept.
-var busName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,63}$`)
+// busNames are what RabbitMQ and PostgreSQL both accept.
+var busNames = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,63}$`)
 
 // The values of flag -bus that are no URL.
 const (
@@ -53,7 +50,7 @@ func openBus(address, name, db string) (eventBus, error) {
 
 // checkBus validates flags -bus and -bus-name. Its error contains no password.
 func checkBus(address, name string) error {
-	if !busName.MatchString(name) || strings.HasPrefix(name, "amq.") {
+	if name != "" && !busNames.MatchString(name) || strings.HasPrefix(name, "amq.") {
 		return fmt.Errorf("invalid value %q for -bus-name: want 1 to 63 letters, digits, points, hyphens and underscores, and not amq. at the beginning", name)
 	}
 	if address == busAuto || address == busLocal || isPostgres(address) {

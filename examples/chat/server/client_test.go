@@ -2,16 +2,19 @@ package server_test
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/check"
 )
 
 // patience bounds every wait of a test. It is much longer than any wait takes, and
@@ -52,9 +55,7 @@ type answer struct {
 func (a answer) value(t *testing.T) map[string]any {
 	t.Helper()
 	var v map[string]any
-	if err := json.Unmarshal([]byte(a.Body), &v); err != nil {
-		t.Fatalf("the body %q is not a JSON object: %v", a.Body, err)
-	}
+	check.Require(t, json.Unmarshal([]byte(a.Body), &v), "the body %q is not a JSON object", a.Body)
 	return v
 }
 
@@ -116,9 +117,7 @@ func (c *client) try(ctx context.Context, q request) (answer, error) {
 func (c *client) send(t *testing.T, q request) answer {
 	t.Helper()
 	a, err := c.try(t.Context(), q)
-	if err != nil {
-		t.Fatalf("%s %s: %v", q.method, q.path, err)
-	}
+	check.Require(t, err, "%s %s", q.method, q.path)
 	return a
 }
 
@@ -141,14 +140,48 @@ func (c *client) settle(ctx context.Context, q request) (answer, error) {
 	}
 }
 
+// settling returns settle as a function for a crowd.
+func (c *client) settling(q request) func(context.Context) (answer, error) {
+	return func(ctx context.Context) (answer, error) { return c.settle(ctx, q) }
+}
+
+// trying returns try, likewise.
+func (c *client) trying(q request) func(context.Context) (answer, error) {
+	return func(ctx context.Context) (answer, error) { return c.try(ctx, q) }
+}
+
 // settled is settle; the test fails if there is no answer.
 func (c *client) settled(t *testing.T, q request) answer {
 	t.Helper()
 	a, err := c.settle(t.Context(), q)
-	if err != nil {
-		t.Fatalf("%s %s: %v", q.method, q.path, err)
-	}
+	check.Require(t, err, "%s %s", q.method, q.path)
 	return a
+}
+
+// crowd are requests that are sent at the same time.
+type crowd struct {
+	sending sync.WaitGroup
+	mu      sync.Mutex
+	answers []answer
+}
+
+// send starts n requests, each of which must have an answer.
+func (c *crowd) send(t *testing.T, n int, ask func(context.Context) (answer, error)) {
+	for range n {
+		c.sending.Go(func() {
+			a, err := ask(t.Context())
+			check.NoError(t, err)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.answers = append(c.answers, a)
+		})
+	}
+}
+
+// wait returns the answers, in any order.
+func (c *crowd) wait() []answer {
+	c.sending.Wait()
+	return c.answers
 }
 
 func pause(ctx context.Context, d time.Duration) error {
@@ -180,9 +213,7 @@ func (c *client) logIn(t *testing.T, name, device string) user {
 		Token string
 		User  user
 	}
-	if err := json.Unmarshal([]byte(a.Body), &opened); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, json.Unmarshal([]byte(a.Body), &opened))
 	opened.User.Token = opened.Token
 	return opened.User
 }
@@ -200,18 +231,63 @@ func creation(as user, key, name string, members ...int64) request {
 	return request{method: "POST", path: "/v1/groups", as: as, key: key, body: string(body)}
 }
 
+// newGroup creates a group and returns its ID.
+func (c *client) newGroup(t *testing.T, owner user, name string, members ...int64) string {
+	t.Helper()
+	a := c.settled(t, creation(owner, rand.Text(), name, members...)).want(t, http.StatusCreated, "")
+	return a.value(t)["id"].(string)
+}
+
+// read returns what a path has for a user.
+func read[T any](t *testing.T, c *client, as user, path string) (v T) {
+	t.Helper()
+	a := c.send(t, request{method: "GET", path: path, as: as}).want(t, http.StatusOK, "")
+	check.Require(t, json.Unmarshal([]byte(a.Body), &v))
+	return v
+}
+
 // groupsOf lists a user's groups.
 func (c *client) groupsOf(t *testing.T, u user) []map[string]any {
 	t.Helper()
-	a := c.send(t, request{method: "GET", path: "/v1/groups", as: u})
-	if a.Status != http.StatusOK {
-		t.Fatalf("GET /v1/groups = %d %s", a.Status, a.Body)
+	return read[struct{ Groups []map[string]any }](t, c, u, "/v1/groups").Groups
+}
+
+// ask sends a request without a key.
+func (c *client) ask(t *testing.T, as user, method, path, body string) answer {
+	t.Helper()
+	return c.settled(t, request{method: method, path: path, as: as, body: body})
+}
+
+// say sends a message.
+func (c *client) say(t *testing.T, as user, group, key, text string) answer {
+	t.Helper()
+	body, _ := json.Marshal(map[string]string{"text": text})
+	return c.settled(t, request{method: "POST", path: "/v1/groups/" + group + "/messages", as: as, key: key, body: string(body)})
+}
+
+// message holds the parts of a message that tests check.
+type message struct {
+	Seq      int64
+	AuthorID int64 `json:"author_id"`
+	Author   string
+	Text     string
+}
+
+// messagesIn lists the messages of a group, in order.
+func (c *client) messagesIn(t *testing.T, u user, group string) []message {
+	t.Helper()
+	return read[struct{ Messages []message }](t, c, u, "/v1/groups/"+group+"/messages?limit=200").Messages
+}
+
+// textsOf lists the texts of a member in a group, in order.
+func (c *client) textsOf(t *testing.T, author user, group string) (texts []string) {
+	t.Helper()
+	for _, m := range c.messagesIn(t, author, group) {
+		if m.AuthorID == author.ID {
+			texts = append(texts, m.Text)
+		}
 	}
-	var v struct{ Groups []map[string]any }
-	if err := json.Unmarshal([]byte(a.Body), &v); err != nil {
-		t.Fatal(err)
-	}
-	return v.Groups
+	return texts
 }
 
 // want fails the test unless a has the status and, for problems, the code.
@@ -221,6 +297,14 @@ func (a answer) want(t *testing.T, status int, code string) answer {
 		t.Fatalf("got %d %q, want %d %q; body: %s", a.Status, a.code(), status, code, a.Body)
 	}
 	return a
+}
+
+// wantReplayOf fails the test unless a is a replay of an earlier answer.
+func (a answer) wantReplayOf(t *testing.T, first answer) {
+	t.Helper()
+	if a.Status != first.Status || a.Body != first.Body || !a.Replayed {
+		t.Fatalf("got %d %q (replayed %v), want a replay of %d %q", a.Status, a.Body, a.Replayed, first.Status, first.Body)
+	}
 }
 
 // scopeOf is the scope of a user's keys.

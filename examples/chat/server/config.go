@@ -107,7 +107,7 @@ func (c *config) flags(usage io.Writer) *flag.FlagSet {
 	flags.StringVar(&c.amqp, "amqp", "", "`URL` of a RabbitMQ to import messages from: amqp://user:password@host/vhost")
 	flags.StringVar(&c.amqpQueue, "amqp-queue", "chat.import", "`name` of the queue to import from")
 	flags.StringVar(&c.bus, "bus", busAuto, "how changes reach the clients of other servers: amqp://… (RabbitMQ), postgres://… (NOTIFY; not through PgBouncer), local (one server only), or auto: NOTIFY of -db if it is PostgreSQL, else local")
-	flags.StringVar(&c.busName, "bus-name", defaultBusName, "`name` of the exchange (RabbitMQ) or channel (PostgreSQL) of -bus; chats that share a virtual host or database need different names")
+	flags.StringVar(&c.busName, "bus-name", "", "`name` of the exchange (RabbitMQ) or channel (PostgreSQL) of -bus; default: chat_ and the random ID of the database, so that only its servers hear one another; a copy of a database has the same ID and needs a name")
 	flags.DurationVar(&c.retention, "retention", retention, "how long a finished record is kept, and retries of its key receive its outcome")
 	flags.DurationVar(&c.sweep, "sweep", time.Minute, "how often to purge old records and to release the records of dead servers; tasks are released at least once per lease")
 	flags.BoolVar(&c.serveOnly, "serve-only", false, "answer requests only, and leave publishing changes, tasks, the import and sweeping to other servers")

@@ -1,45 +1,38 @@
-package server_test
+package server
 
 import (
 	"bytes"
 	"context"
 	"net"
+	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/semelgo/semel/examples/chat/server"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/semelgo/semel/examples/chat/accounts"
+	"github.com/semelgo/semel/internal/check"
 )
-
-func readFile(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
 
 // TestBadStart starts the program with invalid flags: it writes one line that names
 // the problem, and exits with code 2.
 func TestBadStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	taken := check.Must(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = taken.Close() })
-	if err := os.WriteFile(filepath.Join(dir, "text.db"), []byte(strings.Repeat("no database ", 500)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, os.WriteFile(filepath.Join(dir, "text.db"), []byte(strings.Repeat("no database ", 500)), 0o600))
 	db := "sqlite:" + filepath.Join(dir, "chat.db")
-	tests := map[string]struct {
+	type badStart struct {
 		args  []string
 		env   map[string]string
 		names string
-	}{
+	}
+	tests := map[string]badStart{
 		"unknown flag":        {args: []string{"-colour", "red"}, names: "-colour"},
 		"argument":            {args: []string{"serve"}, names: "serve"},
 		"doubts of something": {args: []string{"doubts", "all"}, names: "doubts"},
@@ -91,13 +84,16 @@ func TestBadStart(t *testing.T) {
 			args: []string{"-db", db, "-records", "sqlite:" + filepath.Join(dir, "none", "r.db")}, names: "none",
 		},
 	}
+	for _, url := range []string{"", "localhost:80", "ftp://chat@localhost", "http://", "http://x?y=z", "http://x/#y", "http://[::1"} {
+		tests["payments "+url] = badStart{args: []string{"-payments", url}, names: "for flag -payments: want http://merchant@host:port"}
+	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), patience) // in case it serves
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // in case it serves
 			defer cancel()
 			var stdout, stderr bytes.Buffer
-			code := server.Main(ctx, test.args, func(name string) string { return test.env[name] }, &stdout, &stderr)
+			code := Main(ctx, test.args, func(name string) string { return test.env[name] }, &stdout, &stderr)
 			text := stderr.String()
 			if code != 2 || strings.Count(text, "\n") != 1 || !strings.HasPrefix(text, "chat: ") || !strings.Contains(text, test.names) {
 				t.Errorf("exit %d, stderr %q; want exit 2 and one line that names %q", code, text, test.names)
@@ -115,7 +111,7 @@ func TestBadStart(t *testing.T) {
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	var stdout, stderr bytes.Buffer
-	code := server.Main(t.Context(), []string{"-h"}, os.Getenv, &stdout, &stderr)
+	code := Main(t.Context(), []string{"-h"}, os.Getenv, &stdout, &stderr)
 	for _, flag := range []string{"-addr", "-db", "-mode", "-lease", "-wait", "-records", "-amqp", "-amqp-queue", "-bus", "-retention", "-serve-only", "-may-lose", "-sweep", "CHAT_ADDR"} {
 		if !strings.Contains(stdout.String(), flag) {
 			t.Errorf("the usage does not tell of %s:\n%s", flag, stdout.String())
@@ -123,5 +119,94 @@ func TestHelp(t *testing.T) {
 	}
 	if code != 0 || stderr.Len() > 0 {
 		t.Errorf("exit %d, stderr %q", code, stderr.String())
+	}
+}
+
+// TestFlagsBeatTheEnvironment is in the package because it reads the config.
+func TestFlagsBeatTheEnvironment(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{
+		"CHAT_ADDR": "127.0.0.1:1", "CHAT_METRICS": "127.0.0.1:5", "CHAT_DB": "sqlite:/var/env.db", "CHAT_MODE": "leased", "CHAT_LEASE": "7s", "CHAT_WAIT": "3s",
+		"CHAT_AMQP": "amqp://rabbit", "CHAT_AMQP_QUEUE": "in", "CHAT_BUS": "amqp://bus", "CHAT_RETENTION": "500h", "CHAT_SERVE_ONLY": "true", "CHAT_MAY_LOSE": "true", "CHAT_SWEEP": "4s",
+		"CHAT_ARGON2": "m=64,t=1,p=1", "CHAT_SIGN_UPS": "3", "CHAT_LOG_INS": "4",
+		"CHAT_BUS_NAME": "one", "CHAT_TRUSTED_PROXIES": "10.0.0.0/8, ::1/128", "CHAT_SESSION_AGE": "1h",
+	}
+	absolute := func(path string) string {
+		t.Helper()
+		return check.Must(filepath.Abs(path))(t)
+	}
+	defaults := config{
+		addr: "127.0.0.1:8080", db: absolute("chat.db"), records: absolute("chat.db"), mode: modeInline, lease: 2 * time.Second,
+		amqpQueue: "chat.import", bus: busAuto, retention: retention, sweep: time.Minute, argon2: accounts.DefaultCost(), signUps: 30, logIns: 10, sessionAge: 90 * 24 * time.Hour,
+	}
+	apart := defaults
+	apart.db, apart.records, apart.mode = absolute("a.db"), absolute("b.db"), modeApart
+	tests := map[string]struct {
+		args []string
+		env  map[string]string
+		want config
+	}{
+		"nothing": {want: defaults},
+		"environment": {env: env, want: config{
+			addr: "127.0.0.1:1", metrics: "127.0.0.1:5", db: absolute("/var/env.db"), records: absolute("/var/env.db"), mode: modeLeased,
+			lease: 7 * time.Second, wait: 3 * time.Second,
+			amqp: "amqp://rabbit", amqpQueue: "in", bus: "amqp://bus", busName: "one", retention: 500 * time.Hour, serveOnly: true, mayLose: true, sweep: 4 * time.Second,
+			argon2: accounts.Cost{Memory: 64, Time: 1, Threads: 1}, signUps: 3, logIns: 4,
+			proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")}, sessionAge: time.Hour,
+		}},
+		"flags": {
+			args: []string{
+				"-addr", ":2", "-metrics", "", "-db", "sqlite:a.db", "-mode", "inline", "-lease", "1s", "-wait", "0",
+				"-amqp", "", "-amqp-queue", "out", "-bus", "local", "-retention", "200h", "-serve-only=false", "-may-lose=false", "-sweep", "5s",
+				"-argon2", "m=128,t=2,p=1", "-sign-ups", "0", "-log-ins", "5",
+				"-bus-name", "chat-2.x", "-trusted-proxies", "", "-session-age", "0",
+			},
+			env: env,
+			want: config{
+				addr: ":2", db: absolute("a.db"), records: absolute("a.db"), mode: modeInline, lease: time.Second,
+				amqpQueue: "out", bus: busLocal, busName: "chat-2.x", retention: 200 * time.Hour, sweep: 5 * time.Second,
+				argon2: accounts.Cost{Memory: 128, Time: 2, Threads: 1}, logIns: 5,
+			},
+		},
+		"records": {args: []string{"-db", "sqlite:a.db", "-records", "sqlite:b.db"}, want: apart},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := parseConfig(test.args, func(name string) string { return test.env[name] })
+			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(config{}), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); err != nil || diff != "" {
+				t.Errorf("parseConfig(%q) = %v, difference (-want +got):\n%s", test.args, err, diff)
+			}
+		})
+	}
+}
+
+// TestAddressBehindProxies: only trusted proxies may name the client, and a client cannot
+// invent an address before theirs.
+func TestAddressBehindProxies(t *testing.T) {
+	t.Parallel()
+	var c config
+	check.Require(t, c.setProxies("10.0.0.0/8,::1/128"))
+	for _, test := range []struct {
+		from      string
+		forwarded []string
+		want      string
+	}{
+		{"203.0.113.9:1", nil, "203.0.113.9"},
+		{"203.0.113.9:1", []string{"198.51.100.1"}, "203.0.113.9"}, // not a proxy
+		{"10.0.0.1:1", nil, "10.0.0.1"},
+		{"10.0.0.1:1", []string{"198.51.100.1"}, "198.51.100.1"},
+		{"10.0.0.1:1", []string{"1.1.1.1, 198.51.100.1"}, "198.51.100.1"}, // the first is invented
+		{"10.0.0.1:1", []string{"1.1.1.1", "198.51.100.1,10.2.3.4"}, "198.51.100.1"},
+		{"10.0.0.1:1", []string{"1.1.1.1, nonsense, 10.2.3.4"}, "10.2.3.4"},
+		{"10.0.0.1:1", []string{"10.0.0.3, 10.0.0.2"}, "10.0.0.3"},
+		{"[::1]:1", []string{"198.51.100.1:4711"}, "198.51.100.1"},
+		{"[::1]:1", []string{"[2001:db8:1:2:3::4]:4711"}, "2001:db8:1:2::/64"},
+		{"[::ffff:10.0.0.1]:1", []string{"2001:db8:1:2:3::4%eth0"}, "2001:db8:1:2::/64"},
+	} {
+		r := &http.Request{RemoteAddr: test.from, Header: http.Header{"X-Forwarded-For": test.forwarded}}
+		behind, direct := &c, new(config)
+		check.Equal(t, behind.addressOf(r), test.want, "from %s, forwarded for %q", test.from, test.forwarded)
+		check.Equal(t, direct.addressOf(r), direct.addressOf(&http.Request{RemoteAddr: test.from}), "from %s without trusted proxies", test.from)
 	}
 }

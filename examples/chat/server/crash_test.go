@@ -12,6 +12,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/examples/chat/chatdb"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -23,9 +24,7 @@ const shortLease = 500 * time.Millisecond
 // again, retries, and counts the effects in the chat's tables.
 func TestKilledAtEveryPoint(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("make test-full runs it")
-	}
+	fullOnly(t)
 	for _, mode := range modes() {
 		for _, point := range []string{beforeClaim, afterClaim, inHandler, beforeCommit, afterCommit, beforeAnswer} {
 			t.Run(mode+"/"+point, func(t *testing.T) {
@@ -88,10 +87,7 @@ func (c *crash) round(t *testing.T, i int) {
 		t.Fatal("a new key was answered with a replay")
 	}
 	c.settleAgain(t, asked)
-	after := c.server.settled(t, told).want(t, http.StatusCreated, "")
-	if after.Body != before.Body || !after.Replayed {
-		t.Fatalf("told %q before the kill and %q (replayed %v) after it", before.Body, after.Body, after.Replayed)
-	}
+	c.server.settled(t, told).wantReplayOf(t, before)
 }
 
 // committed reports whether the effect was committed before the kill.
@@ -106,16 +102,9 @@ func (c *crash) settleAgain(t *testing.T, asked request) {
 		c.inDoubt(t, asked)
 	}
 	first := c.server.settled(t, asked).want(t, http.StatusCreated, "")
-	if first.Replayed != c.committed() {
-		t.Fatalf("killed %s: replayed = %v, want %v", c.point, first.Replayed, c.committed())
-	}
-	again := c.server.settled(t, asked).want(t, http.StatusCreated, "")
-	if again.Body != first.Body || !again.Replayed {
-		t.Fatalf("answered %q, then %q (replayed %v)", first.Body, again.Body, again.Replayed)
-	}
-	if n := creations(t, c.domain, c.owner, asked.key); n != 1 {
-		t.Fatalf("killed %s: %d creations, want 1", c.point, n)
-	}
+	check.Equal(t, first.Replayed, c.committed(), "killed %s: a replay", c.point)
+	c.server.settled(t, asked).wantReplayOf(t, first)
+	check.Equal(t, creations(t, c.domain, c.owner, asked.key), 1, "killed %s: creations", c.point)
 }
 
 // doubtful reports whether the record shows a claim only, so that the effect is
@@ -131,9 +120,7 @@ func (c *crash) inDoubt(t *testing.T, asked request) {
 	for range 2 {
 		c.server.settled(t, asked).want(t, http.StatusConflict, "outcome_unknown")
 	}
-	if n := creations(t, c.domain, c.owner, asked.key); n != 0 {
-		t.Fatalf("killed %s: %d creations before the doubt is resolved, want 0", c.point, n)
-	}
+	check.Equal(t, creations(t, c.domain, c.owner, asked.key), 0, "killed %s: creations before the doubt is resolved", c.point)
 	r := c.recordOf(t, c.engine, c.owner, asked.key)
 	if r.State != store.InDoubt {
 		t.Fatalf("the record is %v, want InDoubt", r.State)
@@ -141,7 +128,5 @@ func (c *crash) inDoubt(t *testing.T, asked request) {
 	_, err := admin.Resolve(t.Context(), c.engine, admin.Resolution{
 		ID: r.ID, To: store.Pending, Actor: "operator", Reason: "looked: there is no such group",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Require(t, err)
 }

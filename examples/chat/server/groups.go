@@ -77,7 +77,7 @@ func renderGroup(w http.ResponseWriter, _ *http.Request, g chatdb.Group) {
 func refuseGroup(f *semel.Failure) *semelhttp.Problem {
 	var about rejection
 	_ = json.Unmarshal(f.Details, &about) // an operator may have recorded another failure
-	return problem(f.Code, about.Field, "%s Nothing was created, and this key stays refused; use a new one.", f.Message)
+	return problem(f.Code, about.Field, "%s Nothing was created.", f.Message)
 }
 
 // memberFields are the optional fields of the users.

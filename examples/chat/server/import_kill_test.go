@@ -5,7 +5,6 @@ package server_test
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"testing"
 
 	amqp091 "github.com/rabbitmq/amqp091-go"
@@ -35,9 +34,7 @@ func (p *points) imported(next server.ImportFunc) server.ImportFunc {
 // Every message is written once, although some are redelivered.
 func TestImportSurvivesServerAndBroker(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("make test-full runs it")
-	}
+	fullOnly(t)
 	broker := realtest.OwnRabbitMQ(t) // it starts slowly, so two subtests share it
 	imports := []*longImport{
 		{rabbit: &rabbit{Broker: broker, queue: "sqlite"}, f: newFiles(t, inline)},
@@ -61,10 +58,7 @@ func TestImportSurvivesServerAndBroker(t *testing.T) {
 	})
 	each(func(l *longImport) {
 		l.written(t)
-		t.Logf("%s: %d messages, each written once; %d deliveries again", l.queue, len(l.texts), l.again)
-		if l.again == 0 {
-			t.Errorf("%s: no message was delivered again: nothing was shown", l.queue)
-		}
+		t.Logf("%s: %d messages, each written once; %d were delivered again after a kill", l.queue, len(l.texts), l.again)
 	})
 }
 
@@ -77,7 +71,7 @@ type longImport struct {
 	ann   user
 	group string
 	texts []string
-	again int64 // number of duplicate deliveries
+	again int64 // number of duplicate deliveries after the last kill
 }
 
 func (l *longImport) start(t *testing.T) {
@@ -90,7 +84,9 @@ func (l *longImport) begin(t *testing.T) {
 	l.connect(t)
 	l.start(t)
 	l.ann = l.s.signIn(t, "Ann")
-	l.group = l.s.settled(t, creation(l.ann, "k", "crew")).want(t, http.StatusCreated, "").value(t)["id"].(string)
+	l.group = l.s.newGroup(t, l.ann, "crew")
+	// The commit of a welcome must not be taken for that of an import.
+	l.s.untilQueue(t, l.ann, "welcome_member", queueCount{Done: 1})
 }
 
 func (l *longImport) killServers(t *testing.T) {
@@ -101,6 +97,12 @@ func (l *longImport) killServers(t *testing.T) {
 		l.s.AwaitKilled(t)
 		l.start(t)
 		l.written(t)
+		if i%2 == 1 { // the killed server had not acknowledged what it has committed
+			realtest.Poll(t, "a second delivery", func() bool {
+				l.again = l.s.importing(t, l.ann).Duplicates
+				return l.again > 0
+			})
+		}
 	}
 }
 
@@ -121,5 +123,4 @@ func (l *longImport) written(t *testing.T) {
 	t.Helper()
 	l.s.untilQueue(t, l.ann, "import_message", queueCount{Done: int64(len(l.texts))})
 	l.s.wantTexts(t, l.ann, l.group, l.texts)
-	l.again += l.s.importing(t, l.ann).Duplicates
 }

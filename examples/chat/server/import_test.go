@@ -14,6 +14,7 @@ import (
 
 	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/examples/chat/server"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 )
 
@@ -32,7 +33,7 @@ func newImporter(t *testing.T, f files, to server.Hooks) *importer {
 	i := &importer{rabbit: newRabbit(t), f: f}
 	i.localServer = serveLocal(t, to, i.args(f.args(time.Minute))...)
 	i.ann = i.signIn(t, "Ann")
-	i.group = i.settled(t, creation(i.ann, "k", "crew")).want(t, http.StatusCreated, "").value(t)["id"].(string)
+	i.group = i.newGroup(t, i.ann, "crew")
 	return i
 }
 
@@ -116,6 +117,8 @@ func TestInvalidMessagesBecomeDeadLetters(t *testing.T) {
 func (i *importer) wantDead(t *testing.T, want map[string]amqp091.Publishing) {
 	t.Helper()
 	found := make(map[string]string)
+	// The server counts a dead letter before the broker has it.
+	realtest.Poll(t, "each dead letter", func() bool { return i.left(t, ".dead") == len(want) })
 	for n := range want {
 		d, ok, err := i.ch.Get(i.queue+".dead", true)
 		if err != nil || !ok {
@@ -133,18 +136,14 @@ func (i *importer) wantDead(t *testing.T, want map[string]amqp091.Publishing) {
 			t.Errorf("no dead letter says %q; found %q", part, found)
 		}
 	}
-	if n := i.left(t, ""); n != 0 {
-		t.Errorf("%d messages are still in the queue", n)
-	}
+	check.Equal(t, i.left(t, ""), 0, "messages in the queue")
 }
 
 // TestFailedImportIsRedelivered: a message whose import failed waits in a delay
 // queue and is then redelivered.
 func TestFailedImportIsRedelivered(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("make test-full runs it")
-	}
+	fullOnly(t)
 	var tries atomic.Int64
 	i := newImporter(t, newFiles(t, inline), server.Hooks{Import: func(next server.ImportFunc) server.ImportFunc {
 		return func(ctx context.Context, tx chatdb.Tx, in server.Imported) error {
@@ -155,8 +154,8 @@ func TestFailedImportIsRedelivered(t *testing.T) {
 		}
 	}})
 	i.publish(t, outside("1", i.group, i.ann.ID, "hello"))
-	i.untilQueue(t, i.ann, "import_message", queueCount{Done: 1})
-	if got := i.importing(t, i.ann); got.PutOff < 1 || got.Written != 1 || tries.Load() != 2 {
+	// The server counts a message a moment after it was written.
+	if got := i.untilImport(t, i.ann, "the message is written", func(r importReport) bool { return r.Written > 0 }); got.PutOff < 1 || got.Written != 1 || tries.Load() != 2 {
 		t.Errorf("the import is %+v after %d tries, want one put off, and 2 tries", got, tries.Load())
 	}
 	i.wantTexts(t, i.ann, i.group, []string{"hello"})
@@ -166,9 +165,7 @@ func TestFailedImportIsRedelivered(t *testing.T) {
 // leaves the other messages in the queue.
 func TestStopFinishesTheImport(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("make test-full runs it")
-	}
+	fullOnly(t)
 	b := newBarrier()
 	to := server.Hooks{Import: func(next server.ImportFunc) server.ImportFunc {
 		return func(ctx context.Context, tx chatdb.Tx, in server.Imported) error {
@@ -181,22 +178,13 @@ func TestStopFinishesTheImport(t *testing.T) {
 	for n := range 3 {
 		i.publish(t, outside(fmt.Sprint(n), i.group, i.ann.ID, fmt.Sprint(n)))
 	}
-	b.await(t)
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		i.stop()
-	}()
-	i.untilRefused(t)
-	close(b.open)
-	<-stopped
+	<-b.arrived
+	i.stopAt(t, b)
 	// The broker sees the closed connection a moment later.
 	realtest.Poll(t, "two messages in the queue", func() bool { return i.left(t, "") == 2 })
 	again := serveLocal(t, server.Hooks{}, i.args(i.f.args(time.Minute))...)
 	got := again.untilImport(t, i.ann, "the rest is written", func(r importReport) bool { return r.Written == 2 })
-	if got.Duplicates != 0 {
-		t.Errorf("the import is %+v, want no duplicate: what was finished was acknowledged", got)
-	}
+	check.Equal(t, got.Duplicates, 0, "duplicates: what was finished was acknowledged")
 	again.wantTexts(t, i.ann, i.group, []string{"0", "1", "2"})
 }
 
@@ -204,9 +192,7 @@ func TestStopFinishesTheImport(t *testing.T) {
 // is redelivered, until an operator redrives it.
 func TestFailedImportIsRedriven(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("make test-full runs it")
-	}
+	fullOnly(t)
 	i := newImporter(t, newFiles(t, records), server.Hooks{})
 	bob := i.signIn(t, "Bob")
 	m := outside("1", i.group, bob.ID, "I am in")

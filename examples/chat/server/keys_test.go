@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,31 +11,9 @@ import (
 
 	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/examples/chat/server"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
-
-// inEachMode runs a test against a server in each mode, on each database.
-func inEachMode(t *testing.T, test func(t *testing.T, f files)) {
-	t.Helper()
-	t.Parallel()
-	for _, mode := range modes() {
-		t.Run(mode, func(t *testing.T) {
-			t.Parallel()
-			test(t, newFiles(t, mode))
-		})
-		t.Run("postgres/"+mode, func(t *testing.T) {
-			t.Parallel()
-			test(t, newPostgres(t, mode))
-		})
-		t.Run("mariadb/"+mode, func(t *testing.T) {
-			t.Parallel()
-			if testing.Short() && mode != inline {
-				t.Skip("make test-full runs it")
-			}
-			test(t, newMariaDB(t, mode))
-		})
-	}
-}
 
 func TestKeysBelongToTheirUser(t *testing.T) {
 	inEachMode(t, func(t *testing.T, f files) {
@@ -54,9 +31,7 @@ func TestKeysBelongToTheirUser(t *testing.T) {
 			}
 		}
 		for _, u := range []user{ann, bob} {
-			if n := len(s.groupsOf(t, u)); n != 1 {
-				t.Errorf("%s has %d groups, want 1", u.Name, n)
-			}
+			check.Equal(t, len(s.groupsOf(t, u)), 1, "groups of %s", u.Name)
 		}
 	})
 }
@@ -69,31 +44,21 @@ func TestFailedStaysFailed(t *testing.T) {
 		next := owner.ID + 1 // the ID of a user that does not exist yet
 		asked := creation(owner, "k", "crew", next)
 		first := s.send(t, asked).want(t, http.StatusUnprocessableEntity, "unknown_member")
-		if p := first.value(t); p["field"] != "member_ids" || !strings.Contains(first.Body, "no user 2.") {
+		if p := first.value(t); first.Replayed || p["field"] != "member_ids" || !strings.Contains(first.Body, "no user 2.") {
 			t.Errorf("the refusal does not name the field and the user: %s", first.Body)
 		}
-		if n := len(s.groupsOf(t, owner)); n != 0 {
-			t.Errorf("%d groups after a refused creation, want 0", n)
-		}
-		if u := s.signIn(t, "late"); u.ID != next {
-			t.Fatalf("the next user is %d, want %d", u.ID, next)
-		}
+		check.Equal(t, len(s.groupsOf(t, owner)), 0, "groups after a refused creation")
+		check.Equal(t, s.signIn(t, "late").ID, next, "the next user")
 		for i := range 3 {
 			if i == 2 {
 				s.stop()
 				s = serveLocal(t, server.Hooks{}, f.args(time.Minute)...)
 			}
-			again := s.send(t, asked)
-			if again.Status != first.Status || again.Body != first.Body || first.Replayed || !again.Replayed {
-				t.Errorf("refused with %d %q, then with %d %q (replayed %v)",
-					first.Status, first.Body, again.Status, again.Body, again.Replayed)
-			}
+			s.send(t, asked).wantReplayOf(t, first)
 		}
 		asked.key = "new"
 		s.send(t, asked).want(t, http.StatusCreated, "")
-		if n := creations(t, f.openDomain(t), owner, "k"); n != 0 {
-			t.Errorf("%d creations under the failed key, want 0", n)
-		}
+		check.Equal(t, creations(t, f.openDomain(t), owner, "k"), 0, "creations under the failed key")
 	})
 }
 
@@ -112,25 +77,20 @@ func TestAnotherBodyIsAMismatch(t *testing.T) {
 			if state == store.Absent {
 				return
 			}
-			if r := f.recordOf(t, f.engine(t), owner, key); r.State != state {
-				t.Errorf("the record is %v, want %v", r.State, state)
-			}
+			check.Equal(t, f.recordOf(t, f.engine(t), owner, key).State, state, "the record")
 		}
 
 		b.armed.Store(true)
-		done := make(chan answer, 1)
-		go func() {
-			a, _ := s.try(t.Context(), creation(owner, "held", "crew"))
-			done <- a
-		}()
-		b.await(t)
+		var held crowd
+		held.send(t, 1, s.trying(creation(owner, "held", "crew")))
+		<-b.arrived
 		running := store.InProgress
 		if f.mode == inline {
 			running = store.Absent // only this process knows of the attempt
 		}
 		refused("held", running)
 		close(b.open)
-		(<-done).want(t, http.StatusCreated, "")
+		held.wait()[0].want(t, http.StatusCreated, "")
 		refused("held", store.Succeeded)
 
 		s.send(t, creation(owner, "failed", "crew", 99)).want(t, http.StatusUnprocessableEntity, "unknown_member")
@@ -181,35 +141,6 @@ func TestTemporaryFailureIsNotStored(t *testing.T) {
 		if a.Replayed {
 			t.Error("the first success is called a replay")
 		}
-		if n := creations(t, f.openDomain(t), owner, "k"); n != 1 {
-			t.Errorf("%d creations, want 1", n)
-		}
-	})
-}
-
-// TestMessagesAreSentOnce repeats a message: its number stays, and the numbers have
-// no gaps.
-func TestMessagesAreSentOnce(t *testing.T) {
-	inEachMode(t, func(t *testing.T, f files) {
-		s := serveLocal(t, server.Hooks{}, f.args(time.Minute)...)
-		owner := s.signIn(t, "owner")
-		group := s.send(t, creation(owner, "g", "crew")).value(t)["id"].(string)
-		s.wantWelcomes(t, f.openDomain(t), owner, group, 1)
-		path := "/v1/groups/" + group + "/messages"
-		send := func(key, text string) answer {
-			return s.send(t, request{method: "POST", path: path, as: owner, key: key, body: `{"text":"` + text + `"}`})
-		}
-		var seqs []float64
-		for _, key := range []string{"a", "b", "a", "c", "b"} {
-			seqs = append(seqs, send(key, "hello").want(t, http.StatusCreated, "").value(t)["seq"].(float64))
-		}
-		if want := []float64{2, 3, 2, 4, 3}; !slices.Equal(seqs, want) {
-			t.Errorf("seqs %v, want %v", seqs, want)
-		}
-		send("a", "other").want(t, http.StatusUnprocessableEntity, "key_reused")
-		list := s.send(t, request{method: "GET", path: path + "?after=1&limit=1", as: owner}).value(t)["messages"].([]any)
-		if len(list) != 1 || list[0].(map[string]any)["seq"] != 2.0 {
-			t.Errorf("after 1, limit 1: %v", list)
-		}
+		check.Equal(t, creations(t, f.openDomain(t), owner, "k"), 1, "creations")
 	})
 }

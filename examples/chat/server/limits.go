@@ -43,14 +43,14 @@ func (userService) limit(l *accounts.Limiter, key string) *semelhttp.Problem {
 // comes from a trusted proxy, the last address in X-Forwarded-For that is not a trusted proxy.
 // Each proxy appends the address of its own client; the client may have invented the addresses
 // before it. For IPv6 the result is the network, because one client often has all its addresses.
-func (s userService) addressOf(r *http.Request) string {
+func (c *config) addressOf(r *http.Request) string {
 	address, ok := parseAddress(r.RemoteAddr)
 	if !ok {
 		return r.RemoteAddr
 	}
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for _, hop := range slices.Backward(hops) {
-		if !slices.ContainsFunc(s.config.proxies, func(proxy netip.Prefix) bool { return proxy.Contains(address) }) {
+		if !slices.ContainsFunc(c.proxies, func(proxy netip.Prefix) bool { return proxy.Contains(address) }) {
 			break
 		}
 		before, ok := parseAddress(strings.TrimSpace(hop))

@@ -4,36 +4,24 @@ import (
 	"net"
 	"syscall"
 	"testing"
+
+	"github.com/semelgo/semel/internal/check"
 )
 
 // TestConnectionsOfVanishedClientsEnd: an accepted connection has the time limit of the listener.
 func TestConnectionsOfVanishedClientsEnd(t *testing.T) {
 	t.Parallel()
-	listener, err := (&net.ListenConfig{Control: control}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := check.Must((&net.ListenConfig{Control: control}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	defer listener.Close()
-	client, err := new(net.Dialer).DialContext(t.Context(), "tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := check.Must(new(net.Dialer).DialContext(t.Context(), "tcp", listener.Addr().String()))(t)
 	defer client.Close()
-	conn, err := listener.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := check.Must(listener.Accept())(t)
 	defer conn.Close()
-	raw, err := conn.(*net.TCPConn).SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := check.Must(conn.(*net.TCPConn).SyscallConn())(t)
 	var got int
 	var failed error
 	if err := raw.Control(func(fd uintptr) { got, failed = syscall.GetsockoptInt(int(fd), syscall.IPPROTO_TCP, tcpUserTimeout) }); err != nil || failed != nil {
 		t.Fatal(err, failed)
 	}
-	if got != int(vanishedAfter.Milliseconds()) {
-		t.Errorf("the time limit is %d ms, want %v", got, vanishedAfter)
-	}
+	check.Equal(t, got, int(vanishedAfter.Milliseconds()), "the time limit in ms")
 }

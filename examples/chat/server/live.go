@@ -86,12 +86,12 @@ func (s sessions) CoMembers(ctx context.Context, user int64) ([]int64, error) {
 }
 
 // MarkRead implements [live.Backend].
-func (s sessions) MarkRead(ctx context.Context, caller live.Identity, group string, seq int64) (int64, error) {
+func (s sessions) MarkRead(ctx context.Context, caller live.Identity, group string, seq int64) (int64, bool, error) {
 	if _, err := s.current(ctx, caller); err != nil {
-		return 0, err
+		return 0, false, err
 	}
-	read, err := groupService(s).markRead(ctx, group, caller.User, seq)
-	return read, streamError(err)
+	read, moved, err := groupService(s).markRead(ctx, group, caller.User, seq)
+	return read, moved, streamError(err)
 }
 
 // current returns the caller's session, unless it was revoked.

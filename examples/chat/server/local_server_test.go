@@ -10,13 +10,15 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel/examples/chat/server"
+	"github.com/semelgo/semel/internal/check"
 )
 
 // localServer is a server in the test's own process, so that the test can inspect it.
 type localServer struct {
 	*client
 
-	stop func()
+	lines chan string // what the server prints after its address
+	stop  func()
 }
 
 // serveLocal runs a server until the test ends or stop is called. Its responses are
@@ -38,13 +40,18 @@ func serveLogging(t *testing.T, log io.Writer, to server.Hooks, args ...string) 
 		_ = say.Close()
 		ended <- code
 	}()
-	line, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil {
+	h := &localServer{lines: make(chan string, 10)}
+	go func() {
+		defer close(h.lines)
+		for lines := bufio.NewScanner(stdout); lines.Scan(); {
+			h.lines <- lines.Text()
+		}
+	}()
+	line, ok := <-h.lines
+	if !ok {
 		cancel()
 		t.Fatalf("the server ended with %d before it served", <-ended)
 	}
-	go func() { _, _ = io.Copy(io.Discard, stdout) }()
-	h := &localServer{}
 	stopped := false
 	h.stop = func() {
 		if stopped {
@@ -53,9 +60,7 @@ func serveLogging(t *testing.T, log io.Writer, to server.Hooks, args ...string) 
 		stopped = true
 		h.http.CloseIdleConnections()
 		cancel()
-		if code := <-ended; code != 0 {
-			t.Errorf("the server ended with %d, want 0", code)
-		}
+		check.Equal(t, <-ended, 0, "the exit code")
 	}
 	t.Cleanup(h.stop)
 	address, _, _ := strings.Cut(strings.TrimPrefix(line, "chat: serving "), " ")

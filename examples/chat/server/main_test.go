@@ -9,20 +9,28 @@ import (
 )
 
 // childVariable makes the test binary run as a child process: a chat server that
-// kills itself at a given point, or one attempt under a policy.
+// kills itself at a given point.
 const childVariable = "SEMEL_CHAT_CHILD"
 
 // TestMain runs more tests in parallel than there are processors, because most of
 // them wait for a lease to expire.
 func TestMain(m *testing.M) {
-	if name := os.Getenv(childVariable); name != "" {
-		os.Exit(beChild(name))
+	if os.Getenv(childVariable) != "" {
+		os.Exit(runChild())
 	}
 	flag.Parse()
 	if err := flag.Set("test.parallel", strconv.Itoa(max(6, runtime.GOMAXPROCS(0)))); err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())
+}
+
+// fullOnly skips a test in make test, for which it takes too long.
+func fullOnly(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
 }
 
 // soaking reports whether the long versions of tests run.

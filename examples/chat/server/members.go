@@ -58,21 +58,23 @@ func (s groupService) moveRead(r *http.Request) (any, error) {
 		return nil, p
 	}
 	group, user := r.PathValue("id"), userIn(r.Context()).ID
-	read, err := s.markRead(r.Context(), group, user, seq)
+	read, moved, err := s.markRead(r.Context(), group, user, seq)
 	if err != nil {
 		return nil, err
 	}
-	s.publishRead(r.Context(), group, user, read)
+	if moved {
+		s.publishRead(r.Context(), group, user, read)
+	}
 	return map[string]any{"seq": read}, nil
 }
 
-// markRead moves the read marker of a member forward, and returns the marker.
-func (s groupService) markRead(ctx context.Context, group string, user, seq int64) (read int64, err error) {
+// markRead moves the read marker of a member forward, and returns the marker and whether it has moved.
+func (s groupService) markRead(ctx context.Context, group string, user, seq int64) (read int64, moved bool, err error) {
 	err = s.transact(ctx, func(ctx context.Context, tx chatdb.Tx) (err error) {
-		read, err = chatdb.MoveReadTx(ctx, tx, group, user, seq)
+		read, moved, err = chatdb.MoveReadTx(ctx, tx, group, user, seq)
 		return err
 	})
-	return read, err
+	return read, moved, err
 }
 
 // emptyOK responds with 204 and no body to the success of fn.

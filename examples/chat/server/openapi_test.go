@@ -1,7 +1,10 @@
 package server_test
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -9,10 +12,14 @@ import (
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"github.com/semelgo/semel/examples/chat/server"
+	"github.com/semelgo/semel/internal/check"
 )
 
 // TestEveryEndpointIsDescribed compares the server's paths and methods with the
@@ -25,15 +32,10 @@ func TestEveryEndpointIsDescribed(t *testing.T) {
 			told = append(told, method+" "+path)
 		}
 	}
-	answered, err := server.Endpoints()
-	if err != nil {
-		t.Fatal(err)
-	}
+	answered := check.Must(server.Endpoints())(t)
 	slices.Sort(told)
 	slices.Sort(answered)
-	if diff := cmp.Diff(answered, told); diff != "" {
-		t.Errorf("endpoints (-answered +described):\n%s", diff)
-	}
+	check.NoDiff(t, cmp.Diff(answered, told), "endpoints")
 }
 
 // promise is the description of an operation's key.
@@ -42,13 +44,10 @@ type promise struct {
 		Name     string
 		Required bool
 	}
-	KeyTime     []string
-	Scope       string
-	Fingerprint []string
-	Retention   string
-	Replay      string
-	Final       []string
-	Again       []string
+	KeyTime   []string
+	Retention string
+	Replay    string
+	Final     []string
 }
 
 // promises reads the descriptions of keys, by operation.
@@ -58,23 +57,21 @@ func promises(t *testing.T) map[string]promise {
 	for _, item := range description(t).Paths.Map() {
 		for _, op := range item.Operations() {
 			if given, ok := op.Extensions["x-idempotency"]; ok {
-				all[op.OperationID] = readPromise(t, op, given)
+				var p promise
+				check.Require(t, json.Unmarshal(check.Must(json.Marshal(given))(t), &p), "x-idempotency of %s", op.OperationID)
+				all[op.OperationID] = p
 			}
 		}
 	}
 	return all
 }
 
-func readPromise(t *testing.T, op *openapi3.Operation, given any) (p promise) {
-	t.Helper()
-	text, err := json.Marshal(given)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &p); err != nil {
-		t.Fatalf("x-idempotency of %s: %v", op.OperationID, err)
-	}
-	return p
+// declaration is what a server declares of its keys to clients.
+type declaration struct {
+	Header   string
+	Required bool
+	Key      struct{ Time string }
+	Seconds  int64 `json:"retention_seconds"`
 }
 
 // TestDescribedRetentionIsTheServers compares the retention in the description and
@@ -82,16 +79,7 @@ func readPromise(t *testing.T, op *openapi3.Operation, given any) (p promise) {
 func TestDescribedRetentionIsTheServers(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	var declared struct {
-		Header   string
-		Required bool
-		Key      struct{ Time string }
-		Seconds  int64 `json:"retention_seconds"`
-	}
-	a := w.send(t, request{method: "GET", path: "/.well-known/idempotency"}).want(t, http.StatusOK, "")
-	if err := json.Unmarshal([]byte(a.Body), &declared); err != nil {
-		t.Fatal(err)
-	}
+	declared := read[declaration](t, w.client, user{}, "/.well-known/idempotency")
 	all := promises(t)
 	if len(all) != 4 {
 		t.Fatalf("%d operations with a key are described, want 4", len(all))
@@ -120,8 +108,8 @@ func TestDescribedReplaysAreWhatHappens(t *testing.T) {
 	send := func(key, text string) request {
 		return request{method: "POST", path: group + "/messages", as: w.ann, key: key, body: `{"text":"` + text + `"}`}
 	}
-	other := w.send(t, creation(w.ann, "other", "crew")).want(t, http.StatusCreated, "").value(t)["id"].(string)
-	poor := w.send(t, creation(w.ann, "poor", "crew")).want(t, http.StatusCreated, "").value(t)["id"].(string)
+	other := w.newGroup(t, w.ann, "crew")
+	poor := w.newGroup(t, w.ann, "crew")
 	w.fakePayments.declines(poor)
 	final := map[string]map[string]request{
 		"boostGroup":  {"created": boost(w.ann, "d", w.group), "payment_declined": boost(w.ann, "e", poor)},
@@ -139,10 +127,9 @@ func TestDescribedReplaysAreWhatHappens(t *testing.T) {
 			if code := first.code(); first.Status != http.StatusCreated && code != what {
 				t.Errorf("%s: %d %q, want %s", name, first.Status, code, what)
 			}
-			if first.Replayed || !again.Replayed || again.Status != first.Status || again.Body != first.Body ||
-				again.Header.Get("Location") != first.Header.Get("Location") {
-				t.Errorf("%s, %s: %+v, then %+v; want the same, and the second a replay", name, what, first, again)
-			}
+			check.Equal(t, first.Replayed, false, "%s, %s: the first answer is a replay", name, what)
+			again.wantReplayOf(t, first)
+			check.Equal(t, again.Header.Get("Location"), first.Header.Get("Location"), "%s, %s: the Location", name, what)
 			asked.body = strings.Replace(asked.body, `":"`, `":"not `, 1)
 			if asked.body == "{}" { // the whole request is in the URL
 				asked.path = boost(w.ann, "", other).path
@@ -157,6 +144,9 @@ func TestDescribedReplaysAreWhatHappens(t *testing.T) {
 	fresh := creation(w.ann, keyOf(t, time.Now()), "crew")
 	w.send(t, fresh).want(t, http.StatusCreated, "")
 	w.send(t, request{method: "GET", path: group + "/messages?after=0&limit=10", as: w.ann}).want(t, http.StatusOK, "")
+	for _, path := range []string{"/healthz", "/readyz"} {
+		w.send(t, request{method: "GET", path: path}).want(t, http.StatusOK, "")
+	}
 	a := w.send(t, request{method: "GET", path: "/openapi.yaml"}).want(t, http.StatusOK, "")
 	if a.Body != string(server.Description) {
 		t.Error("the description that is served is another one")
@@ -166,13 +156,122 @@ func TestDescribedReplaysAreWhatHappens(t *testing.T) {
 // keyOf returns a UUID version 7 of the given time.
 func keyOf(t *testing.T, at time.Time) string {
 	t.Helper()
-	id, err := uuid.NewV7()
-	if err != nil {
-		t.Fatal(err)
-	}
+	id := check.Must(uuid.NewV7())(t)
 	ms := at.UnixMilli()
 	for i := range 6 {
 		id[i] = byte(ms >> (40 - 8*i))
 	}
 	return id.String()
+}
+
+// described checks every response of a server, and every successful request,
+// against the OpenAPI description.
+type described struct {
+	t      *testing.T
+	router routers.Router
+	next   http.Handler
+}
+
+// headerDescribed is a response header that a described server adds: "no" if the
+// description does not allow the request.
+const headerDescribed = "Test-Described"
+
+// describe returns the middleware that checks a server against its description.
+func describe(t *testing.T) func(http.Handler) http.Handler {
+	t.Helper()
+	router := check.Must(gorillamux.NewRouter(description(t)))(t)
+	return func(next http.Handler) http.Handler { return &described{t, router, next} }
+}
+
+// description reads the description and validates it.
+func description(t *testing.T) *openapi3.T {
+	t.Helper()
+	doc := check.Must(openapi3.NewLoader().LoadFromData(server.Description))(t)
+	check.Require(t, doc.Validate(t.Context()))
+	return doc
+}
+
+func (d *described) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	route, params, err := d.router.FindRoute(r)
+	if err != nil || slices.Contains([]string{"/v1/ws", "/v1/events"}, r.URL.Path) { // the page, a stream, or a path or method that the server does not have
+		d.next.ServeHTTP(w, r)
+		return
+	}
+	sent, got := new(bytes.Buffer), &taken{ResponseWriter: w}
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.TeeReader(r.Body, sent), r.Body}
+	in := &openapi3filter.RequestValidationInput{Request: r.Clone(context.WithoutCancel(r.Context())), PathParams: params, Route: route}
+	got.before = func() {
+		if allows(in, sent) != nil {
+			w.Header().Set(headerDescribed, "no")
+		}
+	}
+	d.next.ServeHTTP(got, r)
+	if got.status == 0 {
+		return // the connection was closed before the response was complete
+	}
+	if err := allows(in, sent); err != nil && got.status < http.StatusBadRequest {
+		d.t.Errorf("%s %s was answered %d; the description refuses it: %v", r.Method, r.URL, got.status, err)
+	}
+	if err := answers(in, got); err != nil {
+		d.t.Errorf("%s %s: the answer %d is not as described: %v", r.Method, r.URL, got.status, err)
+	}
+}
+
+func validation() *openapi3filter.Options {
+	return &openapi3filter.Options{
+		IncludeResponseStatus: true, RejectWhenRequestBodyNotSpecified: true, SkipSettingDefaults: true,
+		AuthenticationFunc: func(_ context.Context, in *openapi3filter.AuthenticationInput) error {
+			if !strings.HasPrefix(in.RequestValidationInput.Request.Header.Get("Authorization"), "Bearer ") {
+				return in.NewError(nil)
+			}
+			return nil
+		},
+	}
+}
+
+// allows validates a request.
+func allows(of *openapi3filter.RequestValidationInput, body *bytes.Buffer) error {
+	in, o := *of, validation()
+	in.Request, in.Options = of.Request.Clone(of.Request.Context()), o
+	in.Request.Body = io.NopCloser(bytes.NewReader(body.Bytes()))
+	if in.Request.Header.Get("Content-Type") == "" {
+		in.Request.Header.Set("Content-Type", "application/json") // the server does not ask for it
+	}
+	o.ExcludeRequestBody = body.Len() == 0 && in.Request.ContentLength > 0 // the server did not read the body
+	return openapi3filter.ValidateRequest(in.Request.Context(), &in)
+}
+
+// answers validates a response.
+func answers(to *openapi3filter.RequestValidationInput, got *taken) error {
+	in := &openapi3filter.ResponseValidationInput{RequestValidationInput: to, Status: got.status, Header: got.header, Options: validation()}
+	return openapi3filter.ValidateResponse(to.Request.Context(), in.SetBodyBytes(got.body.Bytes()))
+}
+
+// taken is a ResponseWriter that also records the response.
+type taken struct {
+	http.ResponseWriter
+
+	before func() // called before the header is sent
+	status int
+	header http.Header
+	body   bytes.Buffer
+}
+
+func (w *taken) WriteHeader(status int) {
+	if w.status == 0 {
+		w.before()
+		w.status, w.header = status, w.Header().Clone()
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *taken) Write(text []byte) (int, error) {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	w.body.Write(text)
+	return w.ResponseWriter.Write(text)
 }

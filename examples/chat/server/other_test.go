@@ -2,5 +2,5 @@
 
 package server_test
 
-// beChild is not available on systems that cannot stop and continue processes.
-func beChild(string) int { return 1 }
+// runChild is not available on systems that cannot stop and continue processes.
+func runChild() int { return 1 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/examples/chat/server"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 )
 
@@ -22,20 +23,19 @@ import (
 // group exists that a client was told has failed, and no other answer is final.
 func TestDatabaseIsLostUnderLoad(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("make test-full runs it")
-	}
+	fullOnly(t)
 	for _, mode := range []string{inline, leased} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			db := realtest.OwnPostgres(t, "synchronous_commit=on")
 			f := files{mode: mode, postgres: db.Database(t)}
-			l := &creators{}
+			l := &creators{open: make(chan struct{})}
 			s := serveLocal(t, server.Hooks{Create: l.caughtIn}, f.args(shortOutageLease)...)
 			l.client, l.owner = s.client, s.signIn(t, "owner")
 			stop := l.start(t)
 			for i := range rounds(4) {
 				l.untilAnswered(t, http.StatusCreated)
+				<-l.open
 				if i%2 == 0 {
 					db.Kill()
 				} else {
@@ -62,7 +62,8 @@ type creators struct {
 	*client
 
 	owner  user
-	caught atomic.Int64 // number of creations whose transaction was interrupted
+	caught atomic.Int64  // number of interrupted transactions of creations
+	open   chan struct{} // receives a value from a creation while its transaction is open
 
 	mu   sync.Mutex // guards what follows
 	told map[string][]answer
@@ -70,12 +71,18 @@ type creators struct {
 }
 
 // caughtIn counts the creations that an outage interrupts. It delays each creation
-// a little, so that some are running whenever an outage begins.
+// a little, and one until the outage if the test waits for it.
 func (l *creators) caughtIn(next server.CreateFunc) server.CreateFunc {
 	return func(ctx context.Context, tx chatdb.Tx, n chatdb.NewGroup) (chatdb.Group, error) {
 		g, err := next(ctx, tx, n)
 		if err == nil {
-			err = tx.Exec(ctx, `do $$ begin perform pg_sleep(0.02); end $$`)
+			seconds := 0.02
+			select {
+			case l.open <- struct{}{}:
+				seconds = patience.Seconds()
+			default:
+			}
+			err = tx.Exec(ctx, fmt.Sprintf(`do $$ begin perform pg_sleep(%f); end $$`, seconds))
 		}
 		if err != nil {
 			l.caught.Add(1)
@@ -99,7 +106,7 @@ func (l *creators) start(t *testing.T) (stop func()) {
 				case <-done:
 					return
 				default:
-					l.ask(t, fmt.Sprintf("%s-%d-%d", kinds()[i%len(kinds())], c, i))
+					l.ask(t, fmt.Sprintf("%s-%d-%d", []string{once, twice}[i%2], c, i))
 				}
 			}
 		})
@@ -112,27 +119,20 @@ func (l *creators) start(t *testing.T) (stop func()) {
 
 // The kinds of clients. A key begins with the kind of its client.
 const (
-	patient = "patient" // retries until it has an answer
-	twice   = "twice"   // two clients that retry at the same time
-	once    = "once"    // sends one request and gives up
+	twice = "twice" // two clients that retry at the same time until they have an answer
+	once  = "once"  // sends one request and gives up
 )
 
-func kinds() []string { return []string{patient, twice, once} }
-
 func (l *creators) ask(t *testing.T, key string) {
-	kind, _, _ := strings.Cut(key, "-")
-	switch kind {
-	case once:
+	if strings.HasPrefix(key, once) {
 		l.try(t, key)
-	case twice:
-		var both sync.WaitGroup
-		for range 2 {
-			both.Go(func() { l.settle(t, key) })
-		}
-		both.Wait()
-	default:
-		l.settle(t, key)
+		return
 	}
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() { l.settle(t, key) })
+	}
+	both.Wait()
 }
 
 // settle requests one creation until the answer is final.
@@ -184,12 +184,11 @@ func (l *creators) wantTruth(t *testing.T, domain chatdb.Querier) {
 		last := told[len(told)-1]
 		switch kind, _, _ := strings.Cut(key, "-"); {
 		case slices.ContainsFunc(told, func(a answer) bool { return a.Status == http.StatusCreated }):
-			again := l.settled(t, creation(l.owner, key, "crew"))
-			l.wantSame(t, key, n, append(told, again))
+			created := slices.DeleteFunc(slices.Clone(told), func(a answer) bool { return a.Status != http.StatusCreated })
+			wantSame(t, append(created, l.settled(t, creation(l.owner, key, "crew"))))
+			check.Equal(t, n, 1, "%s was told to be done: creations", key)
 		case kind == once && last.code() == "unavailable":
-			if n != 0 {
-				t.Errorf("%s was told that nothing was run, and has %d creations", key, n)
-			}
+			check.Equal(t, n, 0, "%s was told that nothing was run: creations", key)
 		case kind == once && last.code() == "outcome_unknown":
 			again := l.settled(t, creation(l.owner, key, "crew")).want(t, http.StatusCreated, "")
 			if n > 1 || again.Replayed != (n == 1) {
@@ -202,23 +201,5 @@ func (l *creators) wantTruth(t *testing.T, domain chatdb.Querier) {
 	t.Logf("%d keys, %d broken off, told: %v", len(l.told), l.caught.Load(), seen)
 	if l.caught.Load() == 0 || seen["503 unavailable"] == 0 {
 		t.Error("no outage has broken off a creation: nothing was shown")
-	}
-}
-
-// wantSame checks that all successful answers to a key are equal, and that there is
-// one group.
-func (l *creators) wantSame(t *testing.T, key string, n int, told []answer) {
-	t.Helper()
-	done := slices.DeleteFunc(slices.Clone(told), func(a answer) bool { return a.Status != http.StatusCreated })
-	for _, a := range done {
-		if a.Body != done[0].Body {
-			t.Errorf("%s was told %q and %q", key, done[0].Body, a.Body)
-		}
-	}
-	if n != 1 {
-		t.Errorf("%s was told to be done, and has %d creations", key, n)
-	}
-	if last := told[len(told)-1]; last.Status != http.StatusCreated {
-		t.Errorf("%s was told to be done, and now %d %s", key, last.Status, last.Body)
 	}
 }

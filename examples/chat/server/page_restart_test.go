@@ -9,6 +9,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/semelgo/semel/internal/check"
+	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/internal/realtest/chromium"
 )
 
@@ -16,9 +18,7 @@ import (
 // it again. The page retries by itself.
 func TestPageSurvivesARestart(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("make test-full runs it")
-	}
+	fullOnly(t)
 	tests := []struct {
 		mode, point string
 		want        map[string]int
@@ -30,7 +30,7 @@ func TestPageSurvivesARestart(t *testing.T) {
 		t.Run(test.mode, func(t *testing.T) {
 			t.Parallel()
 			b, f := browse(t), newFiles(t, test.mode)
-			s := start(t, f.args(shortLease)...)
+			s := start(t, append(f.args(shortLease), "-addr", realtest.FreeAddr(t))...)
 			u := b.signIn(t, s.base, "Ada")
 			s.arm(t, "kill", test.point)
 			b.storm(t, s.base, "Phoenix")
@@ -40,15 +40,9 @@ func TestPageSurvivesARestart(t *testing.T) {
 			b.Shoot(t, "away-"+test.mode)
 			s = start(t, append(f.args(shortLease), "-addr", strings.TrimPrefix(s.base, "http://"))...)
 			b.Until(t, allAnswered)
-			if diff := cmp.Diff(test.want, b.tiles(t)); diff != "" {
-				t.Errorf("tiles (-want +got):\n%s", diff)
-			}
-			if n := creations(t, f.openDomain(t), u, key); n != 1 {
-				t.Errorf("%d creations, want 1", n)
-			}
-			if n := len(s.groupsOf(t, u)); n != 1 {
-				t.Errorf("%d groups, want 1", n)
-			}
+			check.NoDiff(t, cmp.Diff(test.want, b.tiles(t)), "tiles")
+			check.Equal(t, creations(t, f.openDomain(t), u, key), 1, "creations")
+			check.Equal(t, len(s.groupsOf(t, u)), 1, "groups")
 			b.untilNoAttempt(t)
 		})
 	}
@@ -59,14 +53,12 @@ func TestPageSurvivesARestart(t *testing.T) {
 // of both members, one of them on a phone, show it once without a reload.
 func TestPagesShowAGroupOnceAfterAKill(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("make test-full runs it")
-	}
+	fullOnly(t)
 	for _, mode := range []string{inline, leased} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			desktop, phone, f := browse(t), browse(t), newFiles(t, mode)
-			s := start(t, f.args(shortLease)...)
+			s := start(t, append(f.args(shortLease), "-addr", realtest.FreeAddr(t))...)
 			ada, grace := desktop.signIn(t, s.base, "Ada"), phone.signIn(t, s.base, "Grace")
 			phone.phone(t)
 			for _, b := range []*browser{desktop, phone} {
@@ -80,7 +72,7 @@ func TestPagesShowAGroupOnceAfterAKill(t *testing.T) {
 			desktop.untilOpen(t, "Survivors")
 			desktop.untilNoAttempt(t)
 			phone.untilGroups(t, "Survivors")
-			phone.Do(t, chromedp.Click(css("#groups a")))
+			phone.openFirst(t)
 			for _, b := range []*browser{desktop, phone} {
 				b.untilMessage(t, "Welcome, Ada!")
 				b.untilMessage(t, "Welcome, Grace!")
@@ -92,13 +84,9 @@ func TestPagesShowAGroupOnceAfterAKill(t *testing.T) {
 			desktop.Shoot(t, "survivors-"+mode)
 			phone.Shoot(t, "survivors-phone-"+mode)
 			phone.wantNarrow(t)
-			if n := creations(t, f.openDomain(t), ada, key); n != 1 {
-				t.Errorf("%d creations, want 1", n)
-			}
+			check.Equal(t, creations(t, f.openDomain(t), ada, key), 1, "creations")
 			for _, u := range []user{ada, grace} {
-				if n := len(s.groupsOf(t, u)); n != 1 {
-					t.Errorf("%s has %d groups, want 1", u.Name, n)
-				}
+				check.Equal(t, len(s.groupsOf(t, u)), 1, "groups of %s", u.Name)
 			}
 		})
 	}

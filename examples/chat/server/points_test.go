@@ -225,23 +225,12 @@ func (eventPrinter) Observe(_ context.Context, e event.Event) {
 	report(fmt.Sprintf("event %s attempt %d %s", e.Kind, e.Attempt, e.State))
 }
 
-// chatChild runs the chat server as a child process.
-func chatChild() int {
+// runChild runs the chat server as a child process.
+func runChild() int {
 	p := &points{cont: make(chan os.Signal, 1)}
 	signal.Notify(p.cont, syscall.SIGCONT)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	go p.readCommands(bufio.NewScanner(os.Stdin))
 	return server.Run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr, p.hooks())
-}
-
-// beChild runs the child process called name.
-func beChild(name string) int {
-	if name == "attempt" {
-		return attemptChild()
-	}
-	if name == "payment" {
-		return paymentChild()
-	}
-	return chatChild()
 }

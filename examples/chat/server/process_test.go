@@ -28,13 +28,19 @@ func start(t *testing.T, args ...string) *process {
 // launch starts a chat server.
 func launch(t *testing.T, args ...string) *process {
 	t.Helper()
-	return &process{Process: realtest.StartProcess(t, child(t, "chat", append([]string{"-addr", "127.0.0.1:0"}, args...)...))}
+	return &process{Process: realtest.StartProcess(t, child(t, "127.0.0.1:0", args...))}
 }
 
-// child returns a command that runs a child of this binary.
-func child(t *testing.T, name string, args ...string) *exec.Cmd {
+// child returns a command that runs a chat server.
+func child(t *testing.T, addr string, args ...string) *exec.Cmd {
 	t.Helper()
-	return realtest.Self(t, childVariable+"="+name, args...)
+	return realtest.Self(t, childVariable+"=1", append([]string{"-addr", addr}, args...)...)
+}
+
+// restartable starts a chat server that keeps its address when it is started again.
+func restartable(t *testing.T, args ...string) *realtest.Restartable {
+	t.Helper()
+	return realtest.StartRestartable(t, func(addr string) *exec.Cmd { return child(t, addr, args...) })
 }
 
 // serving waits until the server prints its address.

@@ -3,11 +3,12 @@ package server_test
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	amqp091 "github.com/rabbitmq/amqp091-go"
 
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 )
 
@@ -37,20 +38,11 @@ func newRabbit(t *testing.T) *rabbit {
 // connect connects the test and declares the queue.
 func (r *rabbit) connect(t *testing.T) {
 	t.Helper()
-	conn, err := amqp091.Dial(r.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := check.Must(amqp091.Dial(r.URL()))(t)
 	t.Cleanup(func() { _ = conn.Close() })
-	if r.ch, err = conn.Channel(); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.ch.Confirm(false); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.ch.QueueDeclare(r.queue, true, false, false, false, nil); err != nil {
-		t.Fatal(err)
-	}
+	r.ch = check.Must(conn.Channel())(t)
+	check.Require(t, r.ch.Confirm(false))
+	check.Must(r.ch.QueueDeclare(r.queue, true, false, false, false, nil))(t)
 }
 
 // args adds the flags that make a server import from the queue.
@@ -68,10 +60,7 @@ func outside(id, group string, sender int64, text string) amqp091.Publishing {
 func (r *rabbit) publish(t *testing.T, messages ...amqp091.Publishing) {
 	t.Helper()
 	for _, m := range messages {
-		kept, err := r.ch.PublishWithDeferredConfirmWithContext(t.Context(), "", r.queue, true, false, m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		kept := check.Must(r.ch.PublishWithDeferredConfirmWithContext(t.Context(), "", r.queue, true, false, m))(t)
 		if ok, err := kept.WaitContext(t.Context()); !ok {
 			t.Fatalf("the broker did not take %s: %v", m.MessageId, err)
 		}
@@ -81,10 +70,7 @@ func (r *rabbit) publish(t *testing.T, messages ...amqp091.Publishing) {
 // left counts the messages in a queue.
 func (r *rabbit) left(t *testing.T, more string) int {
 	t.Helper()
-	q, err := r.ch.QueueDeclarePassive(r.queue+more, true, false, false, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := check.Must(r.ch.QueueDeclarePassive(r.queue+more, true, false, false, false, nil))(t)
 	return q.Messages
 }
 
@@ -97,11 +83,7 @@ type importReport struct {
 
 func (c *client) importing(t *testing.T, u user) importReport {
 	t.Helper()
-	var v struct{ Import importReport }
-	if err := json.Unmarshal([]byte(c.send(t, request{method: "GET", path: "/v1/queue", as: u}).Body), &v); err != nil {
-		t.Fatal(err)
-	}
-	return v.Import
+	return read[queueReport](t, c, u, "/v1/queue").Import
 }
 
 // untilImport waits until the server's report fulfils is.
@@ -119,15 +101,8 @@ func (c *client) untilImport(t *testing.T, u user, what string, is func(importRe
 // any order.
 func (c *client) wantTexts(t *testing.T, sender user, group string, want []string) {
 	t.Helper()
-	var got []string
-	for _, m := range c.messagesIn(t, sender, group) {
-		if m.AuthorID == sender.ID {
-			got = append(got, m.Text)
-		}
-	}
+	got := c.textsOf(t, sender, group)
 	slices.Sort(got)
 	want = slices.Sorted(slices.Values(want))
-	if !slices.Equal(got, want) {
-		t.Errorf("messages %s\nwant     %s", strings.Join(got, ", "), strings.Join(want, ", "))
-	}
+	check.NoDiff(t, cmp.Diff(want, got), "the messages of %s", sender.Name)
 }

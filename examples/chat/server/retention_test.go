@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel/examples/chat/server"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 )
@@ -30,9 +31,7 @@ func TestOldRecordsArePurged(t *testing.T) {
 	}
 	f.untilState(t, owner, asked.key, store.Absent)
 	s.untilQueue(t, owner, "welcome_member", queueCount{})
-	if got := s.messagesIn(t, owner, group); len(got) != 1 {
-		t.Errorf("%d messages, want the welcome: only records are purged", len(got))
-	}
+	check.Equal(t, len(s.messagesIn(t, owner, group)), 1, "messages, of which none is purged")
 }
 
 // TestSweeperSettlesRecordsOfDeadServers: the next server sweeps the record of a

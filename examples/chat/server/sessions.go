@@ -33,7 +33,7 @@ func (s userService) logIn(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, wrongCredentials()
 	}
-	address := s.addressOf(r)
+	address := s.config.addressOf(r)
 	if p := s.limit(s.logInsFrom, address); p != nil {
 		return nil, p
 	}

@@ -23,7 +23,7 @@ func open(ctx context.Context, c config, log *slog.Logger, to hooks) (*app, erro
 		s.closeDatabases()
 		return nil, err
 	}
-	if err := openMetrics(ctx, s); err != nil {
+	if err := errors.Join(nameBus(ctx, s), openMetrics(ctx, s)); err != nil {
 		s.closeDatabases()
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (s *app) assemble(to hooks) (err error) {
 	if s.relay, err = newRelay(s, to); err != nil {
 		return fmt.Errorf("start the relay: %w", err)
 	}
-	s.live = live.New(sessions{s}, streamBus{s.bus, func() { outbox.Kick(s.queue) }}, live.Options{Log: s.log})
+	s.live = live.New(sessions{s}, streamBus{s.bus, func() { outbox.Kick(s.queue) }}, live.Options{Log: s.log, Address: s.config.addressOf})
 	if s.sweepers, err = newSweepers(s); err != nil {
 		return fmt.Errorf("start the sweepers: %w", err)
 	}
@@ -71,6 +71,17 @@ func (s *app) assemble(to hooks) (err error) {
 	}
 	s.handler = wrapped(to.Edge, routes)
 	return nil
+}
+
+// nameBus sets the default of flag -bus-name, the ID of the chat's database: servers of one chat have
+// the same, and two chats on one broker have different ones.
+func nameBus(ctx context.Context, s *app) error {
+	if s.config.busName != "" {
+		return nil
+	}
+	id, err := chatdb.DatabaseID(ctx, s.domain)
+	s.config.busName = "chat_" + id
+	return err
 }
 
 // newEngine makes an engine. At the start of a server the database may be slow or

@@ -41,7 +41,7 @@ func (s userService) signUp() (http.Handler, error) {
 }
 
 func (s userService) decodeSignUp(r *http.Request) (userRequest, error) {
-	if p := s.limit(s.signUps, s.addressOf(r)); p != nil {
+	if p := s.limit(s.signUps, s.config.addressOf(r)); p != nil {
 		return userRequest{}, p
 	}
 	var text string

@@ -71,9 +71,7 @@ func (p *points) welcome(next server.WelcomeFunc) server.WelcomeFunc {
 // the creations that enqueue the welcomes.
 func TestKilledWhileItWelcomes(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("make test-full runs it")
-	}
+	fullOnly(t)
 	for name, open := range map[string]func(t *testing.T) files{
 		"inline":          func(t *testing.T) files { return newFiles(t, inline) },
 		"records":         func(t *testing.T) files { return newFiles(t, records) },

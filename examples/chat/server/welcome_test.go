@@ -1,10 +1,8 @@
 package server_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"testing"
 	"time"
 
@@ -12,49 +10,15 @@ import (
 
 	"github.com/semelgo/semel/examples/chat/chatdb"
 	"github.com/semelgo/semel/examples/chat/server"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 )
-
-// message holds the parts of a message that tests check.
-type message struct {
-	Seq      int64
-	AuthorID int64 `json:"author_id"`
-	Author   string
-	Text     string
-}
-
-// messagesIn lists the messages of a group, in order.
-func (c *client) messagesIn(t *testing.T, u user, group string) []message {
-	t.Helper()
-	a := c.send(t, request{method: "GET", path: "/v1/groups/" + group + "/messages?limit=200", as: u}).want(t, http.StatusOK, "")
-	var v struct{ Messages []message }
-	if err := json.Unmarshal([]byte(a.Body), &v); err != nil {
-		t.Fatal(err)
-	}
-	return v.Messages
-}
 
 // welcomes lists the members that were welcomed to a group, with duplicates. The
 // table has no unique constraint.
 func welcomes(t *testing.T, domain chatdb.Querier, group string) []int64 {
 	t.Helper()
-	rows, err := domain.Query(t.Context(), `select user_id from welcomes where group_id = $1 order by user_id`, group)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	var all []int64
-	for rows.Next() {
-		var n int64
-		if err := rows.Scan(&n); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, n)
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return all
+	return numbers(t, domain, `select user_id from welcomes where group_id = $1 order by user_id`, group)
 }
 
 // wantWelcomes waits for as many welcomes as there are members, and checks that each
@@ -62,18 +26,14 @@ func welcomes(t *testing.T, domain chatdb.Querier, group string) []int64 {
 func (c *client) wantWelcomes(t *testing.T, domain chatdb.Querier, u user, group string, members ...int64) {
 	t.Helper()
 	realtest.Poll(t, "the welcomes in "+group, func() bool { return len(welcomes(t, domain, group)) >= len(members) })
-	if got := welcomes(t, domain, group); !slices.Equal(got, members) {
-		t.Errorf("%s: welcomed %v, want %v", group, got, members)
-	}
+	check.NoDiff(t, cmp.Diff(members, welcomes(t, domain, group)), "%s: welcomed", group)
 	said := 0
 	for _, m := range c.messagesIn(t, u, group) {
 		if m.AuthorID == chatdb.ServerID {
 			said++
 		}
 	}
-	if said != len(members) {
-		t.Errorf("%s: %d messages of the server's, want %d", group, said, len(members))
-	}
+	check.Equal(t, said, len(members), "%s: messages of the server's", group)
 }
 
 // TestNewMembersAreWelcomed: each new member is welcomed once, for every way of
@@ -95,9 +55,7 @@ func TestNewMembersAreWelcomed(t *testing.T) {
 		}
 		s.wantWelcomes(t, domain, eve, group, 1, 2, 3)
 		last := s.messagesIn(t, eve, group)[2]
-		if diff := cmp.Diff(message{Seq: 3, Author: "Semel", Text: "Welcome, Eve!"}, last); diff != "" {
-			t.Errorf("the last message (-want +got):\n%s", diff)
-		}
+		check.NoDiff(t, cmp.Diff(message{Seq: 3, Author: "Semel", Text: "Welcome, Eve!"}, last), "the last message")
 
 		s.settled(t, creation(ann, "refused", "crew", 99)).want(t, http.StatusUnprocessableEntity, "unknown_member")
 		add.body = `{"member_ids":[99]}`
@@ -113,25 +71,24 @@ type queueCount struct {
 	InDoubt                        int64 `json:"in_doubt"`
 }
 
+// queueReport is the server's report of its queues.
+type queueReport struct {
+	Operations []struct {
+		Operation string
+		queueCount
+	}
+	Import importReport
+}
+
 // queued reads the counts of an operation.
 func (c *client) queued(t *testing.T, u user, operation string) queueCount {
 	t.Helper()
-	a := c.send(t, request{method: "GET", path: "/v1/queue", as: u}).want(t, http.StatusOK, "")
-	var v struct {
-		Operations []struct {
-			Operation string
-			queueCount
-		}
-	}
-	if err := json.Unmarshal([]byte(a.Body), &v); err != nil {
-		t.Fatal(err)
-	}
-	for _, o := range v.Operations {
+	for _, o := range read[queueReport](t, c, u, "/v1/queue").Operations {
 		if o.Operation == operation {
 			return o.queueCount
 		}
 	}
-	t.Fatalf("the queue does not tell of %s: %s", operation, a.Body)
+	t.Fatalf("the queue does not tell of %s", operation)
 	return queueCount{}
 }
 

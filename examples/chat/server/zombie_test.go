@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel/examples/chat/chatdb"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -43,12 +44,8 @@ func TestZombie(t *testing.T) {
 			h.at(0).stop(t)
 			seen := see(h.at(0))
 			t.Logf("%d rounds: %+v", n, seen)
-			if want := h.zombieEvents(n); seen != want {
-				t.Errorf("saw %+v, want %+v", seen, want)
-			}
-			if got := len(h.at(1).groupsOf(t, h.owner)); got != n {
-				t.Errorf("%d groups, want %d", got, n)
-			}
+			check.Equal(t, seen, h.zombieEvents(n), "events")
+			check.Equal(t, len(h.at(1).groupsOf(t, h.owner)), n, "groups")
 		})
 	}
 }
@@ -75,14 +72,8 @@ func (h *zombiePair) round(t *testing.T, i int) {
 	zombie, winner := h.at(0), h.at(1)
 	asked := creation(h.owner, fmt.Sprintf("key-%d", i), "crew")
 	zombie.arm(t, "stop", h.point)
-	late := make(chan answer, 1)
-	go func() {
-		a, err := zombie.try(t.Context(), asked)
-		if err != nil {
-			t.Errorf("the zombie did not answer: %v", err)
-		}
-		late <- a
-	}()
+	var late crowd
+	late.send(t, 1, zombie.trying(asked))
 	zombie.Await(t, "reached "+h.point)
 	if h.mode == leased {
 		// A mismatch is detected even while the leader has its lease.
@@ -90,11 +81,8 @@ func (h *zombiePair) round(t *testing.T, i int) {
 	}
 	won := winner.settled(t, asked).want(t, http.StatusCreated, "")
 	zombie.Signal(t, syscall.SIGCONT)
-	got := (<-late).want(t, http.StatusCreated, "")
-	if won.Replayed || !got.Replayed || got.Body != won.Body {
-		t.Fatalf("round %d: the winner told %q (replayed %v), the zombie %q (replayed %v)",
-			i, won.Body, won.Replayed, got.Body, got.Replayed)
-	}
+	check.Equal(t, won.Replayed, false, "round %d: the winner has a replay", i)
+	late.wait()[0].wantReplayOf(t, won)
 	least := int64(1) // an inline attempt that was rolled back is not visible
 	if h.mode == leased {
 		least = 2
@@ -119,8 +107,9 @@ func see(zombie *process) zombieEvents {
 
 // zombieEvents returns the events that the zombie must have reported after n rounds.
 func (h *zombiePair) zombieEvents(n int) zombieEvents {
-	if h.mode == inline {
-		return zombieEvents{Fenced: n, RolledBack: n, WinnersAnswer: n}
+	want := zombieEvents{Fenced: n, RolledBack: n, WinnersAnswer: n}
+	if h.mode == leased {
+		want.NotInForce = n
 	}
-	return zombieEvents{Fenced: n, NotInForce: n, RolledBack: n, WinnersAnswer: n}
+	return want
 }

@@ -1,12 +1,9 @@
 package shop_test
 
 import (
-	"bufio"
-	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -18,7 +15,6 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	payment "github.com/semelgo/semel/examples/payment/server"
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
@@ -29,6 +25,7 @@ import (
 // and the mail service.
 type environment struct {
 	pool     *pgxpool.Pool
+	payments *process
 	charges  *sql.DB
 	args     []string // of a shop that lives here
 	requests chan string
@@ -44,39 +41,17 @@ func newTown(t *testing.T) *environment {
 	db := realtest.OwnPostgres(t, "fsync=on", "full_page_writes=on", "synchronous_commit=on").Database(t)
 	w.pool = ledger.Pool(t, db)
 	file := filepath.Join(t.TempDir(), "payment.db")
-	charging := w.front(t, "charge", paymentService(t, file))
+	w.payments = newProcess(t, "payment", "-db", "sqlite:"+file, "-delay", "200ms")
+	charging := w.front(t, "charge", "http://"+w.payments.Addr)
 	mailing := httptest.NewServer(http.HandlerFunc(w.takeMail))
 	t.Cleanup(mailing.Close)
-	var err error
-	if w.charges, err = sqlite.Open(file); err != nil {
-		t.Fatal(err)
-	}
+	w.charges = check.Must(sqlite.Open(file))(t)
 	t.Cleanup(func() { _ = w.charges.Close() })
 	w.args = []string{
 		"-db", db, "-amqp", realtest.RabbitMQ(t).URL(), "-lease", "2s",
 		"-payments", "http://shop@" + strings.TrimPrefix(charging, "http://"), "-mail", mailing.URL,
 	}
 	return w
-}
-
-// paymentService runs the payment service in this process, and returns its URL.
-func paymentService(t *testing.T, file string) string {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	out, in := io.Pipe()
-	ended := make(chan int, 1)
-	go func() {
-		ended <- payment.Main(ctx, []string{"-addr", "127.0.0.1:0", "-db", "sqlite:" + file, "-delay", "200ms"}, in, io.Discard)
-		_ = in.Close()
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-ended
-	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	check.Require(t, err, "the payment service did not start")
-	_, address, _ := strings.Cut(strings.TrimSpace(line), "serving ")
-	return address
 }
 
 // front passes requests on to target, and says so in w.requests.

@@ -16,7 +16,7 @@ const five = `{"order":"o-1","amount":500,"currency":"EUR","email":"ada@example.
 // has one that is declined.
 func TestCheckout(t *testing.T) {
 	w := newTown(t)
-	p := newProcess(t, w.args...)
+	p := newProcess(t, "shop", w.args...)
 	c := newClient(t, p)
 	first := c.pay(t.Context(), t, "o-1", five)
 	if first.status != http.StatusCreated || first.replayed || !strings.Contains(first.body, `"charge_id":"chg_`) {

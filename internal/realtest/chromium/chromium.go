@@ -6,9 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
@@ -127,19 +130,50 @@ func (b *Tab) Shoot(t *testing.T, name string) {
 		return
 	}
 	for _, scheme := range []string{"light", "dark"} {
-		err := chromedp.Do(b.Ctx, chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
-			_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-				Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
-			})
-			return err
-		}))
-		check.NoError(t, err, "picture %s", name)
+		check.NoError(t, b.scheme(scheme), "picture %s", name)
 		picture, err := chromedp.Run(b.Ctx, chromedp.FullScreenshot(100))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, name+"-"+scheme+".png"), picture, 0o600)
 		}
 		check.NoError(t, err, "picture %s", name)
 	}
+}
+
+// Scheme makes the page prefer "light" or "dark" colours.
+func (b *Tab) Scheme(t *testing.T, scheme string) {
+	t.Helper()
+	check.Require(t, b.scheme(scheme))
+}
+
+func (b *Tab) scheme(scheme string) error {
+	return chromedp.Do(b.Ctx, chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+		_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+		})
+		return err
+	}))
+}
+
+// Unnamed lists the roles of controls that have no name in the accessibility tree: a screen
+// reader could not tell the user what they do.
+func (b *Tab) Unnamed(t *testing.T) (roles []string) {
+	t.Helper()
+	err := chromedp.Do(b.Ctx, chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+		tree, err := cdp.Call(ctx, tab, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+		for _, node := range tree.Nodes {
+			if node.Ignored || node.Role == nil {
+				continue
+			}
+			role := strings.Trim(string(node.Role.Value), `"`)
+			control := slices.Contains([]string{"button", "link", "textbox", "combobox", "dialog", "heading", "log", "navigation"}, role)
+			if control && (node.Name == nil || string(node.Name.Value) == `""`) {
+				roles = append(roles, role)
+			}
+		}
+		return err
+	}))
+	check.Require(t, err)
+	return roles
 }
 
 // Another opens another tab of the same browser, with the same cookies.

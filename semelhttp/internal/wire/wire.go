@@ -36,8 +36,11 @@ func IsToken(s string) bool {
 	})
 }
 
-// ParseKey returns the key of a header line in either form, as semelhttp.ParseKey
-// describes. If the line has no valid key, reason says why, without repeating it.
+// ParseKey returns the key of a header line in either form: "abc" and abc are the same
+// key. Parameters of the structured form and whitespace around either are ignored. A key
+// is 1 to 255 visible ASCII characters and inner spaces, and is never folded or truncated.
+// A key with a comma must be quoted, because two header lines that a proxy has joined look
+// the same. If the line has no valid key, reason says why, without repeating it.
 func ParseKey(line string) (key, reason string) {
 	switch line = strings.Trim(line, blanks); {
 	case strings.HasPrefix(line, `"`):

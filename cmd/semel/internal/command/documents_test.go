@@ -1,9 +1,6 @@
 package command_test
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -11,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/semelgo/semel/cmd/semel/internal/command"
-	"github.com/semelgo/semel/internal/check"
+	"github.com/semelgo/semel/internal/repository"
 )
 
 // commandLine matches a call of the program: in backticks, at the start of a
@@ -58,20 +55,11 @@ func hasFlag(c *cobra.Command, name string) bool {
 // changelog, which names renamed and removed flags.
 func markdown(t *testing.T) map[string]string {
 	t.Helper()
-	root := filepath.Join("..", "..", "..", "..")
-	cmd := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "*.md")
-	cmd.Dir = root
-	out, err := cmd.Output()
-	if err != nil {
-		t.Skipf("not a git work tree: %v", err)
-	}
 	texts := map[string]string{}
-	for name := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
-		if name == "CHANGELOG.md" {
-			continue
+	for _, name := range repository.Files(t, "*.md") {
+		if name != "CHANGELOG.md" {
+			texts[name] = repository.Read(t, name)
 		}
-		text := check.Must(os.ReadFile(filepath.Join(root, name)))(t)
-		texts[name] = string(text)
 	}
 	return texts
 }

@@ -25,7 +25,7 @@ result then decides: a success stays a success. Direct calls do not see the requ
 
 A note with the actor, the time and the reason is kept for ever; semel show prints
 it. For an InProgress record the note also names the record of the request.`,
-		Example:           `  semel cancel 6d3f… --reason "the customer has left"`,
+		Example:           `  semel cancel 6d3f0b1c2a9e4d7788c1e5f20a4b9c63 --reason "the customer has left"`,
 		ValidArgsFunction: completeRecords(store.Pending),
 		RunE: func(c *cobra.Command, args []string) error {
 			return g.change(c, args, g.cancel)

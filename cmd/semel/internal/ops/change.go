@@ -19,6 +19,9 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
+// noActor says how to set the actor. In containers $USER is often not set.
+const noActor = "--actor is required, because $USER is not set; in a container set USER, for example with docker exec --env USER=NAME"
+
 // noteFlags are the flags for the note about a change.
 type noteFlags struct{ reason, actor string }
 
@@ -31,11 +34,15 @@ func (o *noteFlags) addFlags(f *pflag.FlagSet) {
 func (o *noteFlags) check() error {
 	o.actor = cmp.Or(o.actor, os.Getenv("USER"))
 	o.reason = strings.TrimSpace(o.reason)
-	switch {
-	case o.reason == "":
-		return exit.Usagef("--reason is required: it is kept as a note")
-	case o.actor == "":
-		return errNoActor()
+	var missing []string
+	if o.reason == "" {
+		missing = append(missing, "--reason is required: it is kept as a note")
+	}
+	if o.actor == "" {
+		missing = append(missing, noActor)
+	}
+	if missing != nil {
+		return exit.Usagef("%s", strings.Join(missing, "; "))
 	}
 	return nil
 }
@@ -99,12 +106,6 @@ func (g *changeFlags) change(c *cobra.Command, args []string, do changer) error 
 	})
 }
 
-// errNoActor returns an error that says how to set the actor. In containers
-// $USER is often not set.
-func errNoActor() error {
-	return exit.Usagef("--actor is required, because $USER is not set; in a container set USER, for example with docker exec --env USER=NAME")
-}
-
 // note returns a note about r with the actor and the reason.
 func (g *changeFlags) note(r *store.Record) store.Note {
 	return store.Note{ID: r.ID, Actor: g.actor, Reason: g.reason}
@@ -148,8 +149,13 @@ func errRefused(r *store.Record, why string) error {
 
 // fieldFlag returns err with the flag in place of the engine's field name.
 func fieldFlag(err error) error {
-	if f, ok := errtype.Find[*semel.FieldError](err); ok && f.Field == "Retention" {
+	f, ok := errtype.Find[*semel.FieldError](err)
+	switch {
+	case ok && f.Field == "Retention":
 		return exit.Usagef("--retention %s", f.Reason)
+	case ok && f.Field == "Result":
+		return exit.Usagef("--result %s; --any-form accepts it", f.Reason)
+	default:
+		return err
 	}
-	return err
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 	"github.com/semelgo/semel/console"
+	"github.com/semelgo/semel/internal/serve"
 	"github.com/semelgo/semel/store/postgres"
 )
 
@@ -65,7 +66,7 @@ func (f *consoleFlags) check() error {
 		return exit.Usagef("--addr %s is not an address of this machine only, such as 127.0.0.1:8080: mount package console in a program that authenticates", f.addr)
 	}
 	if f.actor = cmp.Or(f.actor, os.Getenv("USER")); f.actor == "" {
-		return errNoActor()
+		return exit.Usagef(noActor)
 	}
 	return nil
 }
@@ -105,7 +106,12 @@ func (f *consoleFlags) serve(ctx context.Context, c *cobra.Command, db *database
 	mux.Handle("GET /login", in)
 	mux.Handle("/", pages)
 	fmt.Fprintf(c.OutOrStdout(), "The console of %s: http://%s/login?token=%s\n", db.name, listener.Addr(), in.token)
-	return serveUntil(ctx, listener, mux)
+	const grace = 5 * time.Second
+	return serve.HTTP(ctx, listener, &http.Server{
+		Handler: mux, ReadHeaderTimeout: grace, ReadTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
+		BaseContext: func(net.Listener) context.Context { return ctx }, // streams of events end with it
+		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+	}, grace)
 }
 
 // listPartitions returns the function that lists the partitions of db, or nil if a
@@ -169,28 +175,4 @@ func (l *consoleLogin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	fmt.Fprint(w, `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Semel</title>`+
 		`<meta http-equiv="refresh" content="0; url=./"></head><body><a href="./">Open the console</a></body></html>`)
-}
-
-// serveUntil serves h on l until ctx ends.
-func serveUntil(ctx context.Context, l net.Listener, h http.Handler) error {
-	const grace = 5 * time.Second
-	server := &http.Server{
-		Handler: h, ReadHeaderTimeout: grace, ReadTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
-		BaseContext: func(net.Listener) context.Context { return ctx }, // streams of events end with it
-		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
-	}
-	stopped := make(chan error, 1)
-	go func() { stopped <- server.Serve(l) }()
-	select {
-	case err := <-stopped:
-		return fmt.Errorf("serve: %w", err)
-	case <-ctx.Done():
-	}
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
-	defer cancel()
-	err := server.Shutdown(last)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = server.Close()
-	}
-	return err
 }

@@ -55,6 +55,7 @@ type recordFilter struct {
 
 	queries []store.Query // run one after the other
 	scope   *semel.Scope
+	found   map[store.ID]store.Token // of the records that --all has selected
 }
 
 // narrows reports whether f selects less than all records.

@@ -21,17 +21,15 @@ import (
 	"github.com/semelgo/semel/journal"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
+	"github.com/semelgo/semel/store/storetest"
 )
 
-// claimOnlyStore applies claims, and fails for outcomes and changes that come
-// with an outcome.
-type claimOnlyStore[Tx any] struct{ store.TxStore[Tx] }
-
-func (r claimOnlyStore[Tx]) Swap(ctx context.Context, changes []store.Change) ([]store.SwapResult, error) {
-	if slices.ContainsFunc(changes, func(c store.Change) bool { return c.To.State != store.InProgress }) {
-		return nil, errDown
+// claimsOnly refuses outcomes, and changes that come with an outcome.
+func claimsOnly(c storetest.Call) storetest.Fault {
+	if slices.ContainsFunc(c.Changes, func(c store.Change) bool { return c.To.State != store.InProgress }) {
+		return storetest.Refuse()
 	}
-	return r.TxStore.Swap(ctx, changes)
+	return storetest.Fault{}
 }
 
 // end is the end of an attempt.
@@ -265,24 +263,6 @@ func TestSettleWithoutDatabase(t *testing.T) {
 	}
 }
 
-// deadStore applies no changes. Its reads may fail too.
-type deadStore struct {
-	*memory.Store
-
-	mute bool
-}
-
-func (d deadStore) Swap(context.Context, []store.Change) ([]store.SwapResult, error) {
-	return nil, errDown
-}
-
-func (d deadStore) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, error) {
-	if d.mute {
-		return nil, errDown
-	}
-	return d.Store.Get(ctx, ids)
-}
-
 // TestSettleStopsWithoutAnswers: entries that the database does not accept are
 // kept. If the database does not answer at all, settle stops.
 func TestSettleStopsWithoutAnswers(t *testing.T) {
@@ -293,7 +273,12 @@ func TestSettleStopsWithoutAnswers(t *testing.T) {
 		lines int
 		code  int
 	}{{false, 2, exit.Failed}, {true, 1, exit.Unavailable}} {
-		s := deadStore{memory.New(memory.Options{}), tt.mute}
+		s := storetest.NewFaultyTx(memory.New(memory.Options{}), func(c storetest.Call) storetest.Fault {
+			if c.Method == "Swap" || tt.mute && c.Method == "Get" {
+				return storetest.Refuse()
+			}
+			return storetest.Fault{}
+		})
 		engine := engineOver(t, s, semel.Options{RecordTimeout: 200 * time.Millisecond})
 		var out bytes.Buffer
 		err := ops.Settle(t.Context(), &out, path, engine, s)

@@ -25,13 +25,14 @@ type redriveView struct {
 
 func newOutboxRedriveCommand() *cobra.Command {
 	var by noteFlags
-	var drop bool
+	var event, dropped string
 	c := &cobra.Command{
 		Use:   "redrive TOPIC AGGREGATE --reason TEXT",
 		Short: "Publish the events of a parked aggregate again",
 		Long: `redrive has the kept events of an aggregate published, beginning with the one that
-failed. With --drop that event is deleted, and is never published. A relay does so at
-its next poll.
+failed. With --drop EVENT that event is deleted, and is never published. A relay does so
+at its next poll. Nothing changes if the aggregate is parked because of another event than
+the one that --drop or --event names: list the parked aggregates again then.
 
 A note with the actor, the time and the reason is kept for ever; semel outbox notes
 prints it.`,
@@ -42,9 +43,14 @@ prints it.`,
 			if err := by.check(); err != nil {
 				return err
 			}
-			r := store.OutboxRedrive{Topic: args[0], Aggregate: args[1], To: store.Redriving, Actor: by.actor, Reason: by.reason}
-			if drop {
-				r.To = store.Dropping
+			r := store.OutboxRedrive{Topic: args[0], Aggregate: args[1], EventID: event, To: store.Redriving, Actor: by.actor, Reason: by.reason}
+			switch {
+			case c.Flags().Changed("event") && c.Flags().Changed("drop"):
+				return exit.Usagef("give --event or --drop, not both")
+			case c.Flags().Changed("event") && event == "", c.Flags().Changed("drop") && dropped == "":
+				return exit.Usagef("--event and --drop need the ID of an event, which semel outbox parked lists")
+			case dropped != "":
+				r.EventID, r.To = dropped, store.Dropping
 			}
 			return withDB(c, func(ctx context.Context, db *database) error {
 				was, err := db.outbox.Redrive(ctx, r)
@@ -52,9 +58,9 @@ prints it.`,
 				case err != nil:
 					return err
 				case !was:
-					return &exit.Error{Code: exit.Failed, Err: errors.New("the aggregate is not parked, or was redriven before")}
+					return &exit.Error{Code: exit.Failed, Err: errors.New("the aggregate is not parked, was redriven before, or is parked because of another event")}
 				case terminal.WantsJSON(c):
-					return terminal.WriteJSON(c, redriveView{r.Topic, r.Aggregate, drop, r.Actor, r.Reason})
+					return terminal.WriteJSON(c, redriveView{r.Topic, r.Aggregate, dropped != "", r.Actor, r.Reason})
 				}
 				fmt.Fprintln(c.OutOrStdout(), "redriven: a relay publishes the events at its next poll")
 				return nil
@@ -63,7 +69,8 @@ prints it.`,
 	}
 	addDB(c)
 	by.addFlags(c.Flags())
-	c.Flags().BoolVar(&drop, "drop", false, "delete the event that could not be published")
+	c.Flags().StringVar(&event, "event", "", "the ID of the event because of which the aggregate must be parked")
+	c.Flags().StringVar(&dropped, "drop", "", "the ID of the event that could not be published: delete it")
 	return c
 }
 

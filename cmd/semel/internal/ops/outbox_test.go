@@ -97,7 +97,22 @@ func TestOutbox(t *testing.T) {
 			t.Errorf("outbox notes printed %q before a redrive, want none", notes)
 		}
 		run(t, "outbox", "parked", "--limit", "0", "--db", s.db).want(t, exit.Usage, "--limit")
-		if text := s.must(t, "outbox", "redrive", "orders", "order 1", "--drop", "--reason", "the body is broken", "--actor", "ann"); !strings.Contains(text, "redriven") {
+		var parked struct {
+			Aggregates []struct {
+				EventID string `json:"event_id"`
+			}
+		}
+		if err := json.Unmarshal([]byte(s.must(t, "outbox", "parked", "--json")), &parked); err != nil || len(parked.Aggregates) != 1 {
+			t.Fatalf("outbox parked --json has %+v: %v", parked, err)
+		}
+		event, other := parked.Aggregates[0].EventID, "00000000-0000-7000-8000-000000000000"
+		for _, flags := range [][]string{{"--drop", other}, {"--event", other}} {
+			run(t, append([]string{"outbox", "redrive", "orders", "order 1", "--reason", "why", "--actor", "ann", "--db", s.db}, flags...)...).want(t, exit.Failed, "another event")
+		}
+		for _, flags := range [][]string{{"--drop", ""}, {"--event", ""}, {"--drop", event, "--event", event}} {
+			run(t, append([]string{"outbox", "redrive", "orders", "order 1", "--reason", "why", "--actor", "ann", "--db", s.db}, flags...)...).want(t, exit.Usage, "--event")
+		}
+		if text := s.must(t, "outbox", "redrive", "orders", "order 1", "--drop", event, "--reason", "the body is broken", "--actor", "ann"); !strings.Contains(text, "redriven") {
 			t.Errorf("outbox redrive printed %q", text)
 		}
 		relay(func() bool { read(); return n.Events+n.ParkedEvents == 0 })

@@ -59,16 +59,10 @@ func (s *testDB) addPartition(t *testing.T, ago time.Duration) (name string) {
 }
 
 // insert inserts a record with a key of a past time.
-func (s *testDB) insert(t *testing.T, ago time.Duration, key string, state store.State, expire time.Duration) store.ID {
+func (s *testDB) insert(t *testing.T, ago time.Duration, key string, state store.State, expire time.Duration) {
 	t.Helper()
-	r := store.Record{Token: token(state, 1), Operation: "timed", Scope: "s", Key: key, Expire: expire}
-	r.ID = store.NewTimedID(r.Operation, r.Scope, r.Key, time.Now().Add(-ago))
-	change := store.Change{To: r}
-	answers, err := s.store.Swap(t.Context(), []store.Change{change})
-	if err != nil || !answers[0].Applied(change) {
-		t.Fatalf("Swap = %+v, %v", answers, err)
-	}
-	return r.ID
+	id := store.NewTimedID(payout.Name(), someScope().Bytes(), key, time.Now().Add(-ago))
+	s.put(t, store.Record{ID: id, Token: token(state, 1), Key: key, Expire: expire})
 }
 
 // newDivided makes a database with three old partitions after the first one.

@@ -37,7 +37,7 @@ was enqueued, and counts as a task. A message keeps no input: --message states t
 the record is a message's. The message is handled when its broker delivers it again.
 
 A note with the actor, the time and the reason is kept for ever; semel show prints it.`,
-		Example:           `  semel redrive 6d3f… --reason "the mail server is back"`,
+		Example:           `  semel redrive 6d3f0b1c2a9e4d7788c1e5f20a4b9c63 --reason "the mail server is back"`,
 		ValidArgsFunction: completeRecords(store.Failed),
 		RunE: func(c *cobra.Command, args []string) error {
 			if r.delay < 0 {

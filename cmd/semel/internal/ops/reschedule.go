@@ -29,7 +29,7 @@ func newRescheduleCommand() *cobra.Command {
 worker runs it until then.
 
 A note with the actor, the time and the reason is kept for ever; semel show prints it.`,
-		Example:           `  semel reschedule 6d3f… --delay 2h --reason "the mail server is being moved"`,
+		Example:           `  semel reschedule 6d3f0b1c2a9e4d7788c1e5f20a4b9c63 --delay 2h --reason "the mail server is being moved"`,
 		ValidArgsFunction: completeRecords(store.Pending),
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,18 +16,21 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
+	"github.com/semelgo/semel/internal/recordview"
 	"github.com/semelgo/semel/store"
 )
 
 // resolveFlags are the flags of resolve.
 type resolveFlags struct {
 	selectFlags
+	noteFlags
 
-	to, reason, actor string
-	result            string
-	raw               bool
-	code, message     string
-	retention         time.Duration
+	to            string
+	result        string
+	raw           bool
+	anyForm       bool
+	code, message string
+	retention     time.Duration
 }
 
 func newResolveCommand() *cobra.Command {
@@ -42,10 +44,11 @@ happened, in the system of the effect: semel cannot check your answer.
   --to succeeded  the effect happened. Callers get --result; without --result they
                   are told that it succeeded and that the result is not available
   --to failed     the effect did not happen and will not: callers get the failure
-  --to pending    the effect did not happen: the key may be tried again
+  --to pending    the effect did not happen, or the function finds it by its child key:
+                  the key may be tried again
 
 A note with the actor, the time and the reason is kept for ever; semel show prints it.`,
-		Example:           `  semel resolve 6d3f… --to succeeded --reason "charge ch_1 is in the bank's list" --result charge.json`,
+		Example:           `  semel resolve 6d3f0b1c2a9e4d7788c1e5f20a4b9c63 --to succeeded --reason "charge ch_1 is in the bank's list" --result result.json`,
 		ValidArgsFunction: completeRecords(store.InDoubt),
 		RunE: func(c *cobra.Command, args []string) error {
 			s, err := r.selection(c, args)
@@ -59,7 +62,7 @@ A note with the actor, the time and the reason is kept for ever; semel show prin
 			return r.run(c, s, func(ctx context.Context, db *database, id store.ID) (any, string, error) {
 				w := wish
 				w.ID = id
-				return resolve(ctx, db, &r, w)
+				return resolve(ctx, db, &r, s.all, w)
 			})
 		},
 	}
@@ -72,10 +75,10 @@ func (r *resolveFlags) addFlags(c *cobra.Command) {
 	r.selectFlags.addFlags(c)
 	f := c.Flags()
 	f.StringVar(&r.to, "to", "", "the new state: succeeded, failed or pending")
-	f.StringVar(&r.reason, "reason", "", "the reason; it is kept as a note")
-	f.StringVar(&r.actor, "actor", "", "the person who makes the change (default $USER)")
+	r.noteFlags.addFlags(f)
 	f.StringVar(&r.result, "result", "", "with --to succeeded, the file with the result as JSON; - for the standard input")
 	f.BoolVar(&r.raw, "raw", false, "the result is of type semel.Raw: store the file's bytes as they are")
+	f.BoolVar(&r.anyForm, "any-form", false, "accept a --result of another form than results of the same operation")
 	f.StringVar(&r.code, "failure-code", "", "with --to failed, the failure's code")
 	f.StringVar(&r.message, "failure-message", "", "with --to failed, the failure's message")
 	durationVar(f, &r.retention, "retention", 24*time.Hour, "how long to keep a record that has no retention of its operation")
@@ -101,13 +104,10 @@ func (r *resolveFlags) resolution(c *cobra.Command) (w admin.Resolution, err err
 	if w.To, err = parseState("to", r.to, store.Succeeded, store.Failed, store.Pending); err != nil {
 		return w, err
 	}
-	if w.Actor = r.actor; w.Actor == "" {
-		w.Actor = os.Getenv("USER")
-	}
-	w.Reason = strings.TrimSpace(r.reason)
 	if err := r.check(&w); err != nil {
 		return w, err
 	}
+	w.Actor, w.Reason = r.actor, r.reason
 	if r.code != "" || r.message != "" {
 		w.Failure = &semel.Failure{Code: r.code, Message: cmp.Or(r.message, "resolved as failed")}
 	}
@@ -119,17 +119,18 @@ func (r *resolveFlags) resolution(c *cobra.Command) (w admin.Resolution, err err
 
 // check checks the combination of flags.
 func (r *resolveFlags) check(w *admin.Resolution) error {
+	if err := r.noteFlags.check(); err != nil {
+		return err
+	}
 	switch {
-	case w.Reason == "":
-		return exit.Usagef("--reason is required: it is kept as a note")
-	case w.Actor == "":
-		return errNoActor()
 	case w.To != store.Succeeded && r.result != "":
 		return exit.Usagef("--result requires --to succeeded")
 	case r.retention <= 0:
 		return exit.Usagef("--retention must be more than zero")
 	case r.raw && r.result == "":
 		return exit.Usagef("--raw requires --result")
+	case r.anyForm && r.result == "":
+		return exit.Usagef("--any-form requires --result")
 	case w.To != store.Failed && (r.code != "" || r.message != ""):
 		return exit.Usagef("--failure-code and --failure-message require --to failed")
 	}
@@ -174,10 +175,24 @@ type resolvedView struct {
 	Reason string `json:"reason"`
 }
 
-// resolve resolves the record and returns its new state.
-func resolve(ctx context.Context, db *database, r *resolveFlags, w admin.Resolution) (view any, line string, err error) {
+// resolve resolves the record and returns its new state. all has selected it, if it is not nil:
+// the decision is about the doubt that was found then, and not about that of a later attempt.
+func resolve(ctx context.Context, db *database, r *resolveFlags, all *recordFilter, w admin.Resolution) (view any, line string, err error) {
 	if err := checkFits(ctx, db, w.Result); err != nil {
 		return nil, "", err
+	}
+	was, err := recordOf(ctx, db, w.ID)
+	if err != nil {
+		return nil, "", err
+	}
+	if all != nil && was.Token != all.found[w.ID] {
+		return nil, "", errRefused(was, "and has changed since --all selected it")
+	}
+	w.Attempt = was.Attempt
+	if result, ok := w.Result.(json.RawMessage); ok && !r.anyForm {
+		if err := recordview.CheckForm(ctx, db.records.Scan, was.Operation, result); err != nil {
+			return nil, "", fieldFlag(err)
+		}
 	}
 	engine, err := db.engine(semel.Options{Retention: r.retention})
 	if err != nil {
@@ -187,6 +202,8 @@ func resolve(ctx context.Context, db *database, r *resolveFlags, w admin.Resolut
 	switch {
 	case errors.Is(err, admin.ErrNotInDoubt) && now.State == store.Absent:
 		return nil, "", errNotFound(w.ID)
+	case errors.Is(err, admin.ErrNotInDoubt) && now.State == store.InDoubt:
+		return nil, "", errRefused(&now, "and has changed meanwhile")
 	case errors.Is(err, admin.ErrNotInDoubt):
 		return nil, "", &exit.Error{Code: exit.Refused, Err: fmt.Errorf("record %s is %s, not InDoubt; nothing was changed", w.ID, now.State)}
 	case errors.Is(err, semel.ErrInProgress):

@@ -163,6 +163,7 @@ func TestResolveWithInvalidFlags(t *testing.T) {
 		"--result is not JSON":     append([]string{id, "--result", notJSON}, good...),
 		"--result: open":           append([]string{id, "--result", notJSON + ".none"}, good...),
 		"the store keeps less":     append([]string{id, "--result", large}, good...),
+		"--any-form requires":      append([]string{id, "--any-form"}, good...),
 		"--raw requires":           append([]string{id, "--raw"}, good...),
 		"--failure-code and":       append([]string{id, "--failure-code", "c"}, good...),
 		"--retention must be more": append([]string{id, "--retention", "0"}, good...),
@@ -180,6 +181,25 @@ func TestResolveWithInvalidFlags(t *testing.T) {
 		s.runOn(t, append([]string{"resolve"}, args...)...).want(t, exit.Usage, want)
 	}
 	check.Equal(t, s.state(t, call), store.InDoubt, "the record")
+}
+
+// TestResolveWithAnotherForm: the answer of another system is easily taken for the result
+// of the function. A result that callers could not decode is refused, until the operator
+// insists.
+func TestResolveWithAnotherForm(t *testing.T) {
+	t.Parallel()
+	everyDatabase(t, func(t *testing.T, s *testDB) {
+		if _, _, err := s.do(t, callOf("paid"), "v", nil); err != nil {
+			t.Fatal(err)
+		}
+		call := callOf("k")
+		id := s.makeInDoubt(t, call)
+		args := []string{"resolve", id, "--to", "succeeded", "--reason", "found it", "--result", writeFile(t, `{"id":"ch_1"}`)}
+		s.runOn(t, args...).want(t, exit.Usage, "--result is an object; results of operation charge are a string")
+		check.Equal(t, s.state(t, call), store.InDoubt, "the record")
+		s.must(t, append(args, "--any-form")...)
+		check.Equal(t, s.state(t, call), store.Succeeded, "the record")
+	})
 }
 
 // TestResolveBusyRecord: a record that an open transaction holds can be

@@ -22,6 +22,7 @@ import (
 	"github.com/semelgo/semel/store/mysql"
 	"github.com/semelgo/semel/store/postgres"
 	"github.com/semelgo/semel/store/sqlite"
+	"github.com/semelgo/semel/store/storetest"
 )
 
 func TestMain(m *testing.M) {
@@ -144,7 +145,7 @@ func fill[Tx any](t *testing.T, s *testDB, records store.TxStore[Tx]) {
 	s.engine = engineOver(t, records, semel.Options{})
 	s.broken = func(t *testing.T, o semel.Options) semel.Runner {
 		t.Helper()
-		return engineOver(t, claimOnlyStore[Tx]{records}, o)
+		return engineOver(t, storetest.NewFaultyTx(records, claimsOnly), o)
 	}
 	s.withOperations = func(t *testing.T, ops ...semel.Declared) semel.Runner {
 		t.Helper()
@@ -208,8 +209,13 @@ func (s *testDB) makeInDoubt(t *testing.T, c semel.Call) string {
 // state returns the current state of c.
 func (s *testDB) state(t *testing.T, c semel.Call) store.State {
 	t.Helper()
-	answers := check.Must(s.store.Get(t.Context(), []store.ID{c.ID()}))(t)
-	return answers[0].Token.State
+	return s.stateOf(t, c.ID())
+}
+
+// stateOf returns the state of a record.
+func (s *testDB) stateOf(t *testing.T, id store.ID) store.State {
+	t.Helper()
+	return check.Must(s.store.Get(t.Context(), []store.ID{id}))(t)[0].Token.State
 }
 
 // writeFile writes a file in the test's directory.

@@ -92,6 +92,7 @@ func (g *selectFlags) run(c *cobra.Command, s selection, change changeFunc) erro
 // filter.
 func (g *selectFlags) allIDs(ctx context.Context, c *cobra.Command, db *database, w *recordFilter) (ids []store.ID, err error) {
 	more := false
+	w.found = make(map[store.ID]store.Token)
 	err = w.each(ctx, db, readProgress(c), func(r *store.Record) (bool, error) {
 		if !g.accepts(r) {
 			return true, nil
@@ -99,7 +100,7 @@ func (g *selectFlags) allIDs(ctx context.Context, c *cobra.Command, db *database
 		if more = g.limit > 0 && len(ids) == g.limit; more {
 			return false, nil
 		}
-		ids = append(ids, r.ID)
+		ids, w.found[r.ID] = append(ids, r.ID), r.Token
 		return true, nil
 	})
 	switch {

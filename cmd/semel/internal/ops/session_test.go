@@ -1,6 +1,7 @@
 package ops_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,7 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
@@ -68,20 +69,18 @@ func token(s store.State, attempt uint32) store.Token {
 	return store.Token{State: s, Attempt: attempt, Owner: 0xabc}
 }
 
-// put writes r as a record of payout.
-func (s *testDB) put(t *testing.T, r store.Record) {
+// put writes r, by default as a record of payout in someScope.
+func (s *testDB) put(t *testing.T, r store.Record) store.ID {
 	t.Helper()
-	r.Operation = payout.Name()
-	if r.Scope == "" {
-		r.Scope = someScope().Bytes()
-	}
+	r.Operation, r.Scope = cmp.Or(r.Operation, payout.Name()), cmp.Or(r.Scope, someScope().Bytes())
 	r.Fingerprint = []byte("fingerprint-s3cret")
-	r.ID = store.NewID(r.Operation, r.Scope, r.Key)
+	r.ID = cmp.Or(r.ID, store.NewID(r.Operation, r.Scope, r.Key))
 	change := store.Change{To: r}
 	answers, err := s.store.Swap(t.Context(), []store.Change{change})
 	if err != nil || !answers[0].Applied(change) {
 		t.Fatalf("Swap = %+v, %v", answers, err)
 	}
+	return r.ID
 }
 
 // session returns the command lines of the golden file.
@@ -184,7 +183,7 @@ func golden(t *testing.T, name, text string) {
 		}
 	}
 	want := check.Must(os.ReadFile(file))(t)
-	if diff := cmp.Diff(string(want), text); diff != "" {
+	if diff := gocmp.Diff(string(want), text); diff != "" {
 		t.Errorf("the output differs (-%s +now):\n%s", file, diff)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 	"github.com/semelgo/semel/cmd/semel/internal/terminal"
 	"github.com/semelgo/semel/internal/recordview"
@@ -19,7 +20,7 @@ import (
 
 func newShowCommand() *cobra.Command {
 	var t target
-	var reveal bool
+	var v detailFlags
 	c := &cobra.Command{
 		Use:   "show " + targetsShownUse,
 		Short: "Show records and the notes about manual changes",
@@ -35,20 +36,28 @@ available, are printed as they are.`,
 			}
 			return withRecords(c, func(ctx context.Context, db *database) error {
 				if s.many {
-					return s.showEach(ctx, c, db, reveal)
+					return s.showEach(ctx, c, db, v)
 				}
 				id, err := find(ctx, db, s.ids)
 				if err != nil {
 					return err
 				}
-				return show(ctx, c, db, id, reveal)
+				return show(ctx, c, db, id, v)
 			})
 		},
 	}
 	addDB(c)
 	t.addFlags(c)
-	addReveal(c, &reveal, "show scope, key, fingerprint, input, result, and the errors of attempts")
+	addReveal(c, &v.reveal, "show scope, key, fingerprint, input, result, and the errors of attempts")
+	c.Flags().StringArrayVar(&v.children, "child", nil,
+		"also print the key that semel.ChildKey gave to the downstream call with this name; may be repeated")
 	return c
+}
+
+// detailFlags are the flags that say what show prints.
+type detailFlags struct {
+	reveal   bool
+	children []string // names of downstream calls
 }
 
 // detailView is the JSON view of a record with all its parts.
@@ -59,6 +68,7 @@ type detailView struct {
 	Fingerprint bodyView           `json:"fingerprint"`
 	Input       bodyView           `json:"input"`
 	Outcome     recordview.Outcome `json:"outcome"`
+	ChildKeys   map[string]string  `json:"child_keys,omitempty"` // by the name of the downstream call
 	Notes       []noteView         `json:"notes"`
 }
 
@@ -81,7 +91,7 @@ type noteView struct {
 
 // showEach prints each record. A missing record is reported, and the others are
 // printed. With --json each record is on a line of its own.
-func (s selection) showEach(ctx context.Context, c *cobra.Command, db *database, reveal bool) error {
+func (s selection) showEach(ctx context.Context, c *cobra.Command, db *database, v detailFlags) error {
 	lines := json.NewEncoder(c.OutOrStdout())
 	lines.SetEscapeHTML(false)
 	shown := 0
@@ -94,14 +104,14 @@ func (s selection) showEach(ctx context.Context, c *cobra.Command, db *database,
 			fmt.Fprintf(c.ErrOrStderr(), "semel: %v\n", singleLineError{err})
 			continue
 		case terminal.WantsJSON(c):
-			if err := lines.Encode(detailOf(r, notes, db.salt, reveal)); err != nil {
+			if err := lines.Encode(detailOf(r, notes, db.salt, v)); err != nil {
 				return &exit.Error{Code: exit.Failed, Err: fmt.Errorf("write record: %w", err)}
 			}
 		default:
 			if shown > 0 {
 				fmt.Fprintln(c.OutOrStdout())
 			}
-			writeDetail(c.OutOrStdout(), r, notes, db.salt, reveal)
+			writeDetail(c.OutOrStdout(), r, notes, db.salt, v)
 		}
 		shown++
 	}
@@ -122,15 +132,15 @@ func readDetail(ctx context.Context, db *database, id store.ID) (*store.Record, 
 }
 
 // show prints the record of id and its notes.
-func show(ctx context.Context, c *cobra.Command, db *database, id store.ID, reveal bool) error {
+func show(ctx context.Context, c *cobra.Command, db *database, id store.ID, v detailFlags) error {
 	r, notes, err := readDetail(ctx, db, id)
 	if err != nil {
 		return err
 	}
 	if terminal.WantsJSON(c) {
-		return terminal.WriteJSON(c, detailOf(r, notes, db.salt, reveal))
+		return terminal.WriteJSON(c, detailOf(r, notes, db.salt, v))
 	}
-	writeDetail(c.OutOrStdout(), r, notes, db.salt, reveal)
+	writeDetail(c.OutOrStdout(), r, notes, db.salt, v)
 	return nil
 }
 
@@ -147,7 +157,8 @@ func notesOf(ctx context.Context, db *database, id store.ID) ([]store.Note, erro
 	return notes, nil
 }
 
-func detailOf(r *store.Record, notes []store.Note, s salt, reveal bool) detailView {
+func detailOf(r *store.Record, notes []store.Note, s salt, f detailFlags) detailView {
+	reveal := f.reveal
 	v := detailView{
 		recordView: viewOf(r, s, reveal), Owner: strconv.FormatUint(r.Owner, 16),
 		Fingerprint: bodyView{Bytes: len(r.Fingerprint)}, Input: bodyView{Bytes: len(r.Input)},
@@ -164,6 +175,12 @@ func detailOf(r *store.Record, notes []store.Note, s salt, reveal bool) detailVi
 			v.Input.Hex = hex.EncodeToString(r.Input)
 		}
 	}
+	for _, name := range f.children {
+		if v.ChildKeys == nil {
+			v.ChildKeys = make(map[string]string)
+		}
+		v.ChildKeys[name] = admin.ChildKey(*r, name)
+	}
 	for _, n := range notes {
 		v.Notes = append(v.Notes, noteView{
 			Actor: n.Actor, Reason: n.Reason, From: n.From.State.String(), To: n.To.State.String(),
@@ -174,7 +191,8 @@ func detailOf(r *store.Record, notes []store.Note, s salt, reveal bool) detailVi
 }
 
 // writeDetail prints a record for people.
-func writeDetail(out io.Writer, r *store.Record, notes []store.Note, s salt, reveal bool) {
+func writeDetail(out io.Writer, r *store.Record, notes []store.Note, s salt, f detailFlags) {
+	reveal := f.reveal
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	field := func(name, value string) { fmt.Fprintf(w, "%s\t%s\n", name, value) }
 	outcome := recordview.OutcomeOf(r, reveal)
@@ -200,6 +218,9 @@ func writeDetail(out io.Writer, r *store.Record, notes []store.Note, s salt, rev
 	field("fingerprint", bodyLine(r.Fingerprint, reveal))
 	field("input", bodyLine(r.Input, reveal))
 	field("outcome", outcomeLine(&outcome))
+	for _, name := range f.children {
+		field("child "+recordview.Safe(name), admin.ChildKey(*r, name))
+	}
 	writeProgress(field, r, reveal)
 	for _, n := range notes {
 		field("note", fmt.Sprintf("%s ago, %s made it %s: %s", recordview.Ago(n.Age), recordview.Safe(n.Actor), n.To.State, recordview.Safe(n.Reason)))

@@ -12,37 +12,19 @@ import (
 	"github.com/semelgo/semel/cmd/semel/internal/command"
 	"github.com/semelgo/semel/cmd/semel/internal/exit"
 	"github.com/semelgo/semel/internal/check"
+	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 )
-
-// create creates a record of the operation.
-func (s *testDB) create(t *testing.T, operation string, state store.State, due, expire time.Duration) store.ID {
-	t.Helper()
-	r := store.Record{
-		ID: store.NewID(operation, someScope().Bytes(), "1"), Operation: operation, Scope: someScope().Bytes(), Key: "1",
-		Token: store.Token{State: state, Attempt: 1, Owner: 2}, Due: due, Expire: expire,
-	}
-	answers, err := s.store.Swap(t.Context(), []store.Change{{To: r}})
-	check.Require(t, err)
-	check.Require(t, answers[0].Err)
-	return r.ID
-}
-
-// stateOf returns the state of a record.
-func (s *testDB) stateOf(t *testing.T, id store.ID) store.State {
-	t.Helper()
-	return check.Must(s.store.Get(t.Context(), []store.ID{id}))(t)[0].Token.State
-}
 
 // TestSweep: the sweeper settles the records of dead processes as the given policies say,
 // leaves those of other operations, purges, and serves the metrics of the database.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	everyDatabase(t, func(t *testing.T, s *testDB) {
-		held := s.create(t, "charge", store.InProgress, -time.Second, 0)
-		queued := s.create(t, "mail", store.InProgress, -time.Second, 0)
-		unknown := s.create(t, "other", store.InProgress, -time.Second, 0)
-		old := s.create(t, "old", store.Succeeded, 0, -time.Second)
+		expired := store.Record{Token: token(store.InProgress, 1), Key: "1", Due: -time.Second}
+		leak := func(operation string) store.ID { expired.Operation = operation; return s.put(t, expired) }
+		held, queued, unknown := leak("charge"), leak("mail"), leak("other")
+		old := s.put(t, store.Record{Token: token(store.Succeeded, 1), Key: "1", Expire: -time.Second})
 		ctx, stop := context.WithCancel(t.Context())
 		out, stdout := io.Pipe()
 		errs, stderr := io.Pipe()
@@ -78,12 +60,12 @@ func TestSweep(t *testing.T) {
 				t.Errorf("the metrics lack %s:\n%s", want, text)
 			}
 		}
+		realtest.Poll(t, "the purge", func() bool { return s.stateOf(t, old) == store.Absent })
 		stop()
 		check.Equal(t, <-ended, exit.OK, "exit code")
 		check.Equal(t, s.stateOf(t, held), store.InDoubt, "state under hold")
 		check.Equal(t, s.stateOf(t, queued), store.Pending, "state under keyed")
 		check.Equal(t, s.stateOf(t, unknown), store.InProgress, "state of an operation that was not named")
-		check.Equal(t, s.stateOf(t, old), store.Absent, "state past the retention")
 	})
 }
 

@@ -3,7 +3,7 @@
 import { account, ask, me, remember, sentence, settle } from "./api.js";
 import { newKey } from "./attempts.js";
 import { $, button, el, openDialog, say } from "./dom.js";
-import { timeOf } from "./text.js";
+import { briefly } from "./text.js";
 
 /** The browser's name in the list of devices. */
 function device() {
@@ -91,7 +91,7 @@ async function showDevices() {
       const own = session.id === me().session;
       const line = el("li", {},
         el("span", { className: "grow" }, session.device || "Unknown device", own ? " (this one)" : "",
-          el("small", {}, "signed in ", timeOf(session.created_at))));
+          el("small", {}, "signed in ", briefly(session.created_at))));
       if (!own) {
         line.append(button("Sign out", { className: "quiet" }, async () => {
           await ask("DELETE", `/v1/sessions/${session.id}`)

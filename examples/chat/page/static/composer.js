@@ -24,12 +24,26 @@ export function startComposer() {
     request("typing", { group }).catch(() => {}); // a lost hint does no harm
   });
   let shift = false;
+  // The Enter that opened the conversation may still be down when the composer gets the focus. It
+  // must not send the draft.
+  let before = false;
+  text.addEventListener("focus", () => {
+    shift = false;
+    before = true;
+  });
+  text.addEventListener("keyup", () => {
+    before = false;
+  });
   text.addEventListener("beforeinput", (event) => {
-    if (event.inputType !== "insertLineBreak" || shift) return;
-    event.preventDefault();
-    $("message-form").requestSubmit();
+    const own = !before;
+    if (event.inputType !== "insertLineBreak") before = false;
+    else if (!shift || !own) {
+      event.preventDefault();
+      if (own) $("message-form").requestSubmit();
+    }
   });
   text.addEventListener("keydown", (event) => {
+    if (!event.repeat) before = false;
     shift = event.shiftKey;
     if (event.key === "Escape" && editing) stopEditing();
     if (event.key === "ArrowUp" && !text.value) editLast(event);
@@ -47,9 +61,14 @@ export function openComposer({ id, name }) {
   editing = null;
   $("editing").hidden = true;
   $("message-text").value = sessionStorage.getItem(draft()) ?? "";
-  $("message-text").placeholder = `Message to ${name}`;
+  nameComposer(name);
   grow();
   if (matchMedia("(min-width: 52rem)").matches) $("message-text").focus();
+}
+
+/** Shows where a message goes. */
+export function nameComposer(name) {
+  $("message-text").placeholder = `Message to ${name}`;
 }
 
 /** Makes the composer as high as its text. The style limits it. */

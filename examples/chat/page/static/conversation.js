@@ -1,7 +1,7 @@
 // The open conversation: its messages, which stay at the end unless the user scrolls up.
 
 import { me } from "./api.js";
-import { startComposer, edit, openComposer } from "./composer.js";
+import { startComposer, edit, nameComposer, openComposer } from "./composer.js";
 import { deleteMessage } from "./details.js";
 import { $, button, el, say, show as showChildren } from "./dom.js";
 import { live, online } from "./live.js";
@@ -87,6 +87,7 @@ function seen() {
 
 function drawHead() {
   $("talk-title").textContent = opened.name;
+  nameComposer(opened.name);
   const others = opened.members.filter((member) => member.id !== me().id);
   const here = others.filter((member) => online.get(member.id)).length;
   $("talk-people").textContent = others.length

@@ -73,13 +73,15 @@ async function ticket() {
 async function openSocket() {
   const address = new URL("/v1/ws", location.href);
   address.protocol = address.protocol.replace("http", "ws");
-  const secret = await ticket();
+  address.searchParams.set("ticket", await ticket()); // the server answers it as "hello"
   const opened = new WebSocket(address, "chat.v1.json");
   socket = opened;
+  const greeted = new Promise((resolve, reject) => waiting.set("hello", { resolve, reject }));
+  greeted.catch(() => {}); // a socket that does not open is reported by "close"
   let reconnectAfter;
   opened.addEventListener("open", async () => {
     try {
-      const hello = await request("hello", { ticket: secret });
+      const hello = await greeted;
       beat(opened, hello.heartbeat_ms);
       await ready();
     } catch {
@@ -142,7 +144,7 @@ async function ready() {
 async function subscribe(group) {
   group.subscribed = socket;
   const ok = await request("subscribe", { group: group.id, after: group.known });
-  if (ok.change > group.known) await catchUp(group);
+  if (ok.change > group.known) await catchUp(group, ok.change);
 }
 
 let watched = "";
@@ -205,7 +207,7 @@ function receive(push) {
       break;
     case "subscribed":
       if (push.err?.temporary) setTimeout(() => source && reopenEvents(), 1000);
-      else if (groups.get(push.group)?.known < push.change) catchUp(groups.get(push.group));
+      else if (groups.get(push.group)?.known < push.change) catchUp(groups.get(push.group), push.change);
       break;
     case "hello": // of a stream of events: the user may have been added to a group before it began
       loadGroups().catch(() => {});

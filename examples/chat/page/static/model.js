@@ -41,11 +41,13 @@ function merge(listed) {
     groups.set(listed.id, { messages: new Map(), oldest: null, ...listed, known: listed.last_change });
     return;
   }
-  const { known } = group;
-  Object.assign(group, listed, { read_seq: Math.max(group.read_seq, listed.read_seq) });
+  group.read_seq = Math.max(group.read_seq, listed.read_seq);
+  if (listed.last_change < group.known) return; // pushes have overtaken this answer
+  const { known, read_seq } = group;
+  Object.assign(group, listed, { read_seq });
   // Messages are only loaded for groups that were opened; the others have nothing to fetch.
-  if (group.oldest === null) group.known = Math.max(known, listed.last_change);
-  else if (known < listed.last_change) catchUp(group);
+  if (group.oldest === null) group.known = listed.last_change;
+  else if (known < listed.last_change) catchUp(group, listed.last_change);
 }
 
 function remove(id) {
@@ -63,7 +65,7 @@ export function clear() {
 export function apply(push) {
   const group = groups.get(push.group);
   if (push.push === "read") read(group, push);
-  if (push.push === "gap" && group?.known < push.change) catchUp(group);
+  if (push.push === "gap" && group?.known < push.change) catchUp(group, push.change);
   if (push.push !== "message" && push.push !== "group") return;
   if (!group) {
     loadGroups().catch(() => {}); // the next connection loads them again
@@ -76,7 +78,7 @@ export function apply(push) {
   }
   if (push.change <= group.known) return;
   if (push.change > group.known + 1) {
-    catchUp(group);
+    catchUp(group, push.change);
     return;
   }
   group.known = push.change;
@@ -122,12 +124,23 @@ export function putAnswer(message) {
   tell("groups");
 }
 
-/** Fetches the changes of a group after those that are known. */
-export function catchUp(group) {
-  group.catching ??= fetchChanges(group).catch(() => {}).finally(() => {
+/** Fetches the changes of a group after those that are known, up to a change at least. */
+export function catchUp(group, change) {
+  group.wanted = Math.max(group.wanted ?? 0, change);
+  group.catching ??= fetchWanted(group).finally(() => {
     group.catching = null;
   });
   return group.catching;
+}
+
+async function fetchWanted(group) {
+  try {
+    // An answer that was on its way may be older than a change that was announced meanwhile.
+    for (let tries = 0; tries < 3 && group.known < group.wanted; tries++) await fetchChanges(group);
+  } catch (problem) {
+    if (problem.status < 500) return; // for example, the user was removed
+  }
+  if (group.known < group.wanted) setTimeout(() => groups.get(group.id) === group && catchUp(group, group.wanted), 2000);
 }
 
 async function fetchChanges(group) {
@@ -147,7 +160,7 @@ async function fetchChanges(group) {
 /** Fetches name, owner and members of a group, and its last message. */
 async function refresh(group) {
   const fresh = await ask("GET", `/v1/groups/${group.id}`);
-  describe(group, fresh);
+  if (fresh.last_change >= group.known) describe(group, fresh);
   if (fresh.last_message) put(group, fresh.last_message);
   if (group.oldest === null) group.known = Math.max(group.known, fresh.last_change);
   tell("group", { id: group.id });
@@ -163,7 +176,7 @@ export async function openMessages(group) {
   const { known } = group;
   group.known = page.change;
   tell("group", { id: group.id });
-  if (known > page.change) await catchUp(group); // messages were pushed while the page was read
+  if (known > page.change) await catchUp(group, known); // messages were pushed while the page was read
   else if (known < page.change) await refresh(group);
 }
 

@@ -8,6 +8,12 @@ import { model, putAnswer } from "./model.js";
 /** Attempts by key: {key, group, text, at, state, reason}; state is "sending", "waiting" or "failed". */
 const attempts = new Map();
 
+/**
+ * By group: a promise that is done when its last message has an answer, or when an operator has to
+ * decide about it. The next message waits for it, so messages arrive in the order in which they were written.
+ */
+const turns = new Map();
+
 const tell = (attempt) => model.dispatchEvent(new CustomEvent("group", { detail: { id: attempt.group } }));
 
 /** The messages of a group that have no answer, oldest first. */
@@ -26,14 +32,27 @@ export function continueSending() {
 /** Forgets all messages in memory, when the user signs out; they stay stored. */
 export function stopSending() {
   attempts.clear();
+  turns.clear();
 }
 
-async function run(attempt) {
+function run(attempt) {
   attempts.set(attempt.key, attempt);
+  attempt.state = "sending";
+  tell(attempt);
+  const before = turns.get(attempt.group);
+  turns.set(attempt.group, new Promise((done) => {
+    (before ?? Promise.resolve()).then(() => deliver(attempt, done)).finally(done);
+  }));
+}
+
+/** Sends a message until it has its answer. done lets the next one of the group begin. */
+async function deliver(attempt, done) {
+  if (attempts.get(attempt.key) !== attempt) return; // the user has signed out
   const to = me().id;
   const path = `/v1/groups/${attempt.group}/messages`;
   const answer = await settle("POST", path, { body: { text: attempt.text }, key: attempt.key }, (state) => {
     attempt.state = state === "asking" ? "sending" : "waiting";
+    if (state === "doubt") done();
     tell(attempt);
   });
   if (me()?.id !== to) return; // it stays stored for its user
