@@ -120,3 +120,32 @@ func TestSubscriptionsAreRenewed(t *testing.T) {
 		wantFrames(t, early, `"hello"`, now, `"recovered"`, "1", again)
 	})
 }
+
+// TestLossAfterSubscribing: a shard that is behind when an event is lost knows that the
+// subscriptions in its mailbox were authorized before the loss.
+func TestLossAfterSubscribing(t *testing.T) {
+	start(t, hub.Options{Shards: 1, Silence: time.Hour}, func(t *testing.T, h *hub.Hub) {
+		c, release := attach(t, h, 1), make(chan struct{})
+		slow := h.NewSession(2, "slow", waiting{&client{}, release})
+		check.Require(t, h.Attach(slow, hub.NewFrame([]byte("0"))))
+		synctest.Wait() // the mailbox is empty, and the shard waits for the transport
+		subscribe(c, "group:a", 0)
+		h.Resync()
+		close(release)
+		<-time.After(time.Minute)
+		h.Publish(event("group:a", 1))
+		wantFrames(t, c, `"hello"`, `"recovered"`, `{"push":"resync","within_ms":5000}`, `{"push":"resync","within_ms":0}`)
+	})
+}
+
+// waiting is a transport whose writes block the shard.
+type waiting struct {
+	*client
+
+	release chan struct{}
+}
+
+func (w waiting) Write(frames []*hub.Frame) bool {
+	<-w.release
+	return w.client.Write(frames)
+}

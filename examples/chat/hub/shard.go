@@ -89,6 +89,11 @@ func (st *state) serve() (closed bool) {
 			return true
 		}
 		if st.missed.Swap(false) {
+			// A subscription in the mailbox was posted before the loss. It must become stale too.
+			for left := len(st.mailbox); left > 0; left -= maxBatch {
+				st.batch()
+				st.flush()
+			}
 			st.resyncAll()
 			st.flush()
 		}

@@ -37,6 +37,49 @@ func TestPageAddsOneUser(t *testing.T) {
 	}
 }
 
+// TestPageIsPushedToWhileSigningOut: what the server pushes between the click and the next page, here
+// because it has not ended the session yet, throws no exception.
+func TestPageIsPushedToWhileSigningOut(t *testing.T) {
+	t.Parallel()
+	b := browse(t)
+	var signsOut atomic.Bool
+	leaving, pushed := make(chan struct{}), make(chan struct{})
+	slow := server.Hooks{Edge: func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.URL.Path == "/v1/sessions/current" && signsOut.Load():
+				w.WriteHeader(http.StatusNoContent)
+				return
+			case r.URL.Path == "/" && signsOut.Load():
+				close(leaving)
+				<-pushed
+			case r.URL.Path == "/pushed":
+				close(pushed)
+			}
+			next.ServeHTTP(w, r)
+		})
+	}}
+	s := serveLocal(t, slow, newFiles(t, inline).args(time.Minute)...)
+	dora := b.signIn(t, s.base, "Dora")
+	b.create(t, "Crew", "")
+	b.untilOpen(t, "Crew")
+	b.write(t, "Hello")
+	b.untilMessage(t, "Hello")
+	// The browser cannot be asked during a navigation, so the page reports what it shows.
+	b.Do(t, chromedp.Evaluate[chromedp.Void](`
+		addEventListener("error", () => fetch("/pushed"));
+		new MutationObserver((_, observer) => {
+			if (!document.getElementById("messages").textContent.includes("late")) return;
+			observer.disconnect();
+			fetch("/pushed");
+		}).observe(document.getElementById("messages"), { childList: true, subtree: true });`))
+	signsOut.Store(true)
+	b.Do(t, chromedp.Click(css("#sign-out")))
+	<-leaving
+	s.say(t, dora, s.groupsOf(t, dora)[0]["id"].(string), "late", "late").want(t, http.StatusCreated, "")
+	b.Do(t, chromedp.WaitVisible(css("#sign-in-name")))
+}
+
 // TestPageKeepsItsSignUp reloads the page while the answer of a sign-up is missing. The second attempt
 // has the key of the first, so the user is signed in, and the name is not taken.
 func TestPageKeepsItsSignUp(t *testing.T) {

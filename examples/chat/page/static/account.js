@@ -1,6 +1,6 @@
 // Signing up, signing in and out, and the devices of the account.
 
-import { account, ask, me, remember, sentence, settle } from "./api.js";
+import { ask, forget, me, remember, sentence, settle } from "./api.js";
 import { newKey } from "./attempts.js";
 import { $, button, el, openDialog, say } from "./dom.js";
 import { briefly } from "./text.js";
@@ -59,26 +59,12 @@ export function startAccount(started) {
       for (const each of form.querySelectorAll("button")) each.disabled = false;
     }
   });
-  account.addEventListener("signed-out", () => {
-    remember(null);
-    signedOut("You were signed out. What you wrote is kept.");
-  });
   $("sign-out").addEventListener("click", async () => {
+    forget();
     await ask("DELETE", "/v1/sessions/current").catch(() => {}); // without the server the token expires by itself
-    remember(null);
     location.assign("/");
   });
   $("show-devices").addEventListener("click", showDevices);
-  // Another tab signed in or out.
-  addEventListener("storage", (event) => {
-    if (event.key === "semel-chat.session") location.reload();
-  });
-}
-
-/** Shows the sign-in form with a reason. */
-function signedOut(reason) {
-  account.dispatchEvent(new Event("changed"));
-  say($("sign-in-status"), reason);
 }
 
 async function showDevices() {

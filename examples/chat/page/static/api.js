@@ -2,19 +2,44 @@
 // has its final answer.
 
 const session = "semel-chat.session";
+const stored = () => JSON.parse(localStorage.getItem(session) ?? "null");
 
-/** Dispatches "signed-out" when the server refuses the token. */
-export const account = new EventTarget();
+// A page has one user until it is loaded again, so work that is under way when the user signs out,
+// perhaps in another tab, cannot continue as another user or without one.
+let user = stored();
+addEventListener("storage", (event) => {
+  if (event.key === session) location.reload();
+});
 
 /** The signed-in user {id, name, token, session}, or null. */
-export function me() {
-  return JSON.parse(localStorage.getItem(session) ?? "null");
+export const me = () => user;
+
+/** Stores the user who has signed in. */
+export function remember(signedIn) {
+  user = signedIn;
+  localStorage.setItem(session, JSON.stringify(user));
 }
 
-/** Stores the signed-in user; null removes them. */
-export function remember(user) {
-  if (user) localStorage.setItem(session, JSON.stringify(user));
-  else localStorage.removeItem(session);
+/** Signs the user out in this browser; the caller loads the page again. */
+export function forget() {
+  localStorage.removeItem(session);
+}
+
+const reason = "semel-chat.signed-out";
+
+/** Loads the page without a user after the server has refused the token. */
+function refused(token) {
+  if (stored()?.token !== token) return; // the user has signed out, or signed in again
+  forget();
+  sessionStorage.setItem(reason, "You were signed out. What you wrote is kept.");
+  location.reload();
+}
+
+/** Why the page was loaded without a user, or "". The second call returns "". */
+export function signedOut() {
+  const text = sessionStorage.getItem(reason) ?? "";
+  sessionStorage.removeItem(reason);
+  return text;
 }
 
 /**
@@ -22,9 +47,9 @@ export function remember(user) {
  * every status; rejects when there was no answer.
  */
 export async function send(method, path, { body, key } = {}) {
+  const token = user?.token;
   const headers = { Accept: "application/json" };
-  const user = me();
-  if (user) headers.Authorization = `Bearer ${user.token}`;
+  if (token) headers.Authorization = `Bearer ${token}`;
   if (key) headers["Idempotency-Key"] = `"${key}"`;
   if (body) headers["Content-Type"] = "application/json";
   const response = await fetch(path, {
@@ -42,7 +67,7 @@ export async function send(method, path, { body, key } = {}) {
     replayed: response.headers.get("Idempotent-Replayed") === "true",
     retryAfter: Number(response.headers.get("Retry-After")) || 0,
   };
-  if (answer.status === 401 && user && me()?.token === user.token) account.dispatchEvent(new Event("signed-out"));
+  if (answer.status === 401 && token) refused(token);
   return answer;
 }
 

@@ -35,7 +35,7 @@ function become(next) {
   live.dispatchEvent(new Event("state"));
 }
 
-/** Connects, and reconnects until stop is called. */
+/** Connects, and reconnects as long as the page is open. */
 export function connect() {
   clearTimeout(timer);
   if (socket || source || opening || !me()) return;
@@ -45,22 +45,12 @@ export function connect() {
   (failures > 1 && failures % 2 === 0 ? openEvents() : openSocket()).finally(() => { opening = false; }).catch(() => lost());
 }
 
-/** Disconnects, when the user signs out. */
-export function stop() {
-  clearTimeout(timer);
-  socket?.close();
-  source?.close();
-  socket = source = null;
-  become("closed");
-}
-
 /** Connects again after a delay that grows, with a random part. */
 function lost(delay) {
   socket = source = null;
   for (const { reject } of waiting.values()) reject(new Error("The connection was lost."));
   waiting = new Map();
   become("closed");
-  if (!me()) return;
   failures++;
   const wait = delay ?? Math.min(longest, 500 * 2 ** Math.min(failures, 6));
   timer = setTimeout(connect, wait * (0.5 + Math.random() / 2));

@@ -55,12 +55,6 @@ function remove(id) {
   tell("left", { id });
 }
 
-/** Forgets everything, when the user signs out. */
-export function clear() {
-  groups.clear();
-  tell("groups");
-}
-
 /** Applies a frame that the server pushed. */
 export function apply(push) {
   const group = groups.get(push.group);

@@ -1,7 +1,7 @@
 // Messages on their way: each is stored with its key until the server has answered,
 // and retried until then. Pages that open later continue what this one leaves.
 
-import { me, sentence, settle } from "./api.js";
+import { sentence, settle } from "./api.js";
 import { begin, finish, unfinished } from "./attempts.js";
 import { model, putAnswer } from "./model.js";
 
@@ -29,12 +29,6 @@ export function continueSending() {
   for (const attempt of unfinished("message")) if (!attempts.has(attempt.key)) run(attempt);
 }
 
-/** Forgets all messages in memory, when the user signs out; they stay stored. */
-export function stopSending() {
-  attempts.clear();
-  turns.clear();
-}
-
 function run(attempt) {
   attempts.set(attempt.key, attempt);
   attempt.state = "sending";
@@ -47,19 +41,13 @@ function run(attempt) {
 
 /** Sends a message until it has its answer. done lets the next one of the group begin. */
 async function deliver(attempt, done) {
-  if (attempts.get(attempt.key) !== attempt) return; // the user has signed out
-  const to = me().id;
   const path = `/v1/groups/${attempt.group}/messages`;
   const answer = await settle("POST", path, { body: { text: attempt.text }, key: attempt.key }, (state) => {
     attempt.state = state === "asking" ? "sending" : "waiting";
     if (state === "doubt") done();
     tell(attempt);
   });
-  if (me()?.id !== to) return; // it stays stored for its user
-  if (answer.status === 401) {
-    attempts.delete(attempt.key);
-    return;
-  }
+  if (answer.status === 401) return; // it stays stored for its user
   if (answer.ok) {
     finish(attempt);
     attempts.delete(attempt.key);
