@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/semelgo/semel/internal/canonical"
+	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 )
 
@@ -192,9 +193,7 @@ func isCallError(err error) bool {
 
 // containsCallError reports whether err is, or wraps, the error of a call.
 func containsCallError(err error) bool {
-	if attempt := (*AttemptError)(nil); errors.As(err, &attempt) {
-		return true
-	}
-	call := (*callError)(nil)
-	return errors.As(err, &call)
+	_, attempt := errtype.Find[*AttemptError](err)
+	_, call := errtype.Find[*callError](err)
+	return attempt || call
 }

@@ -144,13 +144,13 @@ func (e *WaitError) Is(target error) bool { return target == ErrInProgress }
 
 // RetryAfter returns how long to wait before a retry.
 func RetryAfter(err error) time.Duration {
-	var w *WaitError
-	var attempt *AttemptError
+	attempt, _ := errtype.Find[*AttemptError](err)
+	wait, _ := errtype.Find[*WaitError](err)
 	switch {
-	case errors.As(err, &attempt) && attempt.After > 0:
+	case attempt != nil && attempt.After > 0:
 		return attempt.After
-	case errors.As(err, &w):
-		return w.After
+	case wait != nil:
+		return wait.After
 	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrClosed), errors.Is(err, ErrOutcomeUnknown):
 		return time.Second
 	default:
@@ -189,7 +189,7 @@ func (e *ReplayedError) Unwrap() error { return e.Failure }
 // Replayed reports whether err is a stored failure that an earlier attempt, or
 // another caller's, made.
 func Replayed(err error) bool {
-	var attempt *AttemptError
-	var replayed *ReplayedError
-	return !errors.As(err, &attempt) && errors.As(err, &replayed)
+	_, attempt := errtype.Find[*AttemptError](err)
+	_, replayed := errtype.Find[*ReplayedError](err)
+	return replayed && !attempt
 }

@@ -32,7 +32,7 @@ func appendForm(b []byte, v reflect.Value, f *form, depth int) ([]byte, error) {
 	if depth > maxDepth {
 		return b, lossBecause("is nested too deeply, or contains itself")
 	}
-	if f.marshaler != marshalsItself {
+	if f.marshaled {
 		return appendMarshaled(b, v, f)
 	}
 	switch v.Kind() { //nolint:exhaustive // the other kinds are alike
@@ -196,7 +196,7 @@ func appendList(b []byte, v reflect.Value, f *form, depth int) ([]byte, error) {
 		switch {
 		case v.IsNil():
 			return append(b, "null"...), nil
-		case f.elem.typ.Kind() == reflect.Uint8 && f.elem.marshaler == marshalsItself:
+		case f.elem.typ.Kind() == reflect.Uint8 && !f.elem.marshaled:
 			return append(base64.StdEncoding.AppendEncode(append(b, '"'), v.Bytes()), '"'), nil
 		}
 	}

@@ -66,7 +66,10 @@ func (b formBuilder) field(f *form, field reflect.StructField, index []int) (one
 	if field.Anonymous && name == "" && isStruct {
 		return structField{index: index, form: &form{typ: inner}}, true, false
 	}
-	one = structField{name: cmp.Or(name, field.Name), goName: field.Name, index: index, tagged: name != "", form: b.form(field.Type)}
+	one = structField{name: cmp.Or(name, field.Name), goName: field.Name, index: index, form: b.form(field.Type)}
+	if name == "" {
+		one.untagged = 1
+	}
 	for option := range strings.SplitSeq(options, ",") {
 		one.omitEmpty = one.omitEmpty || option == "omitempty"
 		one.omitZero = one.omitZero || option == "omitzero"
@@ -80,7 +83,7 @@ func (b formBuilder) field(f *form, field reflect.StructField, index []int) (one
 // its tag. If that does not leave exactly one, none is encoded.
 func (f *form) choose(found []structField) {
 	slices.SortStableFunc(found, func(a, b structField) int {
-		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(len(a.index), len(b.index)), boolCompare(b.tagged, a.tagged))
+		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(len(a.index), len(b.index)), cmp.Compare(a.untagged, b.untagged))
 	})
 	for len(found) > 0 {
 		n := 1
@@ -90,7 +93,7 @@ func (f *form) choose(found []structField) {
 		same := found[:n]
 		found = found[n:]
 		hidden := same[1:]
-		if n > 1 && len(same[0].index) == len(same[1].index) && same[0].tagged == same[1].tagged {
+		if n > 1 && len(same[0].index) == len(same[1].index) && same[0].untagged == same[1].untagged {
 			hidden = same
 		} else {
 			f.fields = append(f.fields, same[0])
@@ -98,17 +101,6 @@ func (f *form) choose(found []structField) {
 		for _, h := range hidden {
 			f.unwritten = append(f.unwritten, omittedPart{h.goName, h.index, "has the JSON name of another field, so JSON does not contain it"})
 		}
-	}
-}
-
-func boolCompare(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	default:
-		return 1
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 // computed once for each type.
 type form struct {
 	typ       reflect.Type
-	marshaler marshalerKind
-	onPointer bool // the marshaler's method has a pointer receiver
+	marshaled bool // by a method of its own, and not by its kind
+	onPointer bool // that method has a pointer receiver
 	elem, key *form
 	fields    []structField // of a struct, sorted by JSON name
 	unwritten []omittedPart // of a struct: fields that JSON omits without a tag
@@ -23,9 +23,6 @@ type form struct {
 	exact bool
 	// complete means that no reachable type has omitted fields.
 	complete bool
-	// indirect means that a copy of a value shares memory with the original, so
-	// that a change of one is seen in the other. Strings cannot be changed.
-	indirect bool
 }
 
 // structField is a struct field that encoding/json encodes.
@@ -33,7 +30,7 @@ type structField struct {
 	name      string // in JSON
 	goName    string
 	index     []int
-	tagged    bool
+	untagged  uint8 // 1: its name is not in a tag
 	omitEmpty bool
 	omitZero  bool
 	quoted    bool
@@ -46,14 +43,6 @@ type omittedPart struct {
 	index  []int
 	why    string
 }
-
-type marshalerKind uint8
-
-const (
-	marshalsItself marshalerKind = iota // encoded by its kind
-	marshalsJSON
-	marshalsText
-)
 
 // forms caches forms by reflect.Type. A form depends on its type only.
 //
@@ -70,7 +59,6 @@ func formOf(t reflect.Type) *form {
 	for _, one := range b {
 		one.exact = !one.reaches(map[*form]bool{}, (*form).isInexact)
 		one.complete = !one.reaches(map[*form]bool{}, func(f *form) bool { return len(f.unwritten) > 0 })
-		one.indirect = one.reaches(map[*form]bool{}, (*form).isIndirect)
 	}
 	for t, one := range b { // complete now, so other goroutines may see them
 		forms.LoadOrStore(t, one)
@@ -87,8 +75,7 @@ func (b formBuilder) form(t reflect.Type) *form {
 	}
 	f := &form{typ: t}
 	b[t] = f
-	f.marshaler, f.onPointer = marshalerOf(t)
-	if f.marshaler != marshalsItself {
+	if f.marshaled, f.onPointer = marshalerOf(t); f.marshaled {
 		return f
 	}
 	switch t.Kind() { //nolint:exhaustive // the other kinds are alike
@@ -103,24 +90,18 @@ func (b formBuilder) form(t reflect.Type) *form {
 	return f
 }
 
-// marshalerOf returns how values of t are marshaled. As in encoding/json,
+// marshalerOf reports whether values of t are marshaled by a method. As in encoding/json,
 // MarshalJSON comes before MarshalText, and pointers have no method of their own.
-func marshalerOf(t reflect.Type) (kind marshalerKind, onPointer bool) {
-	p := reflect.PointerTo(t)
-	switch {
-	case t.Kind() == reflect.Interface || t.Kind() == reflect.Pointer:
-		return marshalsItself, false // the value that it points to decides
-	case t.Implements(reflect.TypeFor[json.Marshaler]()):
-		return marshalsJSON, false
-	case p.Implements(reflect.TypeFor[json.Marshaler]()):
-		return marshalsJSON, true
-	case t.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
-		return marshalsText, false
-	case p.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
-		return marshalsText, true
-	default:
-		return marshalsItself, false
+func marshalerOf(t reflect.Type) (marshaled, onPointer bool) {
+	if t.Kind() == reflect.Interface || t.Kind() == reflect.Pointer {
+		return false, false // the value that it points to decides
 	}
+	for _, marshaler := range []reflect.Type{reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler]()} {
+		if reflect.PointerTo(t).Implements(marshaler) { // it has the methods of the value, too
+			return true, !t.Implements(marshaler)
+		}
+	}
+	return false, false
 }
 
 // reaches reports whether f, or a form within it, has a property.
@@ -143,8 +124,7 @@ func (f *form) reaches(seen map[*form]bool, property func(*form) bool) bool {
 // isInexact reports whether JSON may change a value of f itself, apart from its
 // parts.
 func (f *form) isInexact() bool {
-	switch {
-	case f.marshaler != marshalsItself, f.typ == reflect.TypeFor[json.Number]():
+	if f.marshaled || f.typ == reflect.TypeFor[json.Number]() {
 		return true
 	}
 	switch f.typ.Kind() { //nolint:exhaustive // the other kinds are alike
@@ -178,14 +158,5 @@ func (f *structField) isInexact() bool {
 		return f.omitZero && f.form.typ.NumMethod() > 0 // the type may have IsZero
 	default:
 		return f.omitEmpty || f.omitZero || f.quoted
-	}
-}
-
-func (f *form) isIndirect() bool {
-	switch f.typ.Kind() { //nolint:exhaustive // the other kinds are alike
-	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface:
-		return true
-	default:
-		return f.marshaler != marshalsItself
 	}
 }

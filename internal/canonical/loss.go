@@ -49,10 +49,6 @@ func Check(v reflect.Value, text, scratch []byte) (exact bool, grown []byte, err
 // if no string has invalid UTF-8 and no omitted field is set.
 func IsExact(t reflect.Type) bool { return formOf(t).exact }
 
-// SharesMemory reports whether a copy of a value of t shares memory with the
-// original that can be changed.
-func SharesMemory(t reflect.Type) bool { return formOf(t).indirect }
-
 // mayHaveReplaced reports whether text has the character that encoding/json writes
 // in place of invalid UTF-8, escaped or not. A valid string may contain it, too.
 func mayHaveReplaced(text []byte) bool {

@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"reflect"
 
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
-	"github.com/semelgo/semel/internal/canonical"
 	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/store"
 )
@@ -55,7 +53,7 @@ func DoBatch[T, B, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(c
 // by a callback that scans a statement's result into it. The stored result is the
 // outcome.
 func (c *Core) afterBatch(ctx context.Context, out *Outcome, v any) {
-	if !out.lossless || !mayChange(codec.ResultOf(v)) {
+	if !out.lossless || codec.IsTombstone(out.Record.Outcome) {
 		return
 	}
 	now, err := codec.EncodeResult(codec.ResultOf(v))
@@ -65,12 +63,3 @@ func (c *Core) afterBatch(ctx context.Context, out *Outcome, v any) {
 }
 
 var errChangedInBatch = errors.New("semel: the result was changed after DoBatch had stored it, for example by a callback of a statement")
-
-// mayChange reports whether a result can be changed through memory that it shares.
-func mayChange(v any) bool {
-	t := reflect.TypeOf(v)
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	return canonical.SharesMemory(t)
-}

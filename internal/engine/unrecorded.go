@@ -18,14 +18,7 @@ import (
 // token. Each has its own goroutine and backoff, so that one that fails for long,
 // because its record is locked for instance, does not delay the others.
 type unrecorded struct {
-	emitter
-
-	writer  *writer
-	journal journal.Journal // nil: none
-	limit   int             // the largest number of items
-	timeout time.Duration   // of one try
-	goRun   func(what string, f func())
-
+	c       *Core
 	retries chan struct{} // limits the connections of repeated tries
 
 	mu    sync.Mutex
@@ -42,9 +35,7 @@ const (
 )
 
 func (l *unrecorded) open(c *Core) {
-	l.emitter, l.writer, l.goRun = c.emitter, &c.writer, c.batching.goRun
-	l.journal, l.limit, l.timeout = c.options.Journal, c.options.MaxUnrecorded, c.options.RecordTimeout
-	l.retries, l.items = make(chan struct{}, unrecordedRetries), make(map[*pendingEnd]context.CancelFunc)
+	l.c, l.retries, l.items = c, make(chan struct{}, unrecordedRetries), make(map[*pendingEnd]context.CancelFunc)
 }
 
 // pendingEnd is an end that is not recorded yet.
@@ -75,7 +66,7 @@ func (i pendingEnd) stop() {
 func (l *unrecorded) add(item *pendingEnd, cancel context.CancelFunc) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.items) >= l.limit {
+	if len(l.items) >= l.c.options.MaxUnrecorded {
 		return false
 	}
 	if len(l.items) == 0 {
@@ -126,8 +117,8 @@ func (l *unrecorded) stop() {
 // keep adds an item to the list. If the list is full, the item is
 // dropped, and its lease decides.
 func (l *unrecorded) keep(ctx context.Context, item pendingEnd, why error) {
-	if l.journal != nil && !item.silent {
-		if err := l.journal.Keep(entryOf(item)); err != nil {
+	if kept := l.c.options.Journal; kept != nil && !item.silent {
+		if err := kept.Keep(entryOf(item)); err != nil {
 			why = fmt.Errorf("%w; journal: %w", why, err)
 		}
 	}
@@ -142,7 +133,7 @@ func (l *unrecorded) keep(ctx context.Context, item pendingEnd, why error) {
 	if item.renewer != nil {
 		item.renewer.renewAlone()
 	}
-	l.goRun("record late", func() {
+	l.c.batching.goRun("record late", func() {
 		defer l.remove(&item)
 		l.recordUntilDone(run, item)
 	})
@@ -170,15 +161,15 @@ func (l *unrecorded) recordUntilDone(ctx context.Context, item pendingEnd) {
 
 // tryPending reports whether the store has answered.
 func (l *unrecorded) tryPending(ctx context.Context, item pendingEnd) bool {
-	ctx, cancel := context.WithTimeout(ctx, l.timeout)
+	ctx, cancel := context.WithTimeout(ctx, l.c.options.RecordTimeout)
 	defer cancel()
 	d, now, err := l.recordPending(ctx, item)
 	if err != nil {
 		return false
 	}
 	item.stop()
-	if l.journal != nil && !item.silent {
-		err = l.journal.Drop(item.record.ID, item.record.Token)
+	if kept := l.c.options.Journal; kept != nil && !item.silent {
+		err = kept.Drop(item.record.ID, item.record.Token)
 	}
 	switch {
 	case d.Answer == protocol.Apply:
@@ -196,7 +187,7 @@ func (l *unrecorded) recordPending(ctx context.Context, item pendingEnd) (protoc
 	if item.silent {
 		return l.releaseOrVoid(ctx, item)
 	}
-	return l.writer.completeAlone(ctx, item.record, item.event)
+	return l.c.writer.completeAlone(ctx, item.record, item.event)
 }
 
 // releaseOrVoid ends a claim that may have been applied although its reply was
@@ -204,11 +195,11 @@ func (l *unrecorded) recordPending(ctx context.Context, item pendingEnd) (protoc
 // applied meanwhile, it releases the claim.
 func (l *unrecorded) releaseOrVoid(ctx context.Context, item pendingEnd) (protocol.Decision, store.Record, error) {
 	for {
-		d, now, err := l.writer.completeAlone(ctx, item.record, item.event)
+		d, now, err := l.c.writer.completeAlone(ctx, item.record, item.event)
 		if err != nil || d.Answer == protocol.Apply || now.Token != item.from || now.State.Unfinished() {
 			return d, now, err
 		}
-		if _, now, err = l.writer.prove(ctx, now, item.void); err != nil || now.Token != item.record.Token {
+		if _, now, err = l.c.writer.prove(ctx, now, item.void); err != nil || now.Token != item.record.Token {
 			return d, now, err
 		}
 	}
@@ -216,16 +207,17 @@ func (l *unrecorded) releaseOrVoid(ctx context.Context, item pendingEnd) (protoc
 
 func (l *unrecorded) emitPending(ctx context.Context, kind event.Kind, item pendingEnd, err error) {
 	if !item.silent {
-		l.emit(ctx, kind, item.record, err)
+		l.c.emit(ctx, kind, item.record, err)
 	}
 }
 
 // restore adds the entries that an earlier process left in the journal.
 func (l *unrecorded) restore(ctx context.Context) error {
-	if l.journal == nil {
+	kept := l.c.options.Journal
+	if kept == nil {
 		return nil
 	}
-	entries, err := l.journal.Entries()
+	entries, err := kept.Entries()
 	if err != nil {
 		return err
 	}
