@@ -45,7 +45,6 @@ func layers() map[string]layer {
 
 		"store": contract,
 
-		"internal/buffers":    mechanisms,
 		"internal/cache":      mechanisms,
 		"internal/canonical":  mechanisms,
 		"internal/lazyctx":    mechanisms,

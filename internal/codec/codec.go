@@ -1,11 +1,13 @@
 package codec
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
+	"sync"
 
-	"github.com/semelgo/semel/internal/buffers"
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/canonical"
 	"github.com/semelgo/semel/store"
@@ -41,17 +43,17 @@ type Encoded struct {
 func EncodeResult(v any) (e Encoded, err error) {
 	switch v := v.(type) {
 	case Raw:
-		return Encoded{Outcome: tagged(outcomeRaw, v), Lossless: true}, nil
+		return Encoded{Outcome: slices.Concat([]byte{outcomeRaw}, v), Lossless: true}, nil
 	case *Raw:
-		return Encoded{Outcome: tagged(outcomeRaw, *v), Lossless: true}, nil
+		return Encoded{Outcome: slices.Concat([]byte{outcomeRaw}, *v), Lossless: true}, nil
 	}
-	s := buffers.Get()
+	s := GetBuffer()
 	defer s.Release()
 	text, err := s.JSON(v)
 	if err != nil {
 		return e, fmt.Errorf("marshal result: %w", err)
 	}
-	e.Outcome = tagged(outcomeJSON, text)
+	e.Outcome = slices.Concat([]byte{outcomeJSON}, text)
 	value := reflect.ValueOf(v)
 	if !value.IsValid() { // a nil interface is null
 		return e, nil
@@ -86,11 +88,6 @@ func ResultOf(v any) any {
 		}
 	}
 	return v
-}
-
-// tagged returns a copy of text after the byte of its kind.
-func tagged(kind byte, text []byte) []byte {
-	return append(append(make([]byte, 0, 1+len(text)), kind), text...)
 }
 
 // DecodeResult decodes a stored result into a pointer.
@@ -181,4 +178,43 @@ func EncodeDeadLetter(err error, limit int) []byte {
 	outcome := EncodeFailure(err, limit)
 	outcome[0] = outcomeDeadLetter
 	return outcome
+}
+
+// Buffer is a pooled buffer for bytes that are digested or copied at once.
+type Buffer struct {
+	text  bytes.Buffer
+	enc   *json.Encoder // writes to text
+	Bytes []byte        // for append functions
+}
+
+// encodeBuffers share no data between users: each writes before it reads.
+//
+//nolint:gochecknoglobals // see above
+var encodeBuffers = sync.Pool{New: func() any {
+	s := new(Buffer)
+	s.enc = json.NewEncoder(&s.text)
+	return s
+}}
+
+// GetBuffer returns a buffer from the pool. The caller must Release it.
+func GetBuffer() *Buffer { return encodeBuffers.Get().(*Buffer) }
+
+// maxKeptBuffer is the largest buffer that is kept, in bytes, so that one large
+// input does not occupy memory for good.
+const maxKeptBuffer = 64 << 10
+
+// Release returns s to the pool.
+func (s *Buffer) Release() {
+	if s.text.Cap() <= maxKeptBuffer && cap(s.Bytes) <= maxKeptBuffer {
+		encodeBuffers.Put(s)
+	}
+}
+
+// JSON is json.Marshal into s.
+func (s *Buffer) JSON(v any) ([]byte, error) {
+	s.text.Reset()
+	if err := s.enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(s.text.Bytes(), []byte{'\n'}), nil
 }

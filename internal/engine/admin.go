@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/protocol"
+	"github.com/semelgo/semel/journal"
 	"github.com/semelgo/semel/store"
 )
 
@@ -232,4 +234,31 @@ func deadLettersIn(ctx context.Context, c *Core, q store.Query, yield func(store
 			return true
 		}
 	}
+}
+
+var errNoCounts = fmt.Errorf("semel: the store cannot count its records: %w", errors.ErrUnsupported)
+
+// Counts counts the records by operation and state.
+func Counts(ctx context.Context, c *Core) ([]store.Count, error) {
+	counter, ok := c.store.(store.Counter)
+	if !ok {
+		return nil, errNoCounts
+	}
+	counts, err := counter.Counts(ctx)
+	if err != nil {
+		return nil, callerr.Seal(fmt.Errorf("%w: count records: %w", callerr.ErrUnavailable, err))
+	}
+	return counts, nil
+}
+
+// Settle records one entry of a journal, as the engine that wrote it would have:
+// with the same token, within RecordTimeout.
+func Settle(ctx context.Context, c *Core, e journal.Entry) (now store.Record, recorded bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, c.options.RecordTimeout)
+	defer cancel()
+	d, now, err := c.writer.completeAlone(ctx, e.Record, pendingOf(e).event)
+	if err != nil {
+		return now, false, callerr.Seal(fmt.Errorf("%w: settle: %w", callerr.ErrUnavailable, err))
+	}
+	return now, d.Answer == protocol.Apply, nil
 }

@@ -85,8 +85,6 @@ func (r *CachedOutcome) Valid(ctx context.Context) bool {
 	if r.c.closed.Load() || !r.kept.IsValid() {
 		return false
 	}
-	if r.c.observer != nil {
-		r.c.emit(ctx, event.Replayed, r.record, nil)
-	}
+	r.c.emit(ctx, event.Replayed, r.record, nil)
 	return true
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
-	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/lazyctx"
 	"github.com/semelgo/semel/internal/protocol"
@@ -23,7 +22,7 @@ type Attempt struct {
 	token    store.Token   // the fencing token; a single transaction writes its number and owner
 	found    *store.Record // the record that the attempt changes; nil: its claim, of a new record
 	inflight *inflightCall // nil: the call has no followers in this process
-	begun    clock.Instant // before the claim was sent: the lease counts from here
+	begun    time.Time     // right before the claim was sent: the lease counts from here
 
 	ctx     context.Context //nolint:containedctx // of its function
 	leased  attemptContext  // ctx, unless the attempt is a single transaction
@@ -71,7 +70,7 @@ func (o *Outcome) Failure() *callerr.Failure {
 
 // start starts the attempt's context and the renewal of its lease. If alone is not
 // set, RenewLeases renews the lease together with others.
-func (a *Attempt) start(ctx context.Context, sent clock.Instant, alone bool) {
+func (a *Attempt) start(ctx context.Context, sent time.Time, alone bool) {
 	a.right = (*leased)(a)
 	a.leased.Init(ctx)
 	a.leased.a, a.ctx = a, &a.leased

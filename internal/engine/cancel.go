@@ -27,7 +27,7 @@ func cancelKey(ctx context.Context, c *Core, id store.ID, actor, reason string) 
 		return store.Record{}, err
 	}
 	for range maxRounds {
-		begun := c.clock.Now()
+		begun := clock.Now()
 		current, err := c.reader.get(ctx, id)
 		if err != nil {
 			return current, err
@@ -88,7 +88,7 @@ func cancelledOutcome(c *Core, current store.Record, to store.State, reason stri
 
 // requestCancel writes a request for the record's leader. The record was read after
 // begun.
-func requestCancel(ctx context.Context, c *Core, current store.Record, begun clock.Instant, reason string) error {
+func requestCancel(ctx context.Context, c *Core, current store.Record, begun time.Time, reason string) error {
 	asking := cancelRecord(current.ID)
 	asking.Outcome = codec.EncodeFailure(&callerr.Failure{Code: codec.CodeCancelled, Message: reason}, c.caps.MaxOutcome)
 	e := protocol.Event{
@@ -102,7 +102,7 @@ func requestCancel(ctx context.Context, c *Core, current store.Record, begun clo
 		switch {
 		case protocol.Next(now, again).Answer == protocol.Apply: // the request was withdrawn
 			_, _, err = c.writer.settle(ctx, now, again)
-		case now.Since > current.Age+c.clock.Since(begun):
+		case now.Since > current.Age+clock.Since(begun):
 			// The request is older than the record, so it was made for an earlier
 			// record of the same key.
 			e.Step = protocol.StepReschedule

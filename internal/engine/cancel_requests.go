@@ -6,6 +6,7 @@ import (
 
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
+	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
@@ -46,7 +47,7 @@ func checkCancelRequests(ctx context.Context, c *Core, attempts []*Attempt) {
 // for an earlier record of the same key. The earlier record was kept for its
 // retention; half of the retention is more than clocks may differ by.
 func isCancelRequest(a *Attempt, asked store.Record) bool {
-	age := a.Record().Age + a.c.clock.Since(a.begun)
+	age := a.Record().Age + clock.Since(a.begun)
 	return asked.Since <= age+a.times.Retention/2
 }
 

@@ -20,18 +20,12 @@ import (
 // attempt then has two effects, also under [Hold]. Send the key in another header
 // or field to such a receiver, or set http.Request.GetBody to nil, so that net/http
 // does not repeat a request with a body.
-func (a *Attempt) ChildKey(name string) string { return a.call.childKey(name) }
-
-func (c *Call) childKey(name string) string { return childKey(c.op.name, c.scope.text, c.key, name) }
+func (a *Attempt) ChildKey(name string) string { return ChildKeyOf(a.call.identity(), name) }
 
 // ChildKeyOf returns the key that [ChildKey] gives to the calls of r's attempts.
 func ChildKeyOf(r store.Record, name string) string {
-	return childKey(r.Operation, r.Scope, r.Key, name)
-}
-
-func childKey(operation, scope, key, name string) string {
 	h := sha256.New()
-	for _, part := range [...]string{"child", operation, scope, key, name} {
+	for _, part := range [...]string{"child", r.Operation, r.Scope, r.Key, name} {
 		var size [4]byte
 		binary.BigEndian.PutUint32(size[:], uint32(len(part)))
 		h.Write(size[:])
@@ -44,7 +38,7 @@ func childKey(operation, scope, key, name string) string {
 // inline: see [Attempt.ChildKey].
 func ChildKey(ctx context.Context, name string) (string, error) {
 	if c, ok := ctx.Value(callKey{}).(Call); ok {
-		return c.childKey(name), nil
+		return ChildKeyOf(c.identity(), name), nil
 	}
 	return "", callerr.Invalid("ctx", "does not belong to an operation")
 }

@@ -17,7 +17,7 @@ import (
 type claimer struct {
 	c        *Core
 	call     *Call         // of attempt
-	deadline clock.Instant // end of the wait for a leader
+	deadline time.Time     // end of the wait for a leader
 	waited   time.Duration // for a leader, so far
 	own      inflightCall  // of attempt, if it is the first caller
 	attempt  Attempt       // the attempt if the claim succeeds; times, policy and inflight are set before
@@ -34,14 +34,10 @@ func (c *Core) newClaimer(call *Call, policy protocol.Policy) *claimer {
 	}
 	a.times = c.options.timesOf(call.op, call.id)
 	q.call = &a.call
-	q.restartClock()
+	a.begun = clock.Now()
 	q.deadline = a.begun.Add(a.times.Wait)
 	return q
 }
-
-// restartClock sets the start of the lease. It is called right before the claim is
-// sent, because the time that earlier steps took is not part of the lease.
-func (q *claimer) restartClock() { q.attempt.begun = q.c.clock.Now() }
 
 // admit checks a valid call against the engine and counts it as running. Policy
 // Atomic means that the call opens a transaction. An admitted call must call leave
@@ -95,8 +91,8 @@ func (c *Core) begin(ctx context.Context, call *Call) (*Attempt, *Outcome, error
 	if a == nil {
 		return nil, out, err
 	}
-	leads = true                                            // the end of the attempt calls leave
-	if out, err := a.precheck(); out != nil || err != nil { //nolint:contextcheck // an attempt has its own context
+	leads = true                                           // the end of the attempt calls leave
+	if out, err := a.Prepare(); out != nil || err != nil { //nolint:contextcheck // an attempt has its own context
 		return nil, out, err
 	}
 	return a, nil, nil
@@ -117,7 +113,7 @@ func (q *claimer) lead(ctx context.Context) (*Outcome, error) {
 		if out, err := q.follow(ctx, f); out != nil || err != nil {
 			return out, err
 		}
-		q.restartClock()
+		q.attempt.begun = clock.Now()
 	}
 }
 
@@ -162,7 +158,7 @@ func (q *claimer) decide(ctx context.Context, current *store.Record) (claimed bo
 	var e protocol.Event
 	q.claimEvent(&e)
 	var d protocol.Decision
-	for ; ; q.restartClock() {
+	for ; ; q.attempt.begun = clock.Now() {
 		err := q.c.writer.claim(ctx, current, &e, &d)
 		switch {
 		case err == nil:
@@ -213,6 +209,24 @@ func errForFollowers(ctx context.Context, err error) error {
 	return err
 }
 
+// acquireWaiter makes the caller a waiter, if its operation has a Wait and there
+// are fewer than MaxWaiters.
+func (q *claimer) acquireWaiter() bool {
+	if q.attempt.times.Wait > 0 && !q.attempt.waits {
+		q.attempt.waits = q.c.inflight.tryWait(q.c.options.MaxWaiters)
+	}
+	return q.attempt.waits
+}
+
+func (q *claimer) releaseWaiter(ctx context.Context) {
+	if !q.attempt.waits {
+		return
+	}
+	q.c.inflight.releaseWaiter()
+	q.attempt.waits = false
+	q.c.observe(ctx, event.Event{Kind: event.Waited, Operation: q.call.op.name, ID: q.call.id, Elapsed: q.waited})
+}
+
 // cacheFinal caches a final record. asked is the time before the record was read.
 func (q *claimer) cacheFinal(current *store.Record, asked time.Time) {
 	if q.call.op.generation == 0 { // with a Generation, the record has another ID
@@ -240,9 +254,7 @@ func (q *claimer) claimEvent(e *protocol.Event) {
 func (q *claimer) applied(ctx context.Context, s protocol.Step, now *store.Record) (bool, error) {
 	switch s {
 	case protocol.StepClaim:
-		if q.c.observer != nil {
-			q.c.emit(ctx, event.Claimed, *now, nil)
-		}
+		q.c.emit(ctx, event.Claimed, *now, nil)
 		return true, nil
 	case protocol.StepTakeover:
 		q.c.emit(ctx, event.Takeover, *now, nil)
@@ -259,11 +271,11 @@ func (q *claimer) applied(ctx context.Context, s protocol.Step, now *store.Recor
 // the claim itself finds the record.
 func (q *claimer) readFirst(ctx context.Context, current *store.Record) (err error) {
 	expired := q.c.keyExpired(q.call)
-	if !expired && q.call.op.generation == 0 && q.call.issued == nil && !q.c.readHint.readFirst(&q.c.caps) {
+	if !expired && q.call.op.generation == 0 && q.call.issued == nil && !q.c.readHint.readFirst() {
 		return nil
 	}
 	*current, err = q.read(ctx)
-	q.restartClock()
+	q.attempt.begun = clock.Now()
 	switch {
 	case err != nil:
 		return err

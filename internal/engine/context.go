@@ -24,6 +24,18 @@ type txValue struct {
 	tx any
 }
 
+// TxOf returns the transaction that e opened for the operation of ctx: inside the
+// function of [DoTx] or [InTx], or inside a handler whose adapter runs it in one.
+func TxOf[Tx any](ctx context.Context, e *Engine[Tx]) (Tx, bool) {
+	var none Tx
+	v, ok := ctx.Value(txKey{}).(txValue)
+	if !ok || v.c != e.Core {
+		return none, false
+	}
+	tx, ok := v.tx.(Tx)
+	return tx, ok
+}
+
 // txContext is the context of a function in a transaction, or of one that builds a
 // batch of statements.
 type txContext struct {
@@ -136,14 +148,9 @@ func WithWaitContext(ctx, wait context.Context) context.Context {
 	return context.WithValue(ctx, waitContextKey{}, wait)
 }
 
-func waitContextOf(ctx context.Context) (context.Context, bool) {
-	p, ok := ctx.Value(waitContextKey{}).(context.Context)
-	return p, ok
-}
-
 // callerGone returns an error if the caller no longer waits for ctx's call.
 func callerGone(ctx context.Context) error {
-	if p, ok := waitContextOf(ctx); ok && p.Err() != nil {
+	if p, ok := ctx.Value(waitContextKey{}).(context.Context); ok && p.Err() != nil {
 		return p.Err()
 	}
 	return ctx.Err()
@@ -151,7 +158,7 @@ func callerGone(ctx context.Context) error {
 
 // waitContext returns a context that ends with ctx and with its wait context.
 func waitContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	p, ok := waitContextOf(ctx)
+	p, ok := ctx.Value(waitContextKey{}).(context.Context)
 	if !ok {
 		return ctx, func() {}
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/semelgo/semel/internal/cache"
 	"github.com/semelgo/semel/internal/callerr"
-	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/internal/timers"
@@ -25,9 +24,8 @@ type Engine[Tx any] struct {
 type Core struct {
 	emitter
 
-	store     store.Store
-	inProcess store.InProcess // the store, if it implements InProcess
-	watcher   store.Watcher   // the store, if it implements Watcher
+	store   store.Store
+	watcher store.Watcher // the store, if it implements Watcher
 	// atomic and swapTx use the store's transactions. Like outbox they are nil in an
 	// engine of NewRunner.
 	atomic  atomicFunc
@@ -45,7 +43,6 @@ type Core struct {
 	writer      writer
 	cache       cache.Cache
 	readHint    readHint
-	clock       clock.Clock // for the engine's own durations
 
 	inflight   inflightCalls
 	timers     timers.Queue

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
@@ -49,7 +50,7 @@ type dequeueCall struct {
 	op     *operation
 	times  Times
 	policy protocol.Policy
-	sent   clock.Instant // start of the leases
+	sent   time.Time // start of the leases
 }
 
 // attempts makes attempts of the claimed records, unless ctx or the engine has
@@ -98,7 +99,7 @@ func (q *dequeueCall) claim(ctx context.Context, limit int) ([]store.Record, err
 	// The reply must be read even if ctx ends.
 	bounded, cancel := q.c.bounded(ctx)
 	defer cancel()
-	q.sent = q.c.clock.Now()
+	q.sent = clock.Now()
 	if ok {
 		return q.callDequeuer(bounded, dequeuer, store.Dequeue{
 			Operation: q.op.name, Limit: limit, Owner: protocol.MarkOwner(newOwner(), q.policy), Lease: q.times.firstLease(),
@@ -236,4 +237,34 @@ func (q *dequeueCall) releaseOrphaned(ctx context.Context, dequeuer store.Dequeu
 			}
 		}
 	}
+}
+
+// CheckOperation returns why every call of op over this engine would be refused, as a
+// *FieldError, or nil.
+func CheckOperation(c *Core, op Declared) error {
+	d := op.declared()
+	if d.err != nil {
+		return d.err
+	}
+	return c.checkOperation(d)
+}
+
+// CheckWorker returns why workers of this engine cannot run op, as a *FieldError,
+// or nil.
+func CheckWorker(c *Core, op Declared, inTx bool) error {
+	d := op.declared()
+	if err := CheckOperation(c, op); err != nil {
+		return err
+	}
+	switch {
+	case c.operations[d.name] == nil:
+		return callerr.Invalid("Operations", "of the engine are without "+d.name)
+	case d.retry == nil:
+		return callerr.Invalid("Retry", "is not set for "+d.name+": callers own its keys and retry themselves")
+	case d.retry.Redelivered:
+		return callerr.Invalid("Redelivered", "is set for "+d.name+": a broker redelivers its calls, and no worker runs them")
+	case inTx && !d.policy.kind.Transactional():
+		return callerr.Invalid("Policy", "of "+d.name+" must be Atomic: its functions share the record's transaction")
+	}
+	return nil
 }

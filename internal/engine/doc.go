@@ -5,7 +5,7 @@
 // Its files are in levels. A file uses only files of its own level and of the levels
 // above it in this list; a test compares the list with the code:
 //
-//   - definitions: policy, retry, operation, call, fingerprint, key_time
+//   - definitions: policy, operation, call, fingerprint, key_time
 //   - options: options
 //   - records: batching, record, swap, writer
 //   - core: core, unrecorded, context, singleflight, orphaned_claims
@@ -14,8 +14,7 @@
 //   - claims: claim, follow, heal, abandoned_claim
 //   - calls: in_tx, inline, inline_commit, run_batch, do, do_batch, enqueue,
 //     issue, open_tokens
-//   - workers: cancel_requests, renew, dequeue, worker_check, complete_many, fenced_tx
-//   - operators: admin, redrive, cancel, settle, survive, sweep, counts,
-//     probe
+//   - workers: cancel_requests, renew, dequeue, complete_many, fenced_tx
+//   - operators: admin, redrive, cancel, sweep, probe
 //   - engine: engine
 package engine

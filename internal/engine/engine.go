@@ -9,7 +9,6 @@ import (
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/cache"
 	"github.com/semelgo/semel/internal/callerr"
-	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/groupcommit"
 	"github.com/semelgo/semel/store"
 )
@@ -51,7 +50,7 @@ func newCore(s store.Store, o Options, setTx func(c *Core)) (*Core, error) {
 	if err := checkSurvives(o.Survive, &caps); err != nil {
 		return nil, err
 	}
-	c := &Core{emitter: emitter{o.Observer}, store: s, options: o, caps: caps, cache: cache.New(o.CacheBytes, o.CacheAge), clock: clock.Start()}
+	c := &Core{emitter: emitter{o.Observer}, store: s, options: o, caps: caps, cache: cache.New(o.CacheBytes, o.CacheAge)}
 	if c.connections = caps.Connections; c.connections == nil {
 		c.connections = c
 	}
@@ -59,18 +58,17 @@ func newCore(s store.Store, o Options, setTx func(c *Core)) (*Core, error) {
 	for _, declared := range o.Operations {
 		c.operations[declared.declared().name] = declared.declared()
 	}
-	c.timers.Init(&c.clock)
 	c.empty = make(chan struct{})
 	groupcommit.RegisterAdvance(s, c.cache.Advance)
-	if near, ok := s.(store.InProcess); ok && near.Self() == s {
-		c.inProcess = near
-	}
+	c.readHint.oneWriter = caps.Exclusion == store.ExcludesAll
 	c.watcher, _ = s.(store.Watcher)
 	c.batching.open(s, caps, &o)
-	c.reader = reader{store: s, inProcess: c.inProcess, batching: &c.batching, timeout: o.RecordTimeout}
+	c.reader = reader{store: s, batching: &c.batching, timeout: o.RecordTimeout}
+	if near, ok := s.(store.InProcess); ok && near.Self() == s {
+		c.reader.inProcess = near
+	}
 	c.writer = writer{
-		emitter: c.emitter, store: s, inProcess: c.inProcess, batching: &c.batching, timeout: o.RecordTimeout,
-		oneWriter: caps.Exclusion == store.ExcludesAll, hint: &c.readHint, crashed: c.crashed,
+		emitter: c.emitter, reader: c.reader, hint: &c.readHint, crashed: c.crashed,
 	}
 	c.unrecorded.open(c)
 	setTx(c)

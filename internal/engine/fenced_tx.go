@@ -8,6 +8,7 @@ import (
 
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
+	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -29,7 +30,7 @@ func FencedTx[Tx any](ctx context.Context, e *Engine[Tx], a *Attempt, fn func(ct
 func fencedTx(ctx context.Context, a *Attempt, fn func(ctx context.Context, tx any) error) error {
 	ctx, cancel := a.c.bounded(ctx)
 	defer cancel()
-	sent := a.c.clock.Now()
+	sent := clock.Now()
 	left := a.renewer.maxRunLeft()
 	if left <= 0 || a.ended.Load() {
 		return callerr.ErrLeaseLost
@@ -66,13 +67,11 @@ func Records(ctx context.Context, c *Core, calls []Call) ([]store.Record, error)
 	defer cancel()
 	var records []store.Record
 	for part := range slices.Chunk(ids, c.caps.MaxBatch) {
-		results, err := c.store.Get(ctx, part)
+		found, err := c.reader.getAll(ctx, clock.Now(), part...)
 		if err != nil {
-			return nil, callerr.Seal(fmt.Errorf("%w: read records: %w", callerr.ErrUnavailable, err))
+			return nil, callerr.Seal(err)
 		}
-		for _, r := range results {
-			records = append(records, recordOf(r))
-		}
+		records = append(records, found...)
 	}
 	return records, nil
 }

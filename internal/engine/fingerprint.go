@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/semelgo/semel/internal/buffers"
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/canonical"
 	"github.com/semelgo/semel/internal/codec"
@@ -50,7 +49,7 @@ func (o *Operation[In]) digest(version int, input any) (f fingerprint, err error
 	case inPlace:
 		input = *there
 	}
-	s := buffers.Get()
+	s := codec.GetBuffer()
 	defer s.Release()
 	f[0], f[1] = fingerprintJSON, byte(version)
 	text, raw := input.(codec.Raw)
@@ -126,7 +125,7 @@ func (o *Operation[In]) encodeInput(input any) ([]byte, error) {
 	if err != nil {
 		return nil, lostInputError(err)
 	}
-	s := buffers.Get()
+	s := codec.GetBuffer()
 	defer s.Release()
 	if _, s.Bytes, err = canonical.Check(reflect.ValueOf(at).Elem(), text, s.Bytes); err != nil {
 		return nil, lostInputError(err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
 	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/protocol"
@@ -43,7 +42,7 @@ func (q *claimer) follow(ctx context.Context, f *inflightCall) (*Outcome, error)
 	if out, refused := q.answerFrom(ctx, current); out != nil || refused != nil {
 		return out, refused
 	}
-	if errors.Is(err, callerr.ErrInProgress) && q.c.clock.Until(q.deadline) <= 0 {
+	if errors.Is(err, callerr.ErrInProgress) && clock.Until(q.deadline) <= 0 {
 		return nil, err
 	}
 	return nil, nil
@@ -93,13 +92,13 @@ func (q *claimer) decided(ctx context.Context, f *inflightCall) error {
 // attach waits for a call of this process. Waiting costs a goroutine only.
 func (q *claimer) attach(ctx context.Context, f *inflightCall, over <-chan struct{}) error {
 	if !q.acquireWaiter() {
-		return &callerr.WaitError{After: protocol.RetryAfter(store.Record{Since: q.c.clock.Since(f.begun)})}
+		return &callerr.WaitError{After: protocol.RetryAfter(store.Record{Since: clock.Since(f.begun)})}
 	}
-	begun := q.c.clock.Now()
-	err := await(ctx, over, q.c.clock.Until(q.deadline))
-	q.waited += q.c.clock.Since(begun)
+	begun := clock.Now()
+	err := await(ctx, over, clock.Until(q.deadline))
+	q.waited += clock.Since(begun)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return &callerr.WaitError{After: protocol.RetryAfter(store.Record{Since: q.c.clock.Since(f.begun)})}
+		return &callerr.WaitError{After: protocol.RetryAfter(store.Record{Since: clock.Since(f.begun)})}
 	}
 	return err
 }
@@ -111,7 +110,7 @@ const maxPoll = time.Second
 // wait waits for a change of a record that another process is running, or for some time, and
 // returns the record it then reads.
 func (q *claimer) wait(ctx context.Context, current store.Record) (store.Record, error) {
-	left := q.c.clock.Until(q.deadline)
+	left := clock.Until(q.deadline)
 	if left <= 0 || !q.acquireWaiter() {
 		return current, &callerr.WaitError{After: protocol.RetryAfter(current)}
 	}
@@ -125,9 +124,9 @@ func (q *claimer) wait(ctx context.Context, current store.Record) (store.Record,
 	}
 	waiting, done := waitContext(ctx)
 	defer done()
-	begun := q.c.clock.Now()
+	begun := clock.Now()
 	err := q.c.awaitChange(waiting, current, min(jitter(poll), left))
-	q.waited += q.c.clock.Since(begun)
+	q.waited += clock.Since(begun)
 	if err != nil {
 		return current, err
 	}
@@ -145,24 +144,6 @@ func (c *Core) awaitChange(ctx context.Context, current store.Record, d time.Dur
 		<-watching.Done()
 	}
 	return ctx.Err()
-}
-
-// acquireWaiter makes the caller a waiter, if its operation has a Wait and there
-// are fewer than MaxWaiters.
-func (q *claimer) acquireWaiter() bool {
-	if q.attempt.times.Wait > 0 && !q.attempt.waits {
-		q.attempt.waits = q.c.inflight.tryWait(q.c.options.MaxWaiters)
-	}
-	return q.attempt.waits
-}
-
-func (q *claimer) releaseWaiter(ctx context.Context) {
-	if !q.attempt.waits {
-		return
-	}
-	q.c.inflight.releaseWaiter()
-	q.attempt.waits = false
-	q.c.observe(ctx, event.Event{Kind: event.Waited, Operation: q.call.op.name, ID: q.call.id, Elapsed: q.waited})
 }
 
 // successor is the record of a key in the next generation.

@@ -10,18 +10,6 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// TxOf returns the transaction that e opened for the operation of ctx: inside the
-// function of [DoTx] or [InTx], or inside a handler whose adapter runs it in one.
-func TxOf[Tx any](ctx context.Context, e *Engine[Tx]) (Tx, bool) {
-	var none Tx
-	v, ok := ctx.Value(txKey{}).(txValue)
-	if !ok || v.c != e.Core {
-		return none, false
-	}
-	tx, ok := v.tx.(Tx)
-	return tx, ok
-}
-
 // InTx runs fn in a transaction that commits together with the outcome of the
 // attempt of ctx.
 func InTx[T, Tx any](ctx context.Context, e *Engine[Tx], fn func(ctx context.Context, tx Tx) (T, error)) (T, error) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
+	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/protocol"
 	"github.com/semelgo/semel/store"
 )
@@ -34,7 +35,7 @@ func (i *inline) start(current store.Record) {
 	a := &i.attempt
 	a.right, a.found = (*exclusive)(a), &i.current
 	a.token = store.Token{State: store.InProgress, Owner: newOwner()}
-	i.restartClock()
+	a.begun = clock.Now()
 	i.setBase(current)
 }
 
@@ -122,7 +123,9 @@ func (i *inline) run(ctx context.Context) (now store.Record, out *Outcome, again
 		return i.refused(ctx)
 	}
 	if (result == protocol.TxConflict || result == protocol.TxSuperseded) && i.lost.retry(ctx, result) {
-		kind = conflictEvent(result)
+		if kind = event.Retried; result == protocol.TxSuperseded {
+			kind = event.Fenced
+		}
 		i.attempt.emit(ctx, kind, i.current, err)
 		return i.current, nil, true, nil
 	}

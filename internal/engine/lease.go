@@ -25,14 +25,14 @@ type leaseRenewer struct {
 	stopped bool // guarded by mu
 
 	mu          sync.Mutex         // guards the fields below
-	nextBeat    clock.Instant      // next renewal; zero: RenewLeases renews
-	expiry      clock.Instant      // end of the last confirmed lease
+	nextBeat    time.Time          // next renewal; zero: RenewLeases renews
+	expiry      time.Time          // end of the last confirmed lease
 	stopRenewal context.CancelFunc // ends the running renewal; nil: none
 }
 
 // start counts the lease from before the claim was sent, because the store cannot
 // have counted it from earlier. No other goroutine uses the renewer before sleep.
-func (h *leaseRenewer) start(sent clock.Instant, alone bool) {
+func (h *leaseRenewer) start(sent time.Time, alone bool) {
 	h.expiry = sent.Add(h.a.times.firstLease())
 	if alone {
 		h.nextBeat = sent.Add(h.a.times.Heartbeat)
@@ -43,7 +43,7 @@ func (h *leaseRenewer) start(sent clock.Instant, alone bool) {
 // sleep schedules the next Wake.
 func (h *leaseRenewer) sleep() {
 	at := h.expiry
-	if h.nextBeat != 0 && h.stopRenewal == nil && h.nextBeat < at {
+	if !h.nextBeat.IsZero() && h.stopRenewal == nil && h.nextBeat.Before(at) {
 		at = h.nextBeat
 	}
 	h.a.c.timers.WakeAt(&h.entry, h, at)
@@ -56,10 +56,10 @@ func (h *leaseRenewer) Wake() {
 		h.mu.Unlock()
 		return
 	}
-	now := h.a.c.clock.Now()
-	expired := h.expiry <= now
+	now := clock.Now()
+	expired := !h.expiry.After(now)
 	var ctx context.Context
-	if beats := h.nextBeat != 0 && h.stopRenewal == nil && h.nextBeat <= now; beats {
+	if beats := !h.nextBeat.IsZero() && h.stopRenewal == nil && !h.nextBeat.After(now); beats {
 		ctx, h.stopRenewal = context.WithCancel(context.WithoutCancel(h.a.ctx))
 	}
 	if !expired {
@@ -79,8 +79,8 @@ func (h *leaseRenewer) Wake() {
 func (h *leaseRenewer) renewAlone() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.stopped && h.nextBeat == 0 {
-		h.nextBeat = h.a.c.clock.Now().Add(h.a.times.Heartbeat)
+	if !h.stopped && h.nextBeat.IsZero() {
+		h.nextBeat = clock.Now().Add(h.a.times.Heartbeat)
 		h.sleep()
 	}
 }
@@ -124,7 +124,7 @@ func (h *leaseRenewer) expired() {
 		return
 	}
 	if h.a.excludesOthers() {
-		h.confirm(h.a.c.clock.Now())
+		h.confirm(clock.Now())
 		return
 	}
 	h.lose("the lease expired without a confirmed heartbeat")
@@ -135,11 +135,11 @@ func (h *leaseRenewer) maxRunLeft() time.Duration {
 	if h.a.times.MaxRun == 0 {
 		return h.a.times.Lease
 	}
-	return h.a.times.MaxRun - h.a.c.clock.Since(h.a.begun)
+	return h.a.times.MaxRun - clock.Since(h.a.begun)
 }
 
 // confirm restarts the lease, from the time when the renewal was sent.
-func (h *leaseRenewer) confirm(sent clock.Instant) {
+func (h *leaseRenewer) confirm(sent time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.stopped {
@@ -153,14 +153,14 @@ func (h *leaseRenewer) confirm(sent clock.Instant) {
 func (h *leaseRenewer) schedule(after time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.stopped || h.nextBeat == 0 {
+	if h.stopped || h.nextBeat.IsZero() {
 		return
 	}
 	if h.stopRenewal != nil {
 		h.stopRenewal()
 		h.stopRenewal = nil
 	}
-	h.nextBeat = h.a.c.clock.Now().Add(after)
+	h.nextBeat = clock.Now().Add(after)
 	h.sleep()
 }
 
@@ -168,7 +168,7 @@ func (h *leaseRenewer) schedule(after time.Duration) {
 // not answer.
 func (h *leaseRenewer) renew(ctx context.Context) {
 	times := h.a.times
-	sent := h.a.c.clock.Now()
+	sent := clock.Now()
 	change, ok := h.renewal(sent)
 	if !ok {
 		return
@@ -184,7 +184,7 @@ func (h *leaseRenewer) renew(ctx context.Context) {
 }
 
 // renewal returns the change that renews the lease, if one is due.
-func (h *leaseRenewer) renewal(sent clock.Instant) (store.Change, bool) {
+func (h *leaseRenewer) renewal(sent time.Time) (store.Change, bool) {
 	left := h.maxRunLeft()
 	if left <= 0 || h.isStopped() {
 		return store.Change{}, false // the current lease ends with max run; expired then cancels the context
@@ -201,7 +201,7 @@ func (h *leaseRenewer) renewal(sent clock.Instant) (store.Change, bool) {
 }
 
 // settle applies the store's answer to the lease.
-func (h *leaseRenewer) settle(sent clock.Instant, change store.Change, answer store.SwapResult) {
+func (h *leaseRenewer) settle(sent time.Time, change store.Change, answer store.SwapResult) {
 	switch {
 	case answer.Busy || answer.Err != nil:
 		h.schedule(max(h.a.times.Heartbeat/4, time.Millisecond))

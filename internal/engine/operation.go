@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/semelgo/semel/internal/callerr"
@@ -89,7 +91,7 @@ func (o *Operation[In]) Name() string { return o.def.name }
 func (o *Operation[In]) declared() *operation { return &o.def }
 
 func (o *operation) valid() error {
-	if o.name == "" || len(o.name) > store.MaxOperation || !visible(o.name) {
+	if o.name == "" || len(o.name) > store.MaxOperation || strings.ContainsFunc(o.name, isInvisible) {
 		return callerr.Invalid("Name", "must be 1 to "+strconv.Itoa(store.MaxOperation)+" visible ASCII characters")
 	}
 	err := notNegative(
@@ -134,14 +136,7 @@ func (o *operation) inline() bool {
 	return !o.policy.kind.ClaimsFirst(o.leaseSet)
 }
 
-func visible(s string) bool {
-	for i := range len(s) {
-		if s[i] <= ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
-}
+func isInvisible(r rune) bool { return r <= ' ' || r > '~' }
 
 type duration struct {
 	field string
@@ -157,13 +152,48 @@ func notNegative(ds ...duration) error {
 	return nil
 }
 
-func setDefault[T int | time.Duration](v *T, otherwise T) {
-	if *v == 0 {
-		*v = otherwise
-	}
-}
-
 // jitter returns a random duration between half of d and one and a half of d.
 func jitter(d time.Duration) time.Duration {
 	return d/2 + time.Duration(rand.Int64N(int64(d)+1))
+}
+
+// Retry defines how an operation is retried whose keys the system owns: tasks and
+// messages, whose callers do not wait for an answer.
+type Retry struct {
+	MaxErrors           int
+	MaxCrashes          int
+	DeadLetterRetention time.Duration
+	Redelivered         bool
+	Delay               func(errors int) time.Duration
+}
+
+// valid sets the defaults of r and returns what is wrong with it, naming the field.
+func (r *Retry) valid() error {
+	switch {
+	case r.MaxErrors < 0:
+		return callerr.Invalid("Retry.MaxErrors", "is negative")
+	case r.MaxCrashes < 0:
+		return callerr.Invalid("Retry.MaxCrashes", "is negative")
+	case r.DeadLetterRetention < 0:
+		return callerr.Invalid("Retry.DeadLetterRetention", "is negative: "+r.DeadLetterRetention.String())
+	}
+	r.MaxErrors = cmp.Or(r.MaxErrors, 10)
+	r.MaxCrashes = cmp.Or(r.MaxCrashes, 3)
+	if r.Delay == nil {
+		r.Delay = exponentialDelay
+	}
+	return nil
+}
+
+// exponentialDelay is the default of Delay.
+func exponentialDelay(errors int) time.Duration {
+	return jitter(min(time.Second<<min(max(errors-1, 0), 12), time.Hour))
+}
+
+// delay returns the delay of the next attempt after err, the n-th error.
+func (r *Retry) delay(err error, errors int) time.Duration {
+	if own, ok := callerr.DelayOf(err); ok {
+		return own
+	}
+	return max(r.Delay(errors), 0)
 }

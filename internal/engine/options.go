@@ -60,13 +60,13 @@ func (o *Options) setDefaults() error {
 		return callerr.Invalid("Survive", "is not a failure that package store knows")
 	}
 	o.Survive = cmp.Or(o.Survive, store.PowerLoss)
-	setDefault(&o.Lease, 30*time.Second)
-	setDefault(&o.Retention, defaultRetention)
-	setDefault(&o.MaxWaiters, 1000)
-	setDefault(&o.MaxQueued, 10_000)
-	setDefault(&o.RecordTimeout, 5*time.Second)
-	setDefault(&o.MaxUnrecorded, 1000)
-	setDefault(&o.CacheAge, time.Second)
+	o.Lease = cmp.Or(o.Lease, 30*time.Second)
+	o.Retention = cmp.Or(o.Retention, defaultRetention)
+	o.MaxWaiters = cmp.Or(o.MaxWaiters, 1000)
+	o.MaxQueued = cmp.Or(o.MaxQueued, 10_000)
+	o.RecordTimeout = cmp.Or(o.RecordTimeout, 5*time.Second)
+	o.MaxUnrecorded = cmp.Or(o.MaxUnrecorded, 1000)
+	o.CacheAge = cmp.Or(o.CacheAge, time.Second)
 	if o.Clock == nil {
 		o.Clock = clock.Now
 	}
@@ -152,11 +152,6 @@ func (t Times) firstLease() time.Duration {
 // operator must act on them.
 type emitter struct{ observer event.Observer }
 
-// wants reports whether events of that kind are observed or logged.
-func (o emitter) wants(kind event.Kind) bool {
-	return o.observer != nil || event.Event{Kind: kind}.Alarm()
-}
-
 func (o emitter) observe(ctx context.Context, e event.Event) {
 	switch {
 	case o.observer != nil:
@@ -168,7 +163,5 @@ func (o emitter) observe(ctx context.Context, e event.Event) {
 
 // emit emits an event about a record.
 func (o emitter) emit(ctx context.Context, kind event.Kind, r store.Record, err error) {
-	if o.wants(kind) {
-		o.observe(ctx, event.Event{Kind: kind, Operation: r.Operation, ID: r.ID, Attempt: r.Attempt, State: r.State, Err: err})
-	}
+	o.observe(ctx, event.Event{Kind: kind, Operation: r.Operation, ID: r.ID, Attempt: r.Attempt, State: r.State, Err: err})
 }

@@ -5,21 +5,14 @@ import "github.com/semelgo/semel/internal/callerr"
 // Prepare must be called before the function of an attempt of [Dequeue]. It
 // ends an attempt whose operation has crashed too often or whose key was cancelled,
 // and under [Fenced] raises the fence and looks the effect up. If it returns an
-// outcome or an error, the attempt has ended and its function must not run.
+// outcome or an error, the attempt has ended and its function must not run. [Begin] calls
+// it, too.
 func (a *Attempt) Prepare() (*Outcome, error) {
 	if err := a.call.op.exhausted(a.found, a.token.Attempt); err != nil {
 		return a.End(nil, err)
 	}
 	if why := a.cancelled(); why != nil {
 		return a.End(nil, callerr.NotCommitted(why))
-	}
-	return a.fence()
-}
-
-// precheck is Prepare for a new attempt, whose key cannot have been cancelled.
-func (a *Attempt) precheck() (*Outcome, error) {
-	if err := a.call.op.exhausted(a.found, a.token.Attempt); err != nil {
-		return a.End(nil, err)
 	}
 	return a.fence()
 }

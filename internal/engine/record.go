@@ -131,6 +131,8 @@ type readHint struct {
 	// wrote is the time of the last successful write of this process, in
 	// nanoseconds of the Unix epoch.
 	wrote atomic.Int64
+	// oneWriter is set if the store lets one transaction write at a time.
+	oneWriter bool
 }
 
 const (
@@ -153,14 +155,18 @@ func (l *readHint) observe(final bool) {
 }
 
 // observeWrite notes a successful write.
-func (l *readHint) observeWrite() { l.wrote.Store(clock.Now().UnixNano()) }
+func (l *readHint) observeWrite() {
+	if l.oneWriter {
+		l.wrote.Store(clock.Now().UnixNano())
+	}
+}
 
 // readFirst reports whether to read first: if the record is probably final, or if,
 // in a store with one writer, a claim may have to wait for a transaction and a read
 // does not.
-func (l *readHint) readFirst(caps *store.Capabilities) bool {
+func (l *readHint) readFirst() bool {
 	if l.repeats.Load() > 0 {
 		return true
 	}
-	return caps.Exclusion == store.ExcludesAll && (l.transactions.Load() > 0 || clock.Now().UnixNano()-l.wrote.Load() > int64(quietFor))
+	return l.oneWriter && (l.transactions.Load() > 0 || clock.Now().UnixNano()-l.wrote.Load() > int64(quietFor))
 }

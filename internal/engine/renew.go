@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/store"
 )
 
@@ -21,7 +22,7 @@ func RenewLeases(ctx context.Context, c *Core, attempts []*Attempt) {
 }
 
 func renewBatch(ctx context.Context, c *Core, attempts []*Attempt) {
-	sent, wait := c.clock.Now(), c.options.RecordTimeout
+	sent, wait := clock.Now(), c.options.RecordTimeout
 	var alive []*Attempt
 	var changes []store.Change
 	for _, a := range lastOfEach(attempts) {

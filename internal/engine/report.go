@@ -6,6 +6,7 @@ import (
 
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
+	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/internal/codec"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/internal/protocol"
@@ -13,13 +14,16 @@ import (
 )
 
 func (a *Attempt) emit(ctx context.Context, kind event.Kind, r store.Record, err error) {
-	if !a.c.wants(kind) {
-		return // so that the clock is not read
+	if a.c.observer != nil || (event.Event{Kind: kind}).Alarm() { // otherwise the clock need not be read
+		a.c.observe(ctx, a.eventNow(kind, r.State, err))
 	}
-	a.c.observe(ctx, event.Event{
-		Kind: kind, Operation: a.call.op.name, ID: a.call.id, Attempt: a.token.Attempt, State: r.State,
-		Err: err, Elapsed: a.c.clock.Since(a.begun),
-	})
+}
+
+func (a *Attempt) eventNow(kind event.Kind, state store.State, err error) event.Event {
+	return event.Event{
+		Kind: kind, Operation: a.call.op.name, ID: a.call.id, Attempt: a.token.Attempt, State: state,
+		Err: err, Elapsed: clock.Since(a.begun),
+	}
 }
 
 func (a *Attempt) emitEnd(ctx context.Context, s protocol.Step, at *store.Record, err error) {
@@ -191,10 +195,7 @@ func (a *Attempt) traceEnd(kind event.Kind, current *store.Record, err error) {
 	if kind == "" {
 		kind = tracedEnd(a, current, err)
 	}
-	end(event.Event{
-		Kind: kind, Operation: a.call.op.name, ID: a.call.id, Attempt: a.token.Attempt, State: current.State,
-		Err: err, Elapsed: a.c.clock.Since(a.begun),
-	})
+	end(a.eventNow(kind, current.State, err))
 }
 
 // tracedEnd returns the kind of the end of an attempt that left the record current.

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/semelgo/semel/internal/clock"
 	"github.com/semelgo/semel/store"
 )
 
@@ -35,7 +34,7 @@ func (f *inflightCalls) shard(id store.ID) *inflightShard {
 // or the call has finished. Most calls have no followers.
 type inflightCall struct {
 	call  *Call // of its first caller
-	begun clock.Instant
+	begun time.Time
 
 	mu        sync.Mutex // guards the fields below
 	running   bool
@@ -110,7 +109,7 @@ func (f *inflightCall) result() (store.Record, error) {
 
 // acquire returns the in-flight call of the key, and whether the caller is its
 // first one. The first caller's call is mine, with the given start.
-func (f *inflightCalls) acquire(call *Call, mine *inflightCall, begun clock.Instant) (*inflightCall, bool) {
+func (f *inflightCalls) acquire(call *Call, mine *inflightCall, begun time.Time) (*inflightCall, bool) {
 	id := call.id
 	s := f.shard(id)
 	s.mu.Lock()

@@ -110,13 +110,12 @@ func (w *writer) swapBatched(ctx context.Context, change *store.Change, tries in
 // observeBusy notes whether the store was busy. In a store with one writer, Busy
 // says nothing about the record.
 func (w *writer) observeBusy(id store.ID, busy bool) {
-	if w.oneWriter {
-		if !busy {
-			w.hint.observeWrite()
-		}
-		return
+	switch {
+	case !w.hint.oneWriter:
+		w.batching.busy.observe(id, busy)
+	case !busy:
+		w.hint.observeWrite()
 	}
-	w.batching.busy.observe(id, busy)
 }
 
 // retryBusy repeats a function while another open transaction holds the record,

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/callerr"
@@ -22,14 +21,9 @@ import (
 //   - settle is written alone, and is tried three times.
 type writer struct {
 	emitter
+	reader
 
-	store     store.Store
-	inProcess store.InProcess // the store, if it implements InProcess
-	batching  *batching
-	timeout   time.Duration
-	// oneWriter is set if the store lets one transaction write at a time.
-	oneWriter bool
-	hint      *readHint
+	hint *readHint
 	// crashed returns what a caller stores that records the doubt about a crashed
 	// attempt.
 	crashed func(op *operation, current store.Record) []byte

@@ -3,6 +3,7 @@ package groupcommit
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 )
@@ -122,12 +123,7 @@ func (g *Batcher[K, Req, Res]) Withdraw(it *Item[Req, Res]) (unsent bool) {
 	if it.taken {
 		return false
 	}
-	for i, other := range g.waiting {
-		if other == it {
-			g.waiting = append(g.waiting[:i], g.waiting[i+1:]...)
-			break
-		}
-	}
+	g.waiting = slices.DeleteFunc(g.waiting, func(other *Item[Req, Res]) bool { return other == it })
 	g.removePending(1)
 	return true
 }

@@ -101,12 +101,5 @@ func becauseOf(err error) TxResult {
 // so that the handler's error, based on data that is no longer true, is not the
 // operation's answer.
 func (r TxResult) Circumstantial() bool {
-	switch r {
-	case TxConflict, TxSuperseded, TxInterrupted, TxNoPartition:
-		return true
-	case TxCommitted, TxCommittedByHandler, TxEndedByHandler, TxNotCalled, TxHandlerFailed, TxRolledBack, TxUnknown:
-		return false
-	default:
-		return false
-	}
+	return r == TxConflict || r == TxSuperseded || r == TxInterrupted || r == TxNoPartition
 }

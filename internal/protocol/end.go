@@ -34,7 +34,11 @@ func (d *Decision) end(current *store.Record, e *Event) {
 	case settles:
 		d.moveTo(StepSettle, current, store.Token{State: state, Attempt: e.Token.Attempt, Owner: e.Token.Owner}, e)
 	default:
-		d.moveTo(endStep(e.Step, state), current, store.Token{State: state, Attempt: e.Token.Attempt, Owner: e.Token.Owner}, e)
+		step := e.Step
+		if state == store.InDoubt {
+			step = StepDoubt // the failure of the last attempt is no proof about the others
+		}
+		d.moveTo(step, current, store.Token{State: state, Attempt: e.Token.Attempt, Owner: e.Token.Owner}, e)
 	}
 	if e.Step == StepRequeue || e.Step == StepDoubt && e.Policy == Atomic {
 		// The leader does not know its effect. Under Atomic that means an effect
@@ -62,20 +66,4 @@ func endState(current *store.Record, e *Event) (store.State, bool) {
 	default:
 		return store.InDoubt, true
 	}
-}
-
-func endStep(wished Step, s store.State) Step {
-	if wished == StepRequeue {
-		return StepRequeue
-	}
-	switch s {
-	case store.Succeeded:
-		return StepSucceed
-	case store.Failed:
-		return StepFail
-	case store.Pending:
-		return StepRelease
-	case store.Absent, store.InProgress, store.InDoubt:
-	}
-	return StepDoubt
 }

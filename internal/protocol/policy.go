@@ -24,14 +24,7 @@ func (p Policy) String() string {
 
 // runsAgain reports whether another attempt may follow one whose effect is unknown.
 func (p Policy) runsAgain() bool {
-	switch p {
-	case Atomic, Fenced, Keyed, AtLeastOnce:
-		return true
-	case Unset, Hold, Heal:
-		return false
-	default:
-		return false
-	}
+	return p == Atomic || p == Fenced || p == Keyed || p == AtLeastOnce
 }
 
 // speaksForAll reports whether a refusal of the last attempt proves that no earlier

@@ -14,27 +14,23 @@ import (
 // always the latest, so that the place is found at once.
 type Queue struct {
 	mu    sync.Mutex // guards the fields below
-	clock *clock.Clock
-	queue []*Entry // a heap, the earliest on top
+	queue []*Entry   // a heap, the earliest on top
 	timer *time.Timer
-	fires clock.Instant // when the timer fires; zero: it is not set
+	fires time.Time // when the timer fires; zero: it is not set
 }
 
 // Entry is the place of a sleeper in a queue. It is a part of the sleeper.
 type Entry struct {
 	sleeper Sleeper
-	at      clock.Instant
+	at      time.Time
 	place   int32 // in the queue, from 1; zero: not in the queue
 }
 
 // Sleeper is woken by a Queue, in a goroutine of its own.
 type Sleeper interface{ Wake() }
 
-// Init sets the clock of an empty queue.
-func (q *Queue) Init(c *clock.Clock) { q.clock = c }
-
 // WakeAt wakes s, whose entry is e, at a time, in place of its old time.
-func (q *Queue) WakeAt(e *Entry, s Sleeper, at clock.Instant) {
+func (q *Queue) WakeAt(e *Entry, s Sleeper, at time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	e.sleeper, e.at = s, at
@@ -61,28 +57,28 @@ func (q *Queue) set() {
 		return
 	}
 	first := q.queue[0].at
-	if q.fires != 0 && first >= q.fires {
+	if !q.fires.IsZero() && !first.Before(q.fires) {
 		return
 	}
 	q.fires = first
 	if q.timer == nil {
 		// The timer must not keep the owner of an unused queue in memory.
-		q.timer = time.AfterFunc(q.clock.Until(first), weakly(weak.Make(q), (*Queue).fire))
+		q.timer = time.AfterFunc(clock.Until(first), weakly(weak.Make(q), (*Queue).fire))
 		return
 	}
-	q.timer.Reset(q.clock.Until(first))
+	q.timer.Reset(clock.Until(first))
 }
 
 // fire wakes the sleepers that are due.
 func (q *Queue) fire() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for now := q.clock.Now(); len(q.queue) > 0 && q.queue[0].at <= now; {
+	for now := clock.Now(); len(q.queue) > 0 && !q.queue[0].at.After(now); {
 		e := q.queue[0]
 		q.remove(e)
 		go e.sleeper.Wake()
 	}
-	q.fires = 0
+	q.fires = time.Time{}
 	q.set()
 }
 
@@ -104,16 +100,16 @@ func (q *Queue) put(place int, e *Entry) {
 // sort moves the entry at i, whose time has changed, to its place.
 func (q *Queue) sort(i int) {
 	e := q.queue[i]
-	for up := (i - 1) / 2; i > 0 && e.at < q.queue[up].at; up = (i - 1) / 2 {
+	for up := (i - 1) / 2; i > 0 && e.at.Before(q.queue[up].at); up = (i - 1) / 2 {
 		q.put(i, q.queue[up])
 		i = up
 	}
 	for {
 		down := 2*i + 1
-		if down+1 < len(q.queue) && q.queue[down+1].at < q.queue[down].at {
+		if down+1 < len(q.queue) && q.queue[down+1].at.Before(q.queue[down].at) {
 			down++
 		}
-		if down >= len(q.queue) || q.queue[down].at >= e.at {
+		if down >= len(q.queue) || !q.queue[down].at.Before(e.at) {
 			break
 		}
 		q.put(i, q.queue[down])
