@@ -125,21 +125,16 @@ func IsTombstone(outcome []byte) bool { return len(outcome) > 0 && outcome[0] ==
 
 // EncodeFailure encodes err as the operation's failure, in at most limit bytes.
 func EncodeFailure(err error, limit int) []byte {
-	failure := failureOf(err)
+	var failure *callerr.Failure
+	if !callerr.AsOwn(err, &failure) {
+		failure = &callerr.Failure{Message: err.Error()}
+	}
 	text, merr := json.Marshal(failure)
 	if merr != nil || len(text) >= limit {
 		const room = 256 // for the quotes, the code and what escaping adds to ASCII
 		text, _ = json.Marshal(&callerr.Failure{Code: Cut(failure.Code, room/4), Message: Cut(failure.Message, (limit-room)/6)})
 	}
 	return append([]byte{outcomeFailure}, text...)
-}
-
-func failureOf(err error) *callerr.Failure {
-	var f *callerr.Failure
-	if callerr.AsOwn(err, &f) {
-		return f
-	}
-	return &callerr.Failure{Message: err.Error()}
 }
 
 // Cut returns the first n bytes of s.

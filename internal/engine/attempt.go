@@ -173,8 +173,6 @@ type Adapter interface {
 // AdaptWith sets the adapter. Call it before other code gets the attempt's context.
 func (a *Attempt) AdaptWith(with Adapter) { a.adapter = with }
 
-func (a *Attempt) markEnded() bool { return a.ended.CompareAndSwap(false, true) }
-
 // close frees what the attempt has used, after its end. current is the record then, and
 // err what the caller receives.
 func (a *Attempt) close(current *store.Record, err error) {

@@ -213,7 +213,10 @@ func errForFollowers(ctx context.Context, err error) error {
 // are fewer than MaxWaiters.
 func (q *claimer) acquireWaiter() bool {
 	if q.attempt.times.Wait > 0 && !q.attempt.waits {
-		q.attempt.waits = q.c.inflight.tryWait(q.c.options.MaxWaiters)
+		q.attempt.waits = q.c.inflight.waiting.Add(1) <= int64(q.c.options.MaxWaiters)
+		if !q.attempt.waits {
+			q.c.inflight.waiting.Add(-1)
+		}
 	}
 	return q.attempt.waits
 }
@@ -222,7 +225,7 @@ func (q *claimer) releaseWaiter(ctx context.Context) {
 	if !q.attempt.waits {
 		return
 	}
-	q.c.inflight.releaseWaiter()
+	q.c.inflight.waiting.Add(-1)
 	q.attempt.waits = false
 	q.c.observe(ctx, event.Event{Kind: event.Waited, Operation: q.call.op.name, ID: q.call.id, Elapsed: q.waited})
 }

@@ -58,7 +58,7 @@ func completeBatch(ctx context.Context, c *Core, ends []*Completion) (rest []*Co
 		return append(rest, ready...)
 	}
 	for i, e := range ready {
-		if !answers[i].Applied(changes[i]) || !e.Attempt.markEnded() {
+		if !answers[i].Applied(changes[i]) || !e.Attempt.ended.CompareAndSwap(false, true) {
 			rest = append(rest, e)
 			continue
 		}

@@ -58,7 +58,7 @@ func DoTx[T, Tx any](ctx context.Context, e *Engine[Tx], c Call, fn func(ctx con
 	}
 	var out *Outcome
 	switch {
-	case c.op.inline():
+	case c.op.inline:
 		out, err = e.runInline(ctx, c, run, nil)
 	case c.op.policy.kind.Transactional():
 		out, err = e.runLeased(ctx, c, run)

@@ -12,9 +12,8 @@
 //   - attempt: attempt, lease, report, child_key
 //   - ends: conclude, answer, tx_end, end, prepare
 //   - claims: claim, follow, heal, abandoned_claim
-//   - calls: in_tx, inline, inline_commit, run_batch, do, do_batch, enqueue,
-//     issue, open_tokens
+//   - calls: in_tx, inline, inline_commit, do, do_batch, enqueue, issue
 //   - workers: cancel_requests, renew, dequeue, complete_many, fenced_tx
-//   - operators: admin, redrive, cancel, sweep, probe
+//   - operators: admin, redrive, cancel, sweep
 //   - engine: engine
 package engine

@@ -35,7 +35,7 @@ func (a *Attempt) EndQuiet(v any, err error) (*Outcome, error) {
 // end implements End. It returns the attempt's own outcome only if own is set, or
 // if decoding it does not give the function's value.
 func (a *Attempt) end(v any, err error, own bool) (out *Outcome, told error) {
-	if !a.markEnded() {
+	if !a.ended.CompareAndSwap(false, true) {
 		return nil, callerr.Invalid("Attempt", "has ended already")
 	}
 	current := a.Record()

@@ -22,7 +22,6 @@ type inline struct {
 
 	ran     bool            // the attempt had the right and fn was called
 	answer  protocol.Answer // otherwise: why it did not run
-	busy    bool            // another transaction has the right
 	current store.Record    // the record at the begin of the transaction
 	change  store.Change    // the last statement
 	fnErr   error
@@ -92,7 +91,7 @@ func (c *Core) runInline(ctx context.Context, call Call, fn func(context.Context
 // nextTry waits for the transaction or attempt that has the record, or reads the
 // record that superseded this attempt.
 func (i *inline) nextTry(ctx context.Context) (store.Record, error) {
-	if i.busy || i.answer == protocol.Wait {
+	if i.answer == protocol.Wait {
 		return i.wait(ctx, i.current)
 	}
 	return i.read(ctx)
@@ -192,7 +191,7 @@ func (i *inline) transact(ctx context.Context) (store.Verdict, error) {
 func (i *inline) body(ctx context.Context, tx any, current store.SwapResult) (*store.Change, error) {
 	i.setBase(recordOf(current))
 	if current.Busy {
-		i.busy, i.answer = true, protocol.Wait
+		i.answer = protocol.Wait
 		return nil, callerr.ErrNotRun
 	}
 	if !i.mayRun(ctx) {

@@ -171,7 +171,7 @@ func (i *inline) writeSuccessor(ctx context.Context, tx any) error {
 	case answers[0].Err != nil:
 		return fmt.Errorf("write the record of the next generation: %w", answers[0].Err)
 	case answers[0].Busy:
-		i.ran, i.busy, i.answer = false, true, protocol.Wait
+		i.ran, i.answer = false, protocol.Wait
 		return callerr.ErrNotRun
 	case !answers[0].Applied(change):
 		return fmt.Errorf("write the record of the next generation: %w", store.ErrSuperseded)

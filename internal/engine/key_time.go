@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"strings"
 	"time"
@@ -19,11 +20,7 @@ func UUIDv7Time(key string) (time.Time, bool) {
 	if err != nil || len(raw) != 16 || raw[6]>>4 != 7 {
 		return time.Time{}, false
 	}
-	var ms int64
-	for _, b := range raw[:6] {
-		ms = ms<<8 | int64(b)
-	}
-	return time.UnixMilli(ms), true
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(raw) >> 16)), true
 }
 
 // ULIDTime returns the time in a ULID, for OperationOptions.KeyTime.
@@ -72,7 +69,7 @@ func (o *operation) generations() error {
 		return callerr.Invalid("Generation", "is for keys without a time, and KeyTime reads one")
 	case o.retention != 0:
 		return callerr.Invalid("Generation", "sets how long records are kept; do not set Retention")
-	case !o.inline():
+	case !o.inline:
 		return callerr.Invalid("Generation", "is for operations that DoTx runs as one transaction")
 	case o.onError == Keep || o.retry != nil:
 		return callerr.Invalid("Generation", "stores no failures; do not set OnError or Retry")

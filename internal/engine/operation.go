@@ -45,7 +45,7 @@ type operation struct {
 	name                                 string
 	policy                               Policy
 	lease, beat, maxRun, retention, wait time.Duration
-	leaseSet                             bool
+	inline                               bool // DoTx runs it as one transaction
 	onError                              OnError
 	retry                                *Retry // with its defaults; nil: callers own the keys
 	optimistic                           bool
@@ -66,7 +66,7 @@ func Define[In any](name string, o OperationOptions[In]) *Operation[In] {
 	_, there := any(new(In)).(Fingerprinter) // false if In is a pointer itself
 	op.speaks = is && there
 	op.def = operation{
-		name: name, policy: o.Policy, lease: o.Lease, leaseSet: o.Lease > 0, beat: o.Heartbeat,
+		name: name, policy: o.Policy, lease: o.Lease, inline: !o.Policy.kind.ClaimsFirst(o.Lease > 0), beat: o.Heartbeat,
 		maxRun: o.MaxRun, retention: o.Retention, wait: o.Wait, onError: o.OnError, optimistic: o.Optimistic,
 		classify: o.Classify, keyTime: o.KeyTime, skew: o.Skew, redelivery: o.Redelivery, generation: o.Generation,
 	}
@@ -119,7 +119,7 @@ func (o *operation) valid() error {
 
 // retried validates the options about retries.
 func (o *operation) retried() error {
-	if o.optimistic && !o.inline() {
+	if o.optimistic && !o.inline {
 		return callerr.Invalid("Optimistic", "is for operations that DoTx runs as one transaction")
 	}
 	if o.retry == nil {
@@ -129,11 +129,6 @@ func (o *operation) retried() error {
 		return callerr.Invalid("Retry", "tries again what OnError Keep keeps")
 	}
 	return o.retry.valid()
-}
-
-// inline reports whether DoTx runs this operation as one transaction.
-func (o *operation) inline() bool {
-	return !o.policy.kind.ClaimsFirst(o.leaseSet)
 }
 
 func isInvisible(r rune) bool { return r <= ' ' || r > '~' }

@@ -168,17 +168,6 @@ func (f *inflightCalls) finish(id store.ID, mine *inflightCall, current *store.R
 	mine.mark(phaseFinished)
 }
 
-// tryWait counts one more waiter, unless there are limit already.
-func (f *inflightCalls) tryWait(limit int) bool {
-	if f.waiting.Add(1) <= int64(limit) {
-		return true
-	}
-	f.waiting.Add(-1)
-	return false
-}
-
-func (f *inflightCalls) releaseWaiter() { f.waiting.Add(-1) }
-
 // await waits for ch, at most for the duration left.
 func await(ctx context.Context, ch <-chan struct{}, left time.Duration) error {
 	select {

@@ -6,15 +6,15 @@ func batchMutants() []mutant {
 	return []mutant{
 		{
 			name: "batch without a reply reported as rolled back", plan: "batch/faults", watch: "I2t",
-			edits: []edit{{"internal/engine/run_batch.go", "		case err != nil, verdict == store.Committed:\n", "		case err != nil:\n			return store.NotCommitted, err\n		case verdict == store.Committed:\n"}},
+			edits: []edit{{"internal/engine/do_batch.go", "		case err != nil, verdict == store.Committed:\n", "		case err != nil:\n			return store.NotCommitted, err\n		case verdict == store.Committed:\n"}},
 		},
 		{
 			name: "batch reported as committed although another record is current", plan: "batch/nobody", watch: "I3t",
-			edits: []edit{{"internal/engine/run_batch.go", "		i.setBase(recordOf(answer))\n", "		if recordOf(answer).State == store.Pending {\n			return store.Committed, nil\n		}\n		i.setBase(recordOf(answer))\n"}},
+			edits: []edit{{"internal/engine/do_batch.go", "		i.setBase(recordOf(answer))\n", "		if recordOf(answer).State == store.Pending {\n			return store.Committed, nil\n		}\n		i.setBase(recordOf(answer))\n"}},
 		},
 		{
 			name: "batch whose record is written by itself", plan: "batch/faults", watch: "I3",
-			edits: []edit{{"internal/engine/run_batch.go", "	return send(waiting, i.change, !i.call.op.optimistic)\n", `	if answer, err := i.c.writer.swap(ctx, &i.change, 1); err != nil || !answer.Applied(i.change) {
+			edits: []edit{{"internal/engine/do_batch.go", "	return send(waiting, i.change, !i.call.op.optimistic)\n", `	if answer, err := i.c.writer.swap(ctx, &i.change, 1); err != nil || !answer.Applied(i.change) {
 		return answer, store.NotCommitted, err
 	}
 	return send(waiting, i.change, !i.call.op.optimistic)

@@ -2,6 +2,7 @@
 package timers
 
 import (
+	"container/heap"
 	"sync"
 	"time"
 	"weak"
@@ -14,7 +15,7 @@ import (
 // always the latest, so that the place is found at once.
 type Queue struct {
 	mu    sync.Mutex // guards the fields below
-	queue []*Entry   // a heap, the earliest on top
+	queue entries    // a heap, the earliest on top
 	timer *time.Timer
 	fires time.Time // when the timer fires; zero: it is not set
 }
@@ -23,7 +24,7 @@ type Queue struct {
 type Entry struct {
 	sleeper Sleeper
 	at      time.Time
-	place   int32 // in the queue, from 1; zero: not in the queue
+	place   int // in the queue, from 1; zero: not in the queue
 }
 
 // Sleeper is woken by a Queue, in a goroutine of its own.
@@ -35,10 +36,10 @@ func (q *Queue) WakeAt(e *Entry, s Sleeper, at time.Time) {
 	defer q.mu.Unlock()
 	e.sleeper, e.at = s, at
 	if e.place == 0 {
-		q.queue = append(q.queue, e)
-		e.place = int32(len(q.queue))
+		heap.Push(&q.queue, e)
+	} else {
+		heap.Fix(&q.queue, e.place-1)
 	}
-	q.sort(int(e.place) - 1)
 	q.set()
 }
 
@@ -47,7 +48,7 @@ func (q *Queue) Forget(e *Entry) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if e.place != 0 {
-		q.remove(e)
+		heap.Remove(&q.queue, e.place-1)
 	}
 }
 
@@ -62,8 +63,12 @@ func (q *Queue) set() {
 	}
 	q.fires = first
 	if q.timer == nil {
-		// The timer must not keep the owner of an unused queue in memory.
-		q.timer = time.AfterFunc(clock.Until(first), weakly(weak.Make(q), (*Queue).fire))
+		unused := weak.Make(q) // the timer must not keep the owner of an unused queue in memory
+		q.timer = time.AfterFunc(clock.Until(first), func() {
+			if q := unused.Value(); q != nil {
+				q.fire()
+			}
+		})
 		return
 	}
 	q.timer.Reset(clock.Until(first))
@@ -74,55 +79,40 @@ func (q *Queue) fire() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for now := clock.Now(); len(q.queue) > 0 && !q.queue[0].at.After(now); {
-		e := q.queue[0]
-		q.remove(e)
+		e := heap.Pop(&q.queue).(*Entry)
 		go e.sleeper.Wake()
 	}
 	q.fires = time.Time{}
 	q.set()
 }
 
-func (q *Queue) remove(e *Entry) {
-	at, last := int(e.place)-1, len(q.queue)-1
-	q.put(at, q.queue[last])
-	q.queue[last] = nil
-	q.queue = q.queue[:last]
+// entries implement [heap.Interface], and know their places.
+type entries []*Entry
+
+// Len returns the number of entries.
+func (q entries) Len() int { return len(q) }
+
+// Less compares times.
+func (q entries) Less(i, j int) bool { return q[i].at.Before(q[j].at) }
+
+// Swap swaps two entries.
+func (q entries) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].place, q[j].place = i+1, j+1
+}
+
+// Push appends an entry.
+func (q *entries) Push(e any) {
+	*q = append(*q, e.(*Entry))
+	e.(*Entry).place = len(*q)
+}
+
+// Pop removes the last entry.
+func (q *entries) Pop() any {
+	last := len(*q) - 1
+	e := (*q)[last]
+	(*q)[last] = nil
+	*q = (*q)[:last]
 	e.place = 0
-	if at < last {
-		q.sort(at)
-	}
-}
-
-func (q *Queue) put(place int, e *Entry) {
-	q.queue[place], e.place = e, int32(place)+1
-}
-
-// sort moves the entry at i, whose time has changed, to its place.
-func (q *Queue) sort(i int) {
-	e := q.queue[i]
-	for up := (i - 1) / 2; i > 0 && e.at.Before(q.queue[up].at); up = (i - 1) / 2 {
-		q.put(i, q.queue[up])
-		i = up
-	}
-	for {
-		down := 2*i + 1
-		if down+1 < len(q.queue) && q.queue[down+1].at.Before(q.queue[down].at) {
-			down++
-		}
-		if down >= len(q.queue) || !q.queue[down].at.Before(e.at) {
-			break
-		}
-		q.put(i, q.queue[down])
-		i = down
-	}
-	q.put(i, e)
-}
-
-// weakly returns a function that calls do unless *of was collected.
-func weakly[T any](of weak.Pointer[T], do func(*T)) func() {
-	return func() {
-		if v := of.Value(); v != nil {
-			do(v)
-		}
-	}
+	return e
 }
