@@ -22,11 +22,10 @@ type batching struct {
 	busy  busyRecords
 	// swapAll swaps any number of bytes.
 	swapAll swapFunc
-	steps   groupcommit.Scheduler // nil outside of the explorer
+	steps   groupcommit.Scheduler // set before open; nil outside of the explorer
 }
 
 func (l *batching) open(s store.Store, caps store.Capabilities, o *Options) {
-	l.steps = groupcommit.SchedulerOf(s)
 	l.swapAll = swapPortions(s, caps.MaxBytes)
 	sizes, observed := o.Observer.(event.BatchObserver)
 	if observed {

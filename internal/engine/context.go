@@ -15,24 +15,18 @@ import (
 type (
 	attemptKey struct{} // *Attempt
 	callKey    struct{} // Call
-	txKey      struct{} // txValue
+	txKey      struct{} // *txContext
 )
-
-// txValue is a transaction with the engine that opened it.
-type txValue struct {
-	c  *Core
-	tx any
-}
 
 // TxOf returns the transaction that e opened for the operation of ctx: inside the
 // function of [DoTx] or [InTx], or inside a handler whose adapter runs it in one.
 func TxOf[Tx any](ctx context.Context, e *Engine[Tx]) (Tx, bool) {
 	var none Tx
-	v, ok := ctx.Value(txKey{}).(txValue)
-	if !ok || v.c != e.Core {
+	t, ok := ctx.Value(txKey{}).(*txContext)
+	if !ok || t.c != e.Core {
 		return none, false
 	}
-	tx, ok := v.tx.(Tx)
+	tx, ok := t.tx.(Tx)
 	return tx, ok
 }
 
@@ -41,17 +35,12 @@ func TxOf[Tx any](ctx context.Context, e *Engine[Tx]) (Tx, bool) {
 type txContext struct {
 	context.Context //nolint:containedctx // it is one
 
-	call  Call  // empty: of InTx, whose operation is that of the attempt
-	c     *Core // nil: DoBatch, whose function has no transaction
-	tx    any
-	after callbacks
-}
+	call Call  // empty: of InTx, whose operation is that of the attempt
+	c    *Core // that opened tx; nil: DoBatch, whose function has no transaction
+	tx   any
 
-// withTx returns the context for a function in the transaction tx of the engine c, and
-// what is to be called after the transaction.
-func withTx(ctx context.Context, call Call, c *Core, tx any) (context.Context, *callbacks) {
-	t := &txContext{Context: ctx, call: call, c: c, tx: tx}
-	return t, &t.after
+	mu    sync.Mutex
+	after []func() // to be called after the transaction has ended
 }
 
 // Value returns the values of the transaction, and of its operation.
@@ -70,9 +59,7 @@ func (t *txContext) Value(key any) any {
 		if t.c == nil {
 			return nil
 		}
-		return txValue{t.c, t.tx}
-	case callbacksKey:
-		return &t.after
+		return t
 	case openTxKey:
 		if t.c != nil && t.c.connections == key.connections {
 			return true
@@ -99,29 +86,14 @@ func (c *Core) notWithinTx(ctx context.Context, opens bool) error {
 	return callerr.Invalid("ctx", "belongs to an open transaction of this database, which must end before any other write")
 }
 
-// callbacks has functions to be called after a transaction has ended.
-type callbacks struct {
-	mu  sync.Mutex
-	all []func()
-}
-
-// callbacksKey is the key for the *callbacks of the innermost operation's transaction.
-type callbacksKey struct{}
-
-func (a *callbacks) add(fn func()) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.all = append(a.all, fn)
-}
-
-// call calls the functions. A goroutine that the handler has left behind may still add
-// some; those are not called.
-func (a *callbacks) call() {
-	a.mu.Lock()
-	all := a.all
-	a.all = nil
-	a.mu.Unlock()
-	for _, fn := range all {
+// callAfter calls the functions of AfterTx. A goroutine that the handler has left behind
+// may still add some; those are not called.
+func (t *txContext) callAfter() {
+	t.mu.Lock()
+	after := t.after
+	t.after = nil
+	t.mu.Unlock()
+	for _, fn := range after {
 		fn()
 	}
 }
@@ -129,15 +101,14 @@ func (a *callbacks) call() {
 // AfterTx has fn called once after the transaction of ctx has ended, committed or not,
 // and reports whether ctx belongs to a transaction of c.
 func AfterTx(ctx context.Context, c *Core, fn func()) bool {
-	v, ok := ctx.Value(txKey{}).(txValue)
-	if !ok || v.c != c {
+	t, ok := ctx.Value(txKey{}).(*txContext)
+	if !ok || t.c != c {
 		return false
 	}
-	a, ok := ctx.Value(callbacksKey{}).(*callbacks)
-	if ok {
-		a.add(fn)
-	}
-	return ok
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.after = append(t.after, fn)
+	return true
 }
 
 type waitContextKey struct{}

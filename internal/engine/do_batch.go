@@ -112,8 +112,7 @@ func (i *inline) build(ctx context.Context) (any, sendFunc, error) {
 	if err := i.call.op.exhausted(&i.current, i.current.Attempt+1); err != nil {
 		return nil, nil, err
 	}
-	within, _ := withTx(i.attempt.trace(ctx), *i.call, nil, nil)
-	return i.batch(within)
+	return i.batch(&txContext{Context: i.attempt.trace(ctx), call: *i.call})
 }
 
 type (

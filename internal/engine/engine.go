@@ -59,7 +59,10 @@ func newCore(s store.Store, o Options, setTx func(c *Core)) (*Core, error) {
 		c.operations[declared.declared().name] = declared.declared()
 	}
 	c.empty = make(chan struct{})
-	groupcommit.RegisterAdvance(s, c.cache.Advance)
+	if explored, ok := s.(groupcommit.Scheduled); ok {
+		c.batching.steps = explored.Scheduler()
+		explored.SetAdvance(c.cache.Advance)
+	}
 	c.readHint.oneWriter = caps.Exclusion == store.ExcludesAll
 	c.watcher, _ = s.(store.Watcher)
 	c.batching.open(s, caps, &o)

@@ -63,11 +63,10 @@ func (a *Attempt) runTx(ctx context.Context, fn func(context.Context, any) (any,
 func runOneTx(ctx context.Context, a *Attempt, fn func(context.Context, any) (any, error)) (protocol.TxResult, error) {
 	var change store.Change
 	var fnErr error
-	var after *callbacks // nil: fn was not called
+	var within *txContext // nil: fn was not called
 	verdict, err := a.c.atomic(ctx, a.call.id, false, func(ctx context.Context, tx any, _ store.SwapResult) (*store.Change, error) {
 		a.tx.open.Store(true)
-		within, calls := withTx(ctx, Call{}, a.c, tx)
-		after = calls
+		within = &txContext{Context: ctx, c: a.c, tx: tx}
 		v, err := fn(within, tx)
 		if err == nil && a.adapter != nil {
 			v, err = a.adapter.Encode(v)
@@ -81,10 +80,10 @@ func runOneTx(ctx context.Context, a *Attempt, fn func(context.Context, any) (an
 		change = protocol.Next(a.Record(), e).Change
 		return &change, nil
 	})
-	if after != nil {
-		after.call()
+	if within != nil {
+		within.callAfter()
 	}
-	result := protocol.Classify(protocol.TxEnd{Verdict: verdict, Err: err, Called: after != nil, Failed: fnErr != nil})
+	result := protocol.Classify(protocol.TxEnd{Verdict: verdict, Err: err, Called: within != nil, Failed: fnErr != nil})
 	return result, afterTx(ctx, a, result, &change, fnErr, err)
 }
 

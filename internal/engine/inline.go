@@ -25,7 +25,7 @@ type inline struct {
 	current store.Record    // the record at the begin of the transaction
 	change  store.Change    // the last statement
 	fnErr   error
-	after   *callbacks // of the transaction; nil: fn was not called
+	within  *txContext // of fn; nil: fn was not called in a transaction
 }
 
 // start begins an attempt that is a single transaction, based on current.
@@ -109,8 +109,8 @@ func (i *inline) run(ctx context.Context) (now store.Record, out *Outcome, again
 	kind := event.Released
 	defer func() { i.attempt.traceEnd(kind, &now, err) }() // also on a panic
 	verdict, err := i.transact(ctx)
-	if i.after != nil {
-		i.after.call()
+	if i.within != nil {
+		i.within.callAfter()
 	}
 	result := protocol.Classify(protocol.TxEnd{
 		Verdict: verdict, Err: err, Called: i.ran, Failed: i.fnErr != nil, Stores: i.keepsFailure(),
@@ -200,9 +200,8 @@ func (i *inline) body(ctx context.Context, tx any, current store.SwapResult) (*s
 	if err := i.call.op.exhausted(&i.current, i.current.Attempt+1); err != nil {
 		return i.functionFailed(ctx, err)
 	}
-	within, after := withTx(i.attempt.trace(ctx), *i.call, i.c, tx)
-	i.after = after
-	v, err := i.fn(within, tx)
+	i.within = &txContext{Context: i.attempt.trace(ctx), call: *i.call, c: i.c, tx: tx}
+	v, err := i.fn(i.within, tx)
 	if err != nil {
 		return i.functionFailed(ctx, err)
 	}

@@ -15,28 +15,10 @@ type Scheduler interface {
 }
 
 // Scheduled is a store with its own scheduler. Only this module can implement it.
-type Scheduled interface{ Scheduler() Scheduler }
-
-// SchedulerOf returns the scheduler of a store, or nil if it has none.
-func SchedulerOf(store any) Scheduler {
-	if s, ok := store.(Scheduled); ok {
-		return s.Scheduler()
-	}
-	return nil
-}
-
-// AdvanceFunc makes the entries of an engine's caches older.
-type AdvanceFunc func(by time.Duration)
-
-// TimeController is a store that controls the age of an engine's caches. Only this
-// module can implement it.
-type TimeController interface{ SetAdvance(advance AdvanceFunc) }
-
-// RegisterAdvance passes advance to the store if it is a [TimeController].
-func RegisterAdvance(store any, advance AdvanceFunc) {
-	if s, ok := store.(TimeController); ok {
-		s.SetAdvance(advance)
-	}
+type Scheduled interface {
+	Scheduler() Scheduler
+	// SetAdvance receives the function that makes the entries of an engine's cache older.
+	SetAdvance(advance func(by time.Duration))
 }
 
 // spawn runs f concurrently with its caller.

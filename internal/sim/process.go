@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/internal/groupcommit"
@@ -16,8 +17,8 @@ type process struct {
 	w       *world
 	store   *Store
 	engine  *semel.Engine[*Tx]
-	older   groupcommit.AdvanceFunc // ages the caches of the process
-	running *actor                  // the actor that executes right now
+	older   func(by time.Duration) // ages the caches of the process
+	running *actor                 // the actor that executes right now
 	members []*actor
 
 	joined   int    // how many calls were joined with those of other actors

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
+	"time"
 
 	"github.com/semelgo/semel/internal/groupcommit"
 	"github.com/semelgo/semel/store"
@@ -146,8 +147,8 @@ func (s *Store) Capabilities(context.Context) (store.Capabilities, error) {
 
 const maxBatch = 1000
 
-// SetAdvance implements [groupcommit.TimeController].
-func (s *Store) SetAdvance(older groupcommit.AdvanceFunc) {
+// SetAdvance implements [groupcommit.Scheduled].
+func (s *Store) SetAdvance(older func(by time.Duration)) {
 	if p := s.owner.Load(); p != nil {
 		p.older = older
 	}
