@@ -80,26 +80,19 @@ func TestCacheSeesChangesOfItsOwnProcess(t *testing.T) {
 // TestCacheIsFilledAfterTheCommit: a commit that was rolled back, or whose outcome
 // is unknown, caches nothing.
 func TestCacheIsFilledAfterTheCommit(t *testing.T) {
-	t.Parallel()
-	for _, fate := range []fault{commitRefused(), commitDropped()} {
-		for _, s := range txModes() {
-			t.Run(fate.Name+"/"+s.name, func(t *testing.T) {
-				bubble(t, func(t *testing.T) {
-					mem := memory.New(memory.Options{})
-					p := cached(t, mem, semel.Options{CacheAge: time.Hour})
-					call := plain("op", s.o).Call(me, "k", "in")
-					p.faults.Decide(everyCommit(fate))
-					if a := s.ask(t.Context(), p, call, puts("effect", "v")); a.err == nil {
-						t.Errorf("got %q after a commit that failed", a.v)
-					}
-					p.faults.Decide(nil)
-					pass(time.Minute)
-					s.ask(t.Context(), p, call, puts("effect", "again")).want(t, "again", false)
-					wantEffect(t, mem, "effect", true)
-				})
-			})
+	eachPair(t, txModes(), byName(fault.String, commitRefused(), commitDropped()), func(t *testing.T, s txMode, fate fault) {
+		mem := memory.New(memory.Options{})
+		p := cached(t, mem, semel.Options{CacheAge: time.Hour})
+		call := plain("op", s.o).Call(me, "k", "in")
+		p.faults.Decide(everyCommit(fate))
+		if a := s.ask(t.Context(), p, call, puts("effect", "v")); a.err == nil {
+			t.Errorf("got %q after a commit that failed", a.v)
 		}
-	}
+		p.faults.Decide(nil)
+		pass(time.Minute)
+		s.ask(t.Context(), p, call, puts("effect", "again")).want(t, "again", false)
+		wantEffect(t, mem, "effect", true)
+	})
 }
 
 // countCached returns how many of the first n keys are answered without the store, which is

@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 	"weak"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/engine"
 	"github.com/semelgo/semel/store"
@@ -18,14 +22,12 @@ import (
 func TestNewChecksTheCapabilities(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := limited(func(c *store.Capabilities) { c.Linearizable = false })
-		_, err := semel.New(w, semel.Options{Survive: store.NoFailure})
-		wantField(t, err, "store")
+		wantField(t, check.Err(semel.New(w, semel.Options{Survive: store.NoFailure})), "store")
 		w.Adjust = func(context.Context, *store.Capabilities) error { return errCut }
-		_, err = semel.New(w, semel.Options{Survive: store.NoFailure})
-		check.ErrorIs(t, err, errCut, "New")
+		check.ErrorIs(t, check.Err(semel.New(w, semel.Options{Survive: store.NoFailure})), errCut, "New")
 		w.Adjust = func(ctx context.Context, _ *store.Capabilities) error { <-ctx.Done(); return ctx.Err() }
 		began := time.Now()
-		_, err = semel.New(w, semel.Options{Survive: store.NoFailure, RecordTimeout: time.Second})
+		_, err := semel.New(w, semel.Options{Survive: store.NoFailure, RecordTimeout: time.Second})
 		check.ErrorIs(t, err, context.DeadlineExceeded, "New of a store that hangs")
 		check.Equal(t, time.Since(began), time.Second, "New gave up after")
 	})
@@ -145,4 +147,137 @@ func TestUnreferencedEngineIsCollected(t *testing.T) {
 		}
 	}
 	t.Error("the engine is kept by something of its own")
+}
+
+func TestCloseRejectsNewCalls(t *testing.T) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
+		p, call := soloCall(t, d.o)
+		for range 2 { // closing again is no error
+			check.NoError(t, p.Close(t.Context()), "Close")
+		}
+		a := d.ask(t.Context(), p, call, never(t))
+		a.wantErr(t, semel.ErrClosed)
+		check.Equal(t, semel.RetryAfter(a.err), time.Second, "RetryAfter (another process may answer)")
+		_, _, err := adapter.Begin(t.Context(), p, call)
+		check.ErrorIs(t, err, semel.ErrClosed, "Begin")
+		wantState(t, p.mem, call, store.Absent)
+	})
+}
+
+func TestCloseWaitsForRunningAttempts(t *testing.T) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
+		p, _ := solo(t, semel.Options{Wait: time.Hour})
+		call := plain("op", d.o).Call(me, "k", "in")
+		leader := d.later(t, p, call, takes(time.Minute))
+		follower := d.later(t, p, call, never(t))
+		began := time.Now()
+		check.NoError(t, p.Close(t.Context()), "Close")
+		check.Equal(t, time.Since(began), time.Minute, "Close took")
+		(<-leader).want(t, "v", false)
+		(<-follower).want(t, "v", true)
+	})
+}
+
+// TestCloseEndsWithItsContext: running attempts continue and record their outcome.
+func TestCloseEndsWithItsContext(t *testing.T) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
+		p, call := soloCall(t, d.o)
+		leader := d.later(t, p, call, takes(time.Minute))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		check.ErrorIs(t, p.Close(ctx), context.DeadlineExceeded, "Close")
+		(<-leader).want(t, "v", false)
+		wantState(t, p.mem, call, store.Succeeded)
+	})
+}
+
+// TestCloseWithAnAttemptThatNeverEnds: Close returns when its context ends.
+func TestCloseWithAnAttemptThatNeverEnds(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, _ := solo(t, semel.Options{})
+		a := begin(t, p, plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in"))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		check.ErrorIs(t, p.Close(ctx), context.DeadlineExceeded, "Close")
+		out, err := a.End("v", nil)
+		wantOutcome(t, out, err, "v", false)
+		check.NoError(t, p.Close(t.Context()), "Close after it ended")
+	})
+}
+
+// TestRetentionIsLongerThanRecording: a record that is purged while its leader still
+// asks what became of a commit would tell it that nothing had happened.
+func TestRetentionIsLongerThanRecording(t *testing.T) {
+	t.Parallel()
+	short := plain("op", semel.OperationOptions[string]{Retention: 5 * time.Second})
+	for _, o := range []semel.Options{{Retention: time.Second}, {Operations: []semel.Declared{short}}} {
+		o.Survive = store.NoFailure
+		wantField(t, check.Err(semel.New(memory.New(memory.Options{}), o)), "Retention")
+	}
+	wantRefusedEverywhere(t, short.Call(me, "k", "in"), "Retention")
+}
+
+func TestPolicyNames(t *testing.T) {
+	t.Parallel()
+	for want, p := range map[string]semel.Policy{
+		"unset": {}, "Atomic": semel.Atomic(), "Hold": semel.Hold(), "Heal": semel.Heal(nil),
+		"Fenced": semel.Fenced(nil, nil), "Keyed": semel.Keyed(), "AtLeastOnce": semel.AtLeastOnce(),
+	} {
+		check.Equal(t, p.String(), want, "String()")
+	}
+}
+
+// reentrantObserver is an Observer that calls the engine for each event that is not of its own calls.
+type reentrantObserver struct {
+	engine atomic.Pointer[semel.Engine[*memory.Tx]]
+	kinds  chan event.Kind
+}
+
+var alert = semel.Define("alert", semel.OperationOptions[string]{})
+
+func (a *reentrantObserver) Observe(ctx context.Context, e event.Event) {
+	engine := a.engine.Load()
+	if engine == nil || e.Operation != "op" {
+		return
+	}
+	_, _, _ = semel.Do(context.WithoutCancel(ctx), engine, alert.Call(me, string(e.Kind)+e.ID.String(), "in"), returns("told"))
+	_, _ = admin.List(context.WithoutCancel(ctx), engine, store.Query{State: store.InDoubt, Limit: 1})
+	a.kinds <- e.Kind
+}
+
+// TestObserverMayCallTheEngine, also when an outcome cannot be recorded or is dropped, and
+// when a lease is lost.
+func TestObserverMayCallTheEngine(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		a := &reentrantObserver{kinds: make(chan event.Kind, 1000)}
+		p, _ := solo(t, semel.Options{Observer: a, MaxUnrecorded: 3, Lease: time.Minute})
+		a.engine.Store(p.Engine)
+		op := plain("op", semel.OperationOptions[string]{})
+		call := func(key string) semel.Call { return op.Call(me, key, "in") }
+		p.faults.Decide(func(r request) fault { // the store answers claims alone, those of alerts too
+			for _, c := range r.Changes {
+				if c.If != (store.Token{}) {
+					return fault{Before: errCut}
+				}
+			}
+			return fault{}
+		})
+		do(t.Context(), p, call("late"), returns("v")).want(t, "v", false)
+		do(t.Context(), p, call("dropped"), returns("v")).want(t, "v", false)
+		do(t.Context(), p, call("lost"), func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			return "", context.Cause(ctx)
+		}).wantErr(t, semel.ErrOutcomeUnknown)
+		p.faults.Decide(nil)
+		pass(10 * time.Minute)
+		seen := map[event.Kind]bool{}
+		for len(a.kinds) > 0 {
+			seen[<-a.kinds] = true
+		}
+		for _, kind := range []event.Kind{event.Late, event.LateDropped, event.LeaseLost} {
+			if !seen[kind] {
+				t.Errorf("%s was not observed; observed are %v", kind, seen)
+			}
+		}
+	})
 }

@@ -178,10 +178,9 @@ func queueable(o semel.OperationOptions[string]) semel.OperationOptions[string] 
 // its own.
 func eachFaultyCall(t *testing.T, calls int, test func(t *testing.T, f fault, k int)) {
 	t.Helper()
-	t.Parallel()
-	for name, f := range everyFault() {
-		for k := range calls {
-			t.Run(fmt.Sprintf("%s/%d", name, k+1), func(t *testing.T) { bubble(t, func(t *testing.T) { test(t, f, k+1) }) })
-		}
+	numbers := map[string]int{}
+	for k := range calls {
+		numbers[fmt.Sprint(k+1)] = k + 1
 	}
+	eachPair(t, everyFault(), numbers, test)
 }

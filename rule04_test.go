@@ -99,12 +99,7 @@ func TestRule04OneHeartbeatWithoutAnswer(t *testing.T) {
 	eachInBubble(t, map[string]fault{"no answer": {Hang: true}, "no answer, applied": {Mute: true}, "cut": {Before: errCut}}, func(t *testing.T, f fault) {
 		p, call := soloCall(t, semel.OperationOptions[string]{})
 		do(t.Context(), p, call, func(ctx context.Context) (string, error) {
-			p.faults.Decide(func(r request) fault {
-				if r.MethodN%2 == 1 {
-					return f
-				}
-				return fault{}
-			})
+			p.faults.Decide(failIf(f, func(r request) bool { return r.MethodN%2 == 1 }))
 			pass(10 * lease)
 			return "v", context.Cause(ctx)
 		}).want(t, "v", false)

@@ -210,10 +210,8 @@ func TestRule05WrongDefinitionsNameTheField(t *testing.T) {
 	}, func(t *testing.T, tt row) {
 		op := plain(tt.operation, tt.o)
 		p, mem := solo(t, semel.Options{})
-		_, err := semel.New(mem, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{op}})
-		wantField(t, err, tt.field)
-		_, err = adapter.Dequeue(t.Context(), p, op, 1)
-		wantField(t, err, tt.field)
+		wantField(t, check.Err(semel.New(mem, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{op}})), tt.field)
+		wantField(t, check.Err(adapter.Dequeue(t.Context(), p, op, 1)), tt.field)
 		wantRefusedEverywhere(t, op.Call(me, "k", "in"), tt.field)
 	})
 }
@@ -249,8 +247,7 @@ func wantRefusedEverywhere(t *testing.T, c semel.Call, field string) {
 	wantField(t, doTx(t.Context(), p, c, neverTx(t)).err, field)
 	_, _, err := adapter.Begin(t.Context(), p, c)
 	wantField(t, err, field)
-	_, err = semel.EnqueueTx(t.Context(), p.Engine, nil, c, semel.EnqueueOptions{})
-	wantField(t, err, field)
+	wantField(t, check.Err(semel.EnqueueTx(t.Context(), p.Engine, nil, c, semel.EnqueueOptions{})), field)
 	if n := p.faults.Calls(); n != 0 {
 		t.Errorf("the store was called %d times, want never", n)
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/semelgo/semel"
@@ -47,10 +48,8 @@ func onPlainStores(t *testing.T, test func(t *testing.T, s store.Store)) {
 // Callers in two processes share one run and its result.
 func TestDoWithoutTransactions(t *testing.T) {
 	t.Parallel()
-	found := func(context.Context, semel.Scope, string) (any, bool, error) { return "", false, nil }
-	raise := func(context.Context, semel.Scope, string, uint32) error { return nil }
 	for name, policy := range map[string]semel.Policy{
-		"unset": {}, "Hold": semel.Hold(), "Heal": semel.Heal(found), "Fenced": semel.Fenced(raise, found),
+		"unset": {}, "Hold": semel.Hold(), "Heal": semel.Heal(finds("", false)), "Fenced": semel.Fenced(raises(nil), finds("", false)),
 		"Keyed": semel.Keyed(), "AtLeastOnce": semel.AtLeastOnce(),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -109,7 +108,8 @@ func TestAdminWithoutTransactions(t *testing.T) { //nolint:tparallel // onPlainS
 	})
 }
 
-// The compiler rejects each use of a transaction with an engine that has none.
+// The compiler rejects each use of a transaction with an engine that has none, or has those of
+// another store; then its message names both types.
 func TestTransactionsWithoutTransactionsDoNotCompile(t *testing.T) {
 	t.Parallel()
 	const file = "testdata/without_transactions/calls.go"
@@ -118,6 +118,9 @@ func TestTransactionsWithoutTransactionsDoNotCompile(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "build", "-gcflags=-e", "./testdata/without_transactions").CombinedOutput()
 	if err == nil {
 		t.Fatal("the package compiles")
+	}
+	if !strings.Contains(string(out), "*sql.Tx") || !strings.Contains(string(out), "*memory.Tx") {
+		t.Errorf("the compiler does not name both types:\n%s", out)
 	}
 	for i, line := range strings.Split(string(source), "\n") {
 		fails := strings.Contains(string(out), fmt.Sprintf("%s:%d:", file, i+1))
@@ -153,4 +156,43 @@ func TestSwapsStayWithinMaxBytes(t *testing.T) {
 	if f, ok := errtype.Find[*semel.FieldError](err); !ok || f.Field != "store" || !strings.Contains(f.Reason, "MaxBytes") {
 		t.Errorf("NewRunner = %v, want an error about MaxBytes", err)
 	}
+}
+
+// TestWaitEndsWithTheChange: over a store that watches, a caller that waits for another
+// process is answered at the moment when that one ends. Otherwise it polls.
+func TestWaitEndsWithTheChange(t *testing.T) {
+	const runs = 3300 * time.Millisecond
+	eachInBubble(t, map[string]bool{"watched": true, "polled": false}, func(t *testing.T, watches bool) {
+		plain := plainstore.New(plainstore.Options{})
+		s := store.Store(plain)
+		if !watches {
+			s = plain.Bare()
+		}
+		var engines [2]semel.Runner
+		for i := range engines {
+			engines[i] = check.Must(semel.NewRunner(s, semel.Options{Survive: store.NoFailure, Wait: time.Hour}))(t)
+		}
+		call := semel.Define("op", semel.OperationOptions[string]{}).Call(semel.Shared(), "k", "in")
+		begun, answered := time.Now(), make(chan time.Duration, 2)
+		for i, engine := range engines {
+			go func() {
+				v, replayed, err := semel.Do(t.Context(), engine, call, func(context.Context) (string, error) {
+					pass(runs)
+					return "v", nil
+				})
+				if v != "v" || replayed != (i == 1) || err != nil {
+					t.Errorf("caller %d: %q, replayed %v, %v", i, v, replayed, err)
+				}
+				answered <- time.Since(begun)
+			}()
+			synctest.Wait()
+		}
+		check.Equal(t, <-answered, runs, "the time of the first caller")
+		if after := <-answered; (after == runs) != watches {
+			t.Errorf("the other caller was answered after %v, want at the same time: %v", after, watches)
+		}
+		for _, engine := range engines {
+			check.NoError(t, engine.Close(t.Context()))
+		}
+	})
 }
