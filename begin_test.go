@@ -165,20 +165,6 @@ func TestAdapterUndo(t *testing.T) {
 	})
 }
 
-// TestEndAfterTheCallerCanceled: an adapter's caller hung up long ago.
-func TestEndAfterTheCallerCanceled(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		p, _ := solo(t, semel.Options{})
-		ctx, hangUp := context.WithCancel(t.Context())
-		a, _, err := adapter.Begin(ctx, p, theCall)
-		check.Require(t, err)
-		hangUp()
-		pass(time.Hour)
-		out, err := a.End("v", nil)
-		wantOutcome(t, out, err, "v", false)
-	})
-}
-
 // TestAttemptHasTheClaimedRecord: the attempt has exactly the current record,
 // whether the record was new, had an input, or was taken over with a taint.
 func TestAttemptHasTheClaimedRecord(t *testing.T) {

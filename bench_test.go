@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
-	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -74,18 +73,6 @@ func BenchmarkDoReplay(b *testing.B) {
 	e, ctx, key := engineInMemory(b, semel.Options{}), b.Context(), newKey()
 	measure(b, func() error {
 		_, _, err := semel.Do(ctx, e, payNow.Call(payer, key, paid), gives)
-		return err
-	})
-}
-
-// BenchmarkBeginEnd is what an adapter does, with its call made already.
-func BenchmarkBeginEnd(b *testing.B) {
-	e, ctx := engineInMemory(b, semel.Options{}), b.Context()
-	measure(b, func() error {
-		a, _, err := adapter.Begin(ctx, e, payRaw.Call(payer, newKey(), paidResult))
-		if err == nil {
-			_, err = a.End(paidResult, nil)
-		}
 		return err
 	})
 }

@@ -182,7 +182,6 @@ func TestCancelEndsWithTheKeysNextRun(t *testing.T) {
 // TestCancelErrors lets each store call fail, before and after it applied. A retry
 // then succeeds.
 func TestCancelErrors(t *testing.T) {
-	t.Parallel()
 	for found, want := range map[string]store.State{
 		"waiting": store.Failed, "waiting, tainted": store.InDoubt, "running": store.InProgress,
 	} {

@@ -71,8 +71,7 @@ func optimistic() semel.OperationOptions[string] {
 // other is rolled back and answers from the record.
 func TestOptimisticConcurrently(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p, other, mem := pair(t, semel.Options{})
-		call := plain("op", optimistic()).Call(me, "k", "in")
+		p, other, call := pairCall(t, optimistic())
 		slow := make(chan struct{})
 		first := blocked(func() answer {
 			return doTx(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
@@ -84,8 +83,8 @@ func TestOptimisticConcurrently(t *testing.T) {
 		doTx(t.Context(), other, call, puts("quick", "quick")).want(t, "quick", false) // it does not wait
 		close(slow)
 		(<-first).want(t, "quick", true)
-		wantEffect(t, mem, "quick", true)
-		wantEffect(t, mem, "slow", false)
+		wantEffect(t, p.mem, "quick", true)
+		wantEffect(t, p.mem, "slow", false)
 		p.seen.want(t, event.Fenced)
 		doTx(t.Context(), p, call, neverTx(t)).want(t, "quick", true)
 	})
@@ -95,8 +94,7 @@ func TestOptimisticConcurrently(t *testing.T) {
 // long as they are patient.
 func TestOptimisticInOneProcess(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p, _ := solo(t, semel.Options{Wait: time.Minute})
-		call := plain("op", optimistic()).Call(me, "k", "in")
+		p, call := soloWith(t, semel.Options{Wait: time.Minute}, optimistic())
 		proceed := make(chan struct{})
 		first := blocked(func() answer {
 			return doTx(t.Context(), p, call, func(ctx context.Context, _ *memory.Tx) (string, error) { return until(proceed)(ctx) })
@@ -165,8 +163,7 @@ func TestOptimisticRetry(t *testing.T) {
 // TestOptimisticAlwaysConflicts: the call fails with proof that nothing was done.
 func TestOptimisticAlwaysConflicts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p, other, mem := pair(t, semel.Options{})
-		call := plain("op", optimistic()).Call(me, "k", "in")
+		p, other, call := pairCall(t, optimistic())
 		waiting := plain("op", queueable(optimistic())).Call(me, "k", "in")
 		runs := 0
 		a := doTx(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
@@ -181,6 +178,6 @@ func TestOptimisticAlwaysConflicts(t *testing.T) {
 		if runs < 2 || runs > 8 {
 			t.Errorf("it ran %d times, want a few", runs)
 		}
-		wantEffect(t, mem, "e", false)
+		wantEffect(t, p.mem, "e", false)
 	})
 }

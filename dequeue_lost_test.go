@@ -129,7 +129,6 @@ func TestDequeueAfterAnOutage(t *testing.T) {
 // TestScanningQueueWithLostClaim: in a store without Dequeue, the claim is a Swap.
 // It is sent once more, and then released or prevented.
 func TestScanningQueueWithLostClaim(t *testing.T) {
-	t.Parallel()
 	tests := map[string]struct {
 		f     fault
 		times int // that it goes wrong

@@ -55,7 +55,6 @@ func TestExclusiveStoreIsReadFirst(t *testing.T) {
 		d.ask(t.Context(), p, op.Call(me, "k", "other"), never(t)).wantErr(t, semel.ErrMismatch)
 		p.faults.Decide(func(request) fault { return fault{Before: errCut} })
 		d.ask(t.Context(), p, op.Call(me, "k", "in"), never(t)).wantErr(t, semel.ErrUnavailable, errCut)
-		p.faults.Decide(nil)
 	})
 }
 
@@ -149,25 +148,30 @@ func TestUnreferencedEngineIsCollected(t *testing.T) {
 	t.Error("the engine is kept by something of its own")
 }
 
+// TestCloseRejectsNewCalls, also those that the cache could answer.
 func TestCloseRejectsNewCalls(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-		p, call := soloCall(t, d.o)
+		mem := memory.New(memory.Options{})
+		p := cached(t, mem, semel.Options{})
+		op := plain("op", d.o)
+		d.ask(t.Context(), p, op.Call(me, "answered", "in"), returns("v")).want(t, "v", false)
 		for range 2 { // closing again is no error
 			check.NoError(t, p.Close(t.Context()), "Close")
 		}
-		a := d.ask(t.Context(), p, call, never(t))
-		a.wantErr(t, semel.ErrClosed)
-		check.Equal(t, semel.RetryAfter(a.err), time.Second, "RetryAfter (another process may answer)")
-		_, _, err := adapter.Begin(t.Context(), p, call)
-		check.ErrorIs(t, err, semel.ErrClosed, "Begin")
-		wantState(t, p.mem, call, store.Absent)
+		for _, key := range []string{"k", "answered"} {
+			a := d.ask(t.Context(), p, op.Call(me, key, "in"), never(t))
+			a.wantErr(t, semel.ErrClosed)
+			check.Equal(t, semel.RetryAfter(a.err), time.Second, "RetryAfter (another process may answer)")
+			_, _, err := adapter.Begin(t.Context(), p, op.Call(me, key, "in"))
+			check.ErrorIs(t, err, semel.ErrClosed, "Begin")
+		}
+		wantState(t, mem, op.Call(me, "k", "in"), store.Absent)
 	})
 }
 
 func TestCloseWaitsForRunningAttempts(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-		p, _ := solo(t, semel.Options{Wait: time.Hour})
-		call := plain("op", d.o).Call(me, "k", "in")
+		p, call := soloWith(t, semel.Options{Wait: time.Hour}, d.o)
 		leader := d.later(t, p, call, takes(time.Minute))
 		follower := d.later(t, p, call, never(t))
 		began := time.Now()
@@ -178,7 +182,8 @@ func TestCloseWaitsForRunningAttempts(t *testing.T) {
 	})
 }
 
-// TestCloseEndsWithItsContext: running attempts continue and record their outcome.
+// TestCloseEndsWithItsContext: running attempts continue and record their outcome, and it can be
+// called again.
 func TestCloseEndsWithItsContext(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, call := soloCall(t, d.o)
@@ -187,21 +192,8 @@ func TestCloseEndsWithItsContext(t *testing.T) {
 		defer cancel()
 		check.ErrorIs(t, p.Close(ctx), context.DeadlineExceeded, "Close")
 		(<-leader).want(t, "v", false)
-		wantState(t, p.mem, call, store.Succeeded)
-	})
-}
-
-// TestCloseWithAnAttemptThatNeverEnds: Close returns when its context ends.
-func TestCloseWithAnAttemptThatNeverEnds(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		p, _ := solo(t, semel.Options{})
-		a := begin(t, p, plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in"))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		check.ErrorIs(t, p.Close(ctx), context.DeadlineExceeded, "Close")
-		out, err := a.End("v", nil)
-		wantOutcome(t, out, err, "v", false)
 		check.NoError(t, p.Close(t.Context()), "Close after it ended")
+		wantState(t, p.mem, call, store.Succeeded)
 	})
 }
 

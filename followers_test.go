@@ -60,8 +60,7 @@ func wantOneRun(t *testing.T, callers []<-chan answer, runs *counted) {
 // no store request meanwhile, and receive its answer.
 func TestFiveHundredCallersWait(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-		p, _ := solo(t, semel.Options{Wait: time.Hour})
-		call := plain("op", d.o).Call(me, "k", "in")
+		p, call := soloWith(t, semel.Options{Wait: time.Hour}, d.o)
 		var runs counted
 		finish := make(chan struct{})
 		held := runs.of(until(finish))
@@ -179,8 +178,7 @@ func TestWaitAcrossProcesses(t *testing.T) {
 // TestRetryAfterScalesWithTheAgeOfTheClaim, within bounds.
 func TestRetryAfterScalesWithTheAgeOfTheClaim(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-		p, other, _ := pair(t, semel.Options{})
-		call := plain("op", d.o).Call(me, "k", "in")
+		p, other, call := pairCall(t, d.o)
 		d.ask(t.Context(), p, call, func(context.Context) (string, error) {
 			began := time.Now()
 			for _, age := range []time.Duration{0, 10 * time.Second, 10*time.Minute + 5*time.Second} {
@@ -233,15 +231,13 @@ func TestFollowersReceiveTheLeadersAnswer(t *testing.T) {
 		for _, f := range followers {
 			tt.check(t, <-f)
 		}
-		p.faults.Decide(nil)
 	})
 }
 
 // TestFollowersLeadAfterARelease: one of them becomes the next leader.
 func TestFollowersLeadAfterARelease(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-		p, mem := solo(t, semel.Options{Wait: time.Hour})
-		call := plain("op", d.o).Call(me, "k", "in")
+		p, call := soloWith(t, semel.Options{Wait: time.Hour}, d.o)
 		var runs counted
 		fn := runs.of(func(context.Context) (string, error) {
 			pass(time.Second)
@@ -256,7 +252,7 @@ func TestFollowersLeadAfterARelease(t *testing.T) {
 		}
 		runs.want(t, 10)
 		if d.name != "inline" {
-			check.Equal(t, wantState(t, mem, call, store.Pending).Attempt, 10, "attempt: was released (one after the other)")
+			check.Equal(t, wantState(t, p.mem, call, store.Pending).Attempt, 10, "attempt: was released (one after the other)")
 		}
 	})
 }
@@ -297,8 +293,7 @@ func TestFollowersWaitForADueTime(t *testing.T) {
 // process. Its followers receive the same answer.
 func TestFollowersShareInProgress(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-		p, other, _ := pair(t, semel.Options{})
-		call := plain("op", d.o).Call(me, "k", "in")
+		p, other, call := pairCall(t, d.o)
 		d.ask(t.Context(), p, call, func(context.Context) (string, error) {
 			gate := make(chan struct{})
 			other.faults.Decide(func(request) fault { return fault{Gate: gate} })
@@ -337,6 +332,5 @@ func TestPollingEnds(t *testing.T) {
 			d.ask(t.Context(), other, call, never(t)).wantErr(t, semel.ErrUnavailable)
 			return "v", nil
 		}).want(t, "v", false)
-		other.faults.Decide(nil)
 	})
 }

@@ -59,7 +59,7 @@ func launch(t *testing.T, f *faulty, s store.TxStore[*memory.Tx], o semel.Option
 	check.Require(t, err, "New")
 	p.Engine = engine
 	t.Cleanup(func() {
-		// Close cannot wait for outcomes if the store is gone.
+		f.Decide(nil) // Close waits for outcomes that are not recorded
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		_ = engine.Close(ctx)

@@ -104,8 +104,7 @@ func TestInTxRejected(t *testing.T) {
 // outcome.
 func TestInTxOfAZombie(t *testing.T) {
 	eachLeasedMode(t, func(t *testing.T, s txMode) {
-		p, other, mem := pair(t, semel.Options{})
-		call := plain("op", s.o).Call(me, "k", "in")
+		p, other, call := pairCall(t, s.o)
 		s.ask(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
 			p.crash()
 			pass(2 * lease)
@@ -113,8 +112,8 @@ func TestInTxOfAZombie(t *testing.T) {
 			p.faults.Decide(nil)
 			return puts("zombie", "zombie")(ctx, tx)
 		}).want(t, "winner", true)
-		wantEffect(t, mem, "zombie", false)
-		wantEffect(t, mem, "winner", true)
+		wantEffect(t, p.mem, "zombie", false)
+		wantEffect(t, p.mem, "winner", true)
 		p.seen.want(t, event.LeaseLost, event.Fenced)
 		p.seen.wantNone(t, event.Conflict)
 	})
@@ -150,7 +149,6 @@ func TestInlineRetriesWhenTheRecordIsGone(t *testing.T) {
 		}).want(t, "second", false)
 		wantEffect(t, mem, "first", false)
 		wantEffect(t, mem, "second", true)
-		p.faults.Decide(nil)
 	})
 }
 

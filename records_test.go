@@ -44,7 +44,6 @@ func TestStateOfANewerVersion(t *testing.T) {
 		if !strings.Contains(a.err.Error(), "State(17)") {
 			t.Errorf("got %v, want the state named", a.err)
 		}
-		p.faults.Decide(nil)
 	})
 }
 
@@ -70,7 +69,6 @@ func TestRecordWithCollidingID(t *testing.T) {
 				t.Errorf("Get of another %s = %v, %v", name, found, err)
 			}
 		}
-		p.faults.Decide(nil)
 	})
 }
 
@@ -90,7 +88,6 @@ func TestRecordThatChangesConstantly(t *testing.T) {
 		if n := p.faults.CallsOf("Swap"); n > 100 {
 			t.Errorf("%d calls, want an end", n)
 		}
-		p.faults.Decide(nil)
 	})
 }
 
@@ -104,7 +101,6 @@ func TestRecordOfALeaderIsLost(t *testing.T) {
 			return "v", nil
 		}).wantErr(t, semel.ErrOutcomeUnknown)
 		p.seen.want(t, event.Fenced, event.Conflict)
-		p.faults.Decide(nil)
 	})
 }
 
@@ -168,7 +164,6 @@ func TestRollbackWithLostReplyAndLostRecord(t *testing.T) {
 		})
 		a := doTx(t.Context(), p, theCall, func(context.Context, *memory.Tx) (string, error) { return "", errBoom })
 		a.wantErr(t, semel.ErrOutcomeUnknown)
-		p.faults.Decide(nil)
 	})
 }
 

@@ -235,12 +235,11 @@ func TestNothingThatWaitsIsPurgedBeforeItIsDue(t *testing.T) {
 	eachTxMode(t, func(t *testing.T, s txMode) {
 		s.o.Retry, s.o.Retention = steady(9, 9), 2*time.Second
 		s.o.Retry.Redelivered = true
-		p, mem := solo(t, semel.Options{RecordTimeout: time.Second})
-		call := plain("op", s.o).Call(me, "k", "in")
+		p, call := soloWith(t, semel.Options{RecordTimeout: time.Second}, s.o)
 		s.ask(t.Context(), p, call, failsAfter(errBoom)).wantRunNow(t, store.NotCommitted, store.Pending)
 		pass(11 * time.Second)
 		check.Result(admin.Purge(t.Context(), p, 10))(t, 0, "Purge (want it to stay)")
-		wantDue(t, wantState(t, mem, call, store.Pending), 0)
+		wantDue(t, wantState(t, p.mem, call, store.Pending), 0)
 		pass(2 * time.Second)
 		check.Result(admin.Purge(t.Context(), p, 10))(t, 1, "Purge (want it to go)")
 	})

@@ -107,8 +107,7 @@ func TestRule01NoCertificateIsUnknown(t *testing.T) {
 		"busy": {Busy: true}, "cut": {Before: errCut}, "no answer": {Hang: true}, "refused": {Result: &store.SwapResult{Err: errBoom}},
 	}, func(t *testing.T, s txMode, f fault) {
 		const bound = 3 * time.Second
-		p, mem := solo(t, semel.Options{RecordTimeout: bound})
-		call := plain("pay", s.o).Call(me, "k", "in")
+		p, call := soloWith(t, semel.Options{RecordTimeout: bound}, s.o)
 		p.faults.Decide(func(r request) fault {
 			switch {
 			case r.Method == "Atomic":
@@ -131,7 +130,7 @@ func TestRule01NoCertificateIsUnknown(t *testing.T) {
 		if semel.RetryAfter(a.err) <= 0 {
 			t.Error("RetryAfter of an unknown outcome is zero, want a delay")
 		}
-		wantState(t, mem, call, store.Succeeded)
+		wantState(t, p.mem, call, store.Succeeded)
 		p.faults.Decide(nil)
 		s.ask(t.Context(), p, call, neverTx(t)).want(t, "paid", true)
 	})
@@ -141,8 +140,7 @@ func TestRule01NoCertificateIsUnknown(t *testing.T) {
 // background, so that the key is free before its lease expires.
 func TestRule01LateCertificate(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p, mem := solo(t, semel.Options{Lease: time.Hour})
-		call := plain("pay", semel.OperationOptions[string]{Policy: semel.Atomic(), Lease: time.Hour}).Call(me, "k", "in")
+		p, call := soloWith(t, semel.Options{Lease: time.Hour}, semel.OperationOptions[string]{Policy: semel.Atomic(), Lease: time.Hour})
 		p.faults.Decide(func(r request) fault {
 			switch {
 			case r.Method == "Atomic":
@@ -154,10 +152,10 @@ func TestRule01LateCertificate(t *testing.T) {
 			}
 		})
 		doTx(t.Context(), p, call, puts("e", "paid")).wantErr(t, semel.ErrOutcomeUnknown)
-		wantState(t, mem, call, store.InProgress)
+		wantState(t, p.mem, call, store.InProgress)
 		p.faults.Decide(nil)
 		pass(time.Minute)
-		wantState(t, mem, call, store.Pending)
+		wantState(t, p.mem, call, store.Pending)
 		p.seen.want(t, event.Late, event.LateRecorded)
 		doTx(t.Context(), p, call, puts("e", "paid")).want(t, "paid", false)
 	})
@@ -167,8 +165,7 @@ func TestRule01LateCertificate(t *testing.T) {
 // answers from the current record.
 func TestRule01LostFailureIsNotReported(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p, other, mem := pair(t, semel.Options{})
-		call := plain("pay", semel.OperationOptions[string]{Policy: semel.Keyed()}).Call(me, "k", "in")
+		p, other, call := pairCall(t, semel.OperationOptions[string]{Policy: semel.Keyed()})
 		zombie := do(t.Context(), p, call, func(ctx context.Context) (string, error) {
 			p.faults.Decide(func(request) fault { return fault{Before: errCut} })
 			<-ctx.Done() // the lease is over
@@ -177,7 +174,7 @@ func TestRule01LostFailureIsNotReported(t *testing.T) {
 			return "", semel.Final(errBoom)
 		})
 		zombie.want(t, "winner", true)
-		wantState(t, mem, call, store.Succeeded)
+		wantState(t, p.mem, call, store.Succeeded)
 		p.seen.want(t, event.Fenced)
 		p.seen.wantNone(t, event.Failed)
 	})

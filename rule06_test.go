@@ -127,8 +127,7 @@ func TestRule06CancelWhileTheCommitIsAmbiguous(t *testing.T) {
 // RecordTimeout.
 func TestRule06RecordingHasABound(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p, _ := solo(t, semel.Options{RecordTimeout: 2 * time.Second})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		p, call := soloWith(t, semel.Options{RecordTimeout: 2 * time.Second}, semel.OperationOptions[string]{})
 		var returned time.Time
 		do(t.Context(), p, call, func(context.Context) (string, error) {
 			p.hang()
@@ -136,7 +135,6 @@ func TestRule06RecordingHasABound(t *testing.T) {
 			return "v", nil
 		}).want(t, "v", false)
 		check.Equal(t, time.Since(returned), 2*time.Second, "it took")
-		p.faults.Decide(nil)
 	})
 }
 

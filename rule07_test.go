@@ -232,8 +232,7 @@ func TestRule07FollowersOfAnAttemptThatPanicked(t *testing.T) {
 	points := entryPoints()
 	delete(points, "Do") // its record is in doubt
 	eachPair(t, points, abruptExits(), func(t *testing.T, d entryPoint, ab abruptExit) {
-		p, _ := solo(t, semel.Options{Wait: time.Minute})
-		call := plain("op", d.o).Call(me, "k", "in")
+		p, call := soloWith(t, semel.Options{Wait: time.Minute}, d.o)
 		var followers []<-chan answer
 		var runs counted
 		ab.wantAbrupt(t, func() answer {
@@ -258,8 +257,7 @@ func TestRule07FollowersOfAnAttemptThatPanicked(t *testing.T) {
 // transaction was superseded has not succeeded.
 func TestRule07SwallowedErrorOfATransaction(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p, other, mem := pair(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic()}).Call(me, "k", "in")
+		p, other, call := pairCall(t, semel.OperationOptions[string]{Policy: semel.Atomic()})
 		do(t.Context(), p, call, func(ctx context.Context) (string, error) {
 			p.faults.Decide(failOn("Swap", fault{Before: errCut}))
 			pass(2 * lease)
@@ -270,6 +268,6 @@ func TestRule07SwallowedErrorOfATransaction(t *testing.T) {
 			p.faults.Decide(nil)
 			return "as if nothing had happened", nil
 		}).want(t, "winner", true)
-		wantEffect(t, mem, "zombie", false)
+		wantEffect(t, p.mem, "zombie", false)
 	})
 }

@@ -38,15 +38,14 @@ func storeOutages() map[string]fault {
 
 func TestRule09StoreOutageAfterTheEffect(t *testing.T) {
 	eachInBubble(t, storeOutages(), func(t *testing.T, f fault) {
-		p, other, mem := pair(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		p, other, call := pairCall(t, semel.OperationOptions[string]{})
 		do(t.Context(), p, call, outageAfter(p, "v", f)).want(t, "v", false)
 		p.seen.want(t, event.Late)
-		claimed := record(t, mem, call).Token
+		claimed := record(t, p.mem, call).Token
 		p.faults.Decide(nil)
 		pass(2 * time.Minute)
 		p.seen.want(t, event.LateRecorded)
-		r := wantState(t, mem, call, store.Succeeded)
+		r := wantState(t, p.mem, call, store.Succeeded)
 		if r.Attempt != claimed.Attempt || r.Owner != claimed.Owner {
 			t.Errorf("recorded as %+v, want the token of the claim %+v", r.Token, claimed)
 		}
@@ -59,8 +58,7 @@ func TestRule09StoreOutageAfterTheEffect(t *testing.T) {
 // happens: here only ends of attempts fail.
 func TestRule09HeartbeatsContinue(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p, other, _ := pair(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed()}).Call(me, "k", "in")
+		p, other, call := pairCall(t, semel.OperationOptions[string]{Policy: semel.Keyed()})
 		p.faults.Decide(failTo(store.Succeeded, fault{Before: errCut}))
 		do(t.Context(), p, call, returns("v")).want(t, "v", false)
 		for range 10 {
@@ -82,8 +80,7 @@ func TestRule09HeartbeatsContinue(t *testing.T) {
 // has recorded the doubt. The late leader settles it.
 func TestRule09DoubtIsSettledLate(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p, other, _ := pair(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		p, other, call := pairCall(t, semel.OperationOptions[string]{})
 		do(t.Context(), p, call, outageAfter(p, "v", fault{Before: errCut})).want(t, "v", false)
 		pass(2 * lease)
 		do(t.Context(), other, call, never(t)).wantErr(t, semel.ErrInDoubt)
@@ -98,8 +95,7 @@ func TestRule09DoubtIsSettledLate(t *testing.T) {
 // which does not know of the effect. An operator learns of it.
 func TestRule09EffectOfASupersededAttempt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p, other, _ := pair(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce()}).Call(me, "k", "in")
+		p, other, call := pairCall(t, semel.OperationOptions[string]{Policy: semel.AtLeastOnce()})
 		do(t.Context(), p, call, outageAfter(p, "v", fault{Before: errCut})).want(t, "v", false)
 		pass(2 * lease)
 		do(t.Context(), other, call, func(context.Context) (string, error) {
@@ -127,14 +123,13 @@ func TestRule09OtherEndsAreRetriedToo(t *testing.T) {
 		"doubt":   {semel.Hold(), errBoom, store.InDoubt, false},
 		"requeue": {semel.Keyed(), errBoom, store.Pending, true},
 	}, func(t *testing.T, tt row) {
-		p, mem := solo(t, semel.Options{Lease: time.Hour})
-		call := plain("op", semel.OperationOptions[string]{Policy: tt.p}).Call(me, "k", "in")
+		p, call := soloWith(t, semel.Options{Lease: time.Hour}, semel.OperationOptions[string]{Policy: tt.p})
 		a := do(t.Context(), p, call, func(context.Context) (string, error) { p.hang(); return "", tt.err })
 		a.wantErr(t, semel.ErrOutcomeUnknown, errBoom)
 		a.wantRunNow(t, store.Unknown, store.InProgress)
 		p.faults.Decide(nil)
 		pass(time.Minute)
-		check.Equal(t, wantState(t, mem, call, tt.state).Tainted, tt.tainted, "tainted")
+		check.Equal(t, wantState(t, p.mem, call, tt.state).Tainted, tt.tainted, "tainted")
 		p.seen.want(t, event.Late, event.LateRecorded)
 	})
 }

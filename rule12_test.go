@@ -85,9 +85,7 @@ func TestRule12LateDuplicatesAreNotRunAgain(t *testing.T) {
 func TestRule12CurrentRecordIsReplayed(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, _ := solo(t, semel.Options{})
-		o := d.o
-		o.KeyTime = semel.UUIDv7Time
-		call := plain("op", o).Call(me, uuidv7(time.Now()), "in")
+		call := d.withKeyTime(semel.UUIDv7Time).Call(me, uuidv7(time.Now()), "in")
 		pass(20 * time.Hour)
 		d.ask(t.Context(), p, call, returns("v")).want(t, "v", false)
 		pass(20 * time.Hour)
@@ -117,12 +115,9 @@ func TestRule12UnfinishedRecordsAreContinued(t *testing.T) {
 func TestRule12WithoutAnAnswerTheStoreIsUnavailable(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, _ := solo(t, semel.Options{})
-		o := d.o
-		o.KeyTime = semel.UUIDv7Time
-		call := plain("op", o).Call(me, uuidv7(time.Now().Add(-48*time.Hour)), "in")
+		call := d.withKeyTime(semel.UUIDv7Time).Call(me, uuidv7(time.Now().Add(-48*time.Hour)), "in")
 		p.faults.Decide(func(request) fault { return fault{Before: errCut} })
 		d.ask(t.Context(), p, call, never(t)).wantErr(t, semel.ErrUnavailable)
-		p.faults.Decide(nil)
 	})
 }
 

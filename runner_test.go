@@ -133,29 +133,33 @@ func TestTransactionsWithoutTransactionsDoNotCompile(t *testing.T) {
 // The engine sends no Swap with more bytes than the store accepts, and rejects a store
 // into which one change may not fit.
 func TestSwapsStayWithinMaxBytes(t *testing.T) {
-	t.Parallel()
-	const maxBytes, result = 4 << 10, 1500
-	s := storetest.NewFaulty(plainstore.New(plainstore.Options{MaxBytes: maxBytes, MaxOutcome: maxBytes / 2}), func(c storetest.Call) storetest.Fault {
-		check.NoError(t, store.CheckBytes(c.Changes, maxBytes), "%s", c.Method)
-		return storetest.Fault{}
-	})
-	e := newRunner(t, s, semel.Options{})
-	op := semel.Define("op", semel.OperationOptions[int]{})
-	var callers sync.WaitGroup
-	for i := range 200 {
-		callers.Go(func() {
-			v, _, err := semel.Do(t.Context(), e, op.Call(me, fmt.Sprint(i), i), func(context.Context) (string, error) {
-				return strings.Repeat("r", result), nil
-			})
-			check.Result(len(v), err)(t, result, "Do")
+	bubble(t, func(t *testing.T) {
+		const maxBytes, result = 4 << 10, 1500
+		gate := make(chan struct{})
+		s := storetest.NewFaulty(plainstore.New(plainstore.Options{MaxBytes: maxBytes, MaxOutcome: maxBytes / 2}), func(c storetest.Call) storetest.Fault {
+			check.NoError(t, store.CheckBytes(c.Changes, maxBytes), "%s", c.Method)
+			return storetest.Fault{Gate: gate}
 		})
-	}
-	callers.Wait()
-	small := storetest.NewFaulty(plainstore.New(plainstore.Options{MaxBytes: maxBytes, MaxOutcome: maxBytes/2 + 1}), nil)
-	_, err := semel.NewRunner(small, semel.Options{Survive: store.NoFailure})
-	if f, ok := errtype.Find[*semel.FieldError](err); !ok || f.Field != "store" || !strings.Contains(f.Reason, "MaxBytes") {
-		t.Errorf("NewRunner = %v, want an error about MaxBytes", err)
-	}
+		e := newRunner(t, s, semel.Options{})
+		op := semel.Define("op", semel.OperationOptions[int]{})
+		var callers sync.WaitGroup
+		for i := range 200 {
+			callers.Go(func() {
+				v, _, err := semel.Do(t.Context(), e, op.Call(me, fmt.Sprint(i), i), func(context.Context) (string, error) {
+					return strings.Repeat("r", result), nil
+				})
+				check.Result(len(v), err)(t, result, "Do")
+			})
+		}
+		synctest.Wait() // the first Swap waits for the gate, and all others for it
+		close(gate)
+		callers.Wait()
+		small := storetest.NewFaulty(plainstore.New(plainstore.Options{MaxBytes: maxBytes, MaxOutcome: maxBytes/2 + 1}), nil)
+		_, err := semel.NewRunner(small, semel.Options{Survive: store.NoFailure})
+		if f, ok := errtype.Find[*semel.FieldError](err); !ok || f.Field != "store" || !strings.Contains(f.Reason, "MaxBytes") {
+			t.Errorf("NewRunner = %v, want an error about MaxBytes", err)
+		}
+	})
 }
 
 // TestWaitEndsWithTheChange: over a store that watches, a caller that waits for another

@@ -71,8 +71,7 @@ func anyTxModes() map[string]txMode {
 // its transaction for RecordTimeout, and gets an error that says so.
 func TestTransactionCannotBegin(t *testing.T) {
 	eachTxMode(t, func(t *testing.T, s txMode) {
-		p, mem := solo(t, semel.Options{RecordTimeout: 3 * time.Second})
-		call := plain("op", s.o).Call(me, "k", "in")
+		p, call := soloWith(t, semel.Options{RecordTimeout: 3 * time.Second}, s.o)
 		p.faults.Decide(everyCommit(fault{Hang: true}))
 		began := time.Now()
 		s.ask(t.Context(), p, call, neverTx(t)).wantErr(t, semel.ErrUnavailable)
@@ -80,7 +79,7 @@ func TestTransactionCannotBegin(t *testing.T) {
 		p.seen.want(t, event.StoreError)
 		p.faults.Decide(nil)
 		s.ask(t.Context(), p, call, puts("e", "v")).want(t, "v", false)
-		wantEffect(t, mem, "e", true)
+		wantEffect(t, p.mem, "e", true)
 	})
 }
 
@@ -107,14 +106,13 @@ func TestTransactionBeginsAtItsTimeout(t *testing.T) {
 // TestTransactionMayTakeLong: RecordTimeout does not bound a transaction that has begun.
 func TestTransactionMayTakeLong(t *testing.T) {
 	eachTxMode(t, func(t *testing.T, s txMode) {
-		p, mem := solo(t, semel.Options{RecordTimeout: time.Second})
-		call := plain("op", s.o).Call(me, "k", "in")
+		p, call := soloWith(t, semel.Options{RecordTimeout: time.Second}, s.o)
 		s.ask(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
 			pass(time.Minute)
 			check.NoError(t, context.Cause(ctx), "the function's context")
 			return puts("e", "v")(ctx, tx)
 		}).want(t, "v", false)
-		wantEffect(t, mem, "e", true)
+		wantEffect(t, p.mem, "e", true)
 	})
 }
 
