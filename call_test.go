@@ -31,24 +31,20 @@ func (v visit) AppendFingerprint(b []byte) ([]byte, error) {
 // An input may say itself what makes it the same request, as a whole or as what one
 // of the Fingerprints chooses.
 func TestInputChoosesItsFingerprint(t *testing.T) {
-	t.Parallel()
-	for name, op := range map[string]*semel.Operation[visit]{
+	eachInBubble(t, map[string]*semel.Operation[visit]{
 		"the input":     semel.Define("visit", semel.OperationOptions[visit]{}),
 		"of the fields": semel.Define("visit", semel.OperationOptions[visit]{Fingerprints: []func(visit) any{func(v visit) any { return v }}}),
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p, mem := solo(t, semel.Options{})
-			ask := func(v visit) answer { return do(t.Context(), p, op.Call(me, "k", v), returns("seen")) }
-			ask(visit{"Oslo", "trace 1"}).want(t, "seen", false)
-			ask(visit{"Oslo", "trace 2"}).want(t, "seen", true)
-			ask(visit{"Rome", "trace 1"}).wantErr(t, semel.ErrMismatch)
-			ask(visit{}).wantErr(t, semel.ErrInvalid)
-			sum := sha256.Sum256([]byte("Oslo"))
-			got := record(t, mem, op.Call(me, "k", visit{"Oslo", ""})).Fingerprint
-			check.NoDiff(t, cmp.Diff(append([]byte{4, got[1]}, sum[:16]...), got), "stored fingerprint")
-		})
-	}
+	}, func(t *testing.T, op *semel.Operation[visit]) {
+		p, mem := solo(t, semel.Options{})
+		ask := func(v visit) answer { return do(t.Context(), p, op.Call(me, "k", v), returns("seen")) }
+		ask(visit{"Oslo", "trace 1"}).want(t, "seen", false)
+		ask(visit{"Oslo", "trace 2"}).want(t, "seen", true)
+		ask(visit{"Rome", "trace 1"}).wantErr(t, semel.ErrMismatch)
+		ask(visit{}).wantErr(t, semel.ErrInvalid)
+		sum := sha256.Sum256([]byte("Oslo"))
+		got := record(t, mem, op.Call(me, "k", visit{"Oslo", ""})).Fingerprint
+		check.NoDiff(t, cmp.Diff(append([]byte{4, got[1]}, sum[:16]...), got), "stored fingerprint")
+	})
 }
 
 // What an input inherits from a type that knows how to write itself is not all that

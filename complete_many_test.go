@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -184,13 +183,7 @@ func TestCompleteManyWithLostReply(t *testing.T) {
 // TestCompleteManyIsBoundedByTheBatch of the store, and asks nothing for nothing.
 func TestCompleteManyIsBoundedByTheBatch(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := task(semel.AtLeastOnce(), 9, 9)
-		p := startOn(t, limited(func(c *store.Capabilities) { c.MaxBatch = 2 }), semel.Options{})
-		var attempts []*semel.Attempt
-		for i := range 5 {
-			queued(t, p, op, fmt.Sprint(i))
-			attempts = append(attempts, dequeuedOne(t, p, op))
-		}
+		p, attempts := bounded(t)
 		p.faults.Decide(func(r request) fault { return fault{Before: map[bool]error{true: errCut}[r.MethodN == 2]} })
 		rest := adapter.CompleteMany(t.Context(), p, endings(attempts...))
 		if n := p.faults.CallsOf("Swap"); n != 3 || len(rest) != 2 {

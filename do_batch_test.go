@@ -85,40 +85,37 @@ func TestBatchWithManyCallers(t *testing.T) {
 // What fails leaves nothing, and is kept as the operation says, whether it was the
 // function or a statement.
 func TestBatchFails(t *testing.T) {
-	t.Parallel()
 	statement := func(err error) batchFunc {
 		return handing("v", append(put("written"), func(*memory.Tx) error { return err }))
 	}
 	keep := semel.OperationOptions[string]{OnError: semel.Keep}
-	for name, row := range map[string]struct {
+	type row struct {
 		o    semel.OperationOptions[string]
 		fn   batchFunc
 		kept bool
-	}{
+	}
+	eachInBubble(t, map[string]row{
 		"function":         {fn: failingBatch(put("written"), errStatement)},
 		"function, kept":   {o: keep, fn: failingBatch(nil, errStatement), kept: true},
 		"function, final":  {fn: failingBatch(nil, semel.Final(errStatement)), kept: true},
 		"statement":        {fn: statement(errStatement)},
 		"statement, kept":  {o: keep, fn: statement(errStatement), kept: true},
 		"statement, final": {fn: statement(semel.Final(errStatement)), kept: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p, call := soloCall(t, row.o)
-			a := doBatch(t.Context(), p, call, row.fn)
-			check.Fails(t, a.err, "DoBatch")
-			wantEffect(t, p.mem, "written", false)
-			again := doBatch(t.Context(), p, call, handing("again", put("again")))
-			wantEffect(t, p.mem, "again", !row.kept)
-			if row.kept {
-				again.wantFailure(t, errStatement.Error())
-				return
-			}
-			a.wantErr(t, errStatement)
-			check.Equal(t, semel.VerdictOf(a.err), store.NotCommitted, "verdict")
-			again.want(t, "again", false)
-		})
-	}
+	}, func(t *testing.T, row row) {
+		p, call := soloCall(t, row.o)
+		a := doBatch(t.Context(), p, call, row.fn)
+		check.Fails(t, a.err, "DoBatch")
+		wantEffect(t, p.mem, "written", false)
+		again := doBatch(t.Context(), p, call, handing("again", put("again")))
+		wantEffect(t, p.mem, "again", !row.kept)
+		if row.kept {
+			again.wantFailure(t, errStatement.Error())
+			return
+		}
+		a.wantErr(t, errStatement)
+		check.Equal(t, semel.VerdictOf(a.err), store.NotCommitted, "verdict")
+		again.want(t, "again", false)
+	})
 }
 
 // A batch takes over an enqueued call, and leaves a running one alone.

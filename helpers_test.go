@@ -241,6 +241,14 @@ func (a answer) wantErr(t *testing.T, targets ...error) {
 	}
 }
 
+// wantNoResult checks that the caller learned of a success whose result is not available.
+func (a answer) wantNoResult(t *testing.T) {
+	t.Helper()
+	if !errors.Is(a.err, semel.ErrResultUnavailable) || !a.replayed {
+		t.Errorf("got replayed %v, %v, want ErrResultUnavailable", a.replayed, a.err)
+	}
+}
+
 // wantRunNow checks the AttemptError in a caller's error.
 func (a answer) wantRunNow(t *testing.T, v store.Verdict, s store.State) {
 	t.Helper()

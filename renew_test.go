@@ -90,16 +90,23 @@ func TestRenewUsesOneRequest(t *testing.T) {
 	})
 }
 
+// bounded starts a process over a store with batches of two, with five attempts that run.
+func bounded(t *testing.T) (*process, []*semel.Attempt) {
+	t.Helper()
+	op := task(semel.AtLeastOnce(), 9, 9)
+	p := startOn(t, limited(func(c *store.Capabilities) { c.MaxBatch = 2 }), semel.Options{})
+	var attempts []*semel.Attempt
+	for i := range 5 {
+		queued(t, p, op, fmt.Sprint(i))
+		attempts = append(attempts, dequeuedOne(t, p, op))
+	}
+	return p, attempts
+}
+
 // TestRenewIsBoundedByTheBatch of the store.
 func TestRenewIsBoundedByTheBatch(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := task(semel.AtLeastOnce(), 9, 9)
-		p := startOn(t, limited(func(c *store.Capabilities) { c.MaxBatch = 2 }), semel.Options{})
-		var attempts []*semel.Attempt
-		for _, key := range []string{"a", "b", "c", "d", "e"} {
-			queued(t, p, op, key)
-			attempts = append(attempts, dequeuedOne(t, p, op))
-		}
+		p, attempts := bounded(t)
 		p.faults.Decide(nil)
 		pass(20 * time.Second)
 		adapter.RenewLeases(t.Context(), p, attempts)

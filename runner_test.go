@@ -48,15 +48,14 @@ func onPlainStores(t *testing.T, test func(t *testing.T, s store.Store)) {
 // Callers in two processes share one run and its result.
 func TestDoWithoutTransactions(t *testing.T) {
 	t.Parallel()
-	for name, policy := range map[string]semel.Policy{
-		"unset": {}, "Hold": semel.Hold(), "Heal": semel.Heal(finds("", false)), "Fenced": semel.Fenced(raises(nil), finds("", false)),
-		"Keyed": semel.Keyed(), "AtLeastOnce": semel.AtLeastOnce(),
-	} {
+	without := policies()
+	delete(without, "Atomic")
+	for name, pc := range without {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			onPlainStores(t, func(t *testing.T, s store.Store) {
 				engines := []semel.Runner{newRunner(t, s, semel.Options{Wait: time.Minute}), newRunner(t, s, semel.Options{Wait: time.Minute})}
-				op := semel.Define("op", semel.OperationOptions[string]{Policy: policy})
+				op := semel.Define("op", semel.OperationOptions[string]{Policy: pc.p})
 				var runs atomic.Int32
 				var callers sync.WaitGroup
 				for i := range 20 {
