@@ -3,6 +3,7 @@ package semel_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -56,65 +57,33 @@ func TestList(t *testing.T) {
 		check.Equal(t, list(store.Query{State: store.InDoubt}, 1)[0].Key, "d", "the key in doubt")
 		list(store.Query{After: list(store.Query{Limit: 3}, 3)[2].ID}, 1) // the next page
 		p.faults.Decide(func(request) fault { return fault{Before: errCut} })
-		_, err := admin.List(t.Context(), p, store.Query{})
-		check.ErrorIs(t, err, errCut, "List")
-		_, err = admin.Purge(t.Context(), p, 1)
-		check.ErrorIs(t, err, errCut, "Purge")
-		_, err = admin.Notes(t.Context(), p, store.ID{})
-		check.ErrorIs(t, err, errCut, "Notes")
+		check.ErrorIs(t, check.Err(admin.List(t.Context(), p, store.Query{})), errCut, "List")
+		check.ErrorIs(t, check.Err(admin.Purge(t.Context(), p, 1)), errCut, "Purge")
+		check.ErrorIs(t, check.Err(admin.Notes(t.Context(), p, store.ID{})), errCut, "Notes")
 	})
 }
 
 func TestResolve(t *testing.T) {
-	failure := &semel.Failure{Code: "gone", Message: "no trace"}
 	type row struct {
-		r     admin.Resolution
-		check func(t *testing.T, p *process, c semel.Call)
+		r       admin.Resolution
+		v       string // that the next call returns, as a replay unless the record is Pending
+		err     error  // or its error
+		failure string // or its failure
 	}
-	tests := map[string]row{
-		"to Succeeded": {
-			admin.Resolution{To: store.Succeeded, Result: "found it"},
-			func(t *testing.T, p *process, c semel.Call) {
-				do(t.Context(), p, c, never(t)).want(t, "found it", true)
-			},
-		},
-		"to Succeeded, the result unknown": {
-			admin.Resolution{To: store.Succeeded},
-			func(t *testing.T, p *process, c semel.Call) {
-				check.ErrorIs(t, do(t.Context(), p, c, never(t)).err, semel.ErrResultUnavailable, "Do")
-			},
-		},
-		"to Succeeded, the result unstorable": {
-			admin.Resolution{To: store.Succeeded, Result: func() {}},
-			func(t *testing.T, p *process, c semel.Call) {
-				check.ErrorIs(t, do(t.Context(), p, c, never(t)).err, semel.ErrResultUnavailable, "Do")
-			},
-		},
+	eachInBubble(t, map[string]row{
+		"to Succeeded":                        {r: admin.Resolution{To: store.Succeeded, Result: "found it"}, v: "found it"},
+		"to Succeeded, the result unknown":    {r: admin.Resolution{To: store.Succeeded}, err: semel.ErrResultUnavailable},
+		"to Succeeded, the result unstorable": {r: admin.Resolution{To: store.Succeeded, Result: func() {}}, err: semel.ErrResultUnavailable},
 		"to Failed": {
-			admin.Resolution{To: store.Failed, Failure: failure},
-			func(t *testing.T, p *process, c semel.Call) {
-				do(t.Context(), p, c, never(t)).wantFailure(t, "no trace")
-			},
+			r: admin.Resolution{To: store.Failed, Failure: &semel.Failure{Code: "gone", Message: "no trace"}}, failure: "no trace",
 		},
-		"to Failed without more": {
-			admin.Resolution{To: store.Failed},
-			func(t *testing.T, p *process, c semel.Call) {
-				do(t.Context(), p, c, never(t)).wantFailure(t, "resolved as failed")
-			},
-		},
-		"to Pending": {
-			admin.Resolution{To: store.Pending},
-			func(t *testing.T, p *process, c semel.Call) {
-				do(t.Context(), p, c, returns("again")).want(t, "again", false)
-			},
-		},
-	}
-	eachInBubble(t, tests, func(t *testing.T, tt row) {
-		mem := memory.New(memory.Options{})
+		"to Failed without more": {r: admin.Resolution{To: store.Failed}, failure: "resolved as failed"},
+		"to Pending":             {r: admin.Resolution{To: store.Pending}, v: "again"},
+	}, func(t *testing.T, tt row) {
 		op := plain("op", semel.OperationOptions[string]{Retention: time.Hour})
+		p, mem := owned(t, op)
 		call := op.Call(me, "k", "in")
 		createExisting(t, mem, call, inDoubt)
-		p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
 		tt.r.ID, tt.r.Actor, tt.r.Reason = call.ID(), "ann", "asked the bank"
 		r, err := admin.Resolve(t.Context(), p, tt.r)
 		if err != nil || r.State != tt.r.To || r.Expire != time.Hour {
@@ -122,9 +91,16 @@ func TestResolve(t *testing.T) {
 		}
 		p.seen.want(t, event.Resolved)
 		wantNote(t, p, call, tt.r.To)
-		tt.check(t, p, call)
-		_, err = admin.Resolve(t.Context(), p, tt.r)
-		check.ErrorIs(t, err, admin.ErrNotInDoubt, "Resolve again")
+		got := do(t.Context(), p, call, returns("again"))
+		switch {
+		case tt.failure != "":
+			got.wantFailure(t, tt.failure)
+		case tt.err != nil:
+			check.ErrorIs(t, got.err, tt.err, "Do")
+		default:
+			got.want(t, tt.v, tt.r.To != store.Pending)
+		}
+		check.ErrorIs(t, check.Err(admin.Resolve(t.Context(), p, tt.r)), admin.ErrNotInDoubt, "Resolve again")
 		wantNote(t, p, call, tt.r.To)
 	})
 }
@@ -153,24 +129,6 @@ func TestResolveRejected(t *testing.T) {
 		_, err := admin.Resolve(t.Context(), p, admin.Resolution{ID: theCall.ID(), To: store.Failed, Actor: "ann", Reason: "why not"})
 		check.ErrorIs(t, err, admin.ErrNotInDoubt, "Resolve")
 		check.Equal(t, record(t, mem, theCall).Token, before.Token, "the current record")
-	})
-}
-
-func TestResolveNeedsActorReasonAndResult(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		p, mem := solo(t, semel.Options{})
-		createExisting(t, mem, theCall, inDoubt)
-		good := admin.Resolution{ID: theCall.ID(), To: store.Failed, Actor: "ann", Reason: "why not"}
-		for field, spoil := range map[string]func(*admin.Resolution){
-			"Actor": func(r *admin.Resolution) { r.Actor = "" }, "Reason": func(r *admin.Resolution) { r.Reason = "" },
-			"To": func(r *admin.Resolution) { r.To = store.InProgress },
-		} {
-			r := good
-			spoil(&r)
-			_, err := admin.Resolve(t.Context(), p, r)
-			wantField(t, err, field)
-		}
-		wantState(t, mem, theCall, store.InDoubt)
 	})
 }
 
@@ -261,4 +219,82 @@ func TestPurge(t *testing.T) {
 		left, err := admin.List(t.Context(), p, store.Query{})
 		check.Result(len(left), err)(t, 3, "records that are left (the two InProgress and the one InDoubt)")
 	})
+}
+
+// TestAdminErrorsNameTheField: the store is not called.
+func TestAdminErrorsNameTheField(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, _ := solo(t, semel.Options{})
+		p.faults.Decide(nil)
+		for field, r := range map[string]admin.Resolution{
+			"Actor": {To: store.Failed, Reason: "r"}, "Reason": {To: store.Failed, Actor: "a"}, "To": {To: store.InProgress, Actor: "a", Reason: "r"},
+		} {
+			wantField(t, check.Err(admin.Resolve(t.Context(), p, r)), field)
+		}
+		for field, r := range map[string]admin.RedriveRequest{
+			"Actor": {Reason: "r"}, "Reason": {Actor: "a"}, "Delay": {Actor: "a", Reason: "r", Delay: -1},
+		} {
+			wantField(t, check.Err(admin.Redrive(t.Context(), p, r)), field)
+		}
+		wantField(t, check.Err(admin.Reschedule(t.Context(), p, store.ID{}, -1)), "Delay")
+		wantField(t, check.Err(admin.Cancel(t.Context(), p, store.ID{}, "")), "Reason")
+		wantField(t, check.Err(admin.NewSweeper(p, admin.SweeperOptions{Every: -1})), "Every")
+		wantField(t, check.Err(admin.NewSweeper(p, admin.SweeperOptions{Batch: -1})), "Batch")
+		check.Equal(t, p.faults.Calls(), 0, "the store was called")
+	})
+}
+
+// TestOperatorsReceiveTheirOwnCopies: an operator's program may change the bytes of
+// a record that it received, also with a store in memory.
+func TestOperatorsReceiveTheirOwnCopies(t *testing.T) {
+	t.Parallel()
+	tests := map[string]func(ctx context.Context, e *semel.Engine[*memory.Tx], id store.ID) (store.Record, error){
+		"Get": func(ctx context.Context, e *semel.Engine[*memory.Tx], _ store.ID) (store.Record, error) {
+			r, _, err := admin.Get(ctx, e, "op", me, "k")
+			return r, err
+		},
+		"Cancel what waits": func(ctx context.Context, e *semel.Engine[*memory.Tx], id store.ID) (store.Record, error) {
+			return admin.Cancel(ctx, e, id, "not wanted")
+		},
+		"Reschedule": func(ctx context.Context, e *semel.Engine[*memory.Tx], id store.ID) (store.Record, error) {
+			return admin.Reschedule(ctx, e, id, time.Hour)
+		},
+		"Redrive what has not failed": func(ctx context.Context, e *semel.Engine[*memory.Tx], id store.ID) (store.Record, error) {
+			r, err := admin.Redrive(ctx, e, admin.RedriveRequest{ID: id, Actor: "ann", Reason: "mended"})
+			return r, unless(err, admin.ErrNotFailed)
+		},
+		"Resolve what is not in doubt": func(ctx context.Context, e *semel.Engine[*memory.Tx], id store.ID) (store.Record, error) {
+			r, err := admin.Resolve(ctx, e, admin.Resolution{ID: id, To: store.Failed, Actor: "ann", Reason: "looked"})
+			return r, unless(err, admin.ErrNotInDoubt)
+		},
+	}
+	for name, ask := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			mem := memory.New(memory.Options{})
+			op := plain("op", retried(semel.AtLeastOnce()))
+			e := check.Must(semel.New(mem, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{op}}))(t)
+			call := op.Call(me, "k", "input")
+			check.Must(semel.Enqueue(t.Context(), e, call, semel.EnqueueOptions{}))(t)
+			got := check.Must(ask(t.Context(), e, call.ID()))(t)
+			before := record(t, mem, call)
+			if len(got.Input) == 0 || string(got.Input) != string(before.Input) || string(got.Outcome) != string(before.Outcome) {
+				t.Fatalf("got %q and %q, want %q and %q", got.Input, got.Outcome, before.Input, before.Outcome)
+			}
+			clear(got.Input)
+			clear(got.Outcome)
+			current := record(t, mem, call)
+			if string(current.Input) != string(before.Input) || string(current.Outcome) != string(before.Outcome) {
+				t.Errorf("%q and %q are current, want the unchanged %q and %q", current.Input, current.Outcome, before.Input, before.Outcome)
+			}
+		})
+	}
+}
+
+// unless is nil when err is what was expected, and says so when it is not.
+func unless(err, want error) error {
+	if errors.Is(err, want) {
+		return nil
+	}
+	return fmt.Errorf("got %w, want %w", err, want)
 }

@@ -2,16 +2,17 @@ package semel_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -161,83 +162,6 @@ func TestBusyRecordIsKeptOutOfBatches(t *testing.T) {
 	})
 }
 
-// TestCanceledCallerLeavesNoClaim, whether its claim was on its way already or not.
-func TestCanceledCallerLeavesNoClaim(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		mem := memory.New(memory.Options{})
-		p, seen := grouped(t, mem, semel.Options{})
-		op := plain("op", semel.OperationOptions[string]{})
-		gates := hold(p, seen.note, 2)
-		ctx, giveUp := context.WithCancel(t.Context())
-		first, sent, beside := claim(t.Context(), p, op, "first"), claim(ctx, p, op, "sent"), claim(t.Context(), p, op, "beside")
-		close(gates[0])
-		synctest.Wait() // the second batch is in flight, with the change of the caller that gives up
-		unsent := claim(ctx, p, op, "unsent")
-		giveUp()
-		(<-unsent).wantErr(t, semel.ErrUnavailable, context.Canceled)
-		(<-sent).wantErr(t, semel.ErrUnavailable, context.Canceled)
-		close(gates[1])
-		(<-first).want(t, "first", false)
-		(<-beside).want(t, "beside", false)
-		check.Require(t, p.Close(t.Context()), "Close")
-		wantState(t, mem, op.Call(me, "sent", "in"), store.Pending)
-		wantState(t, mem, op.Call(me, "unsent", "in"), store.Absent)
-		if slices.ContainsFunc(seen.seen(), func(b []string) bool { return slices.Contains(b, "unsent→InProgress") }) {
-			t.Errorf("requested %v, want no change of a canceled caller", seen.seen())
-		}
-	})
-}
-
-// TestCanceledTakeoverIsReleased: what the store made of it is waited for,
-// and undone.
-func TestCanceledTakeoverIsReleased(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		dead, mem := solo(t, semel.Options{})
-		op := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Lease: time.Minute})
-		call := op.Call(me, "k", "in")
-		zombie := begin(t, dead, call)
-		dead.crash()
-		pass(2 * time.Minute)
-		p, _ := grouped(t, mem, semel.Options{})
-		var takeover atomic.Int32 // which batch it is in
-		gates := hold(p, func(r request) {
-			if slices.ContainsFunc(r.Changes, func(c store.Change) bool { return c.If.State == store.InProgress && c.To.Attempt == 2 }) {
-				takeover.Store(int32(r.MethodN))
-			}
-		}, 4)
-		ctx, giveUp := context.WithCancel(t.Context())
-		first, taker := claim(t.Context(), p, op, "first"), claim(ctx, p, op, "k")
-		close(gates[0])
-		synctest.Wait() // its claim is on its way
-		beside := claim(t.Context(), p, op, "beside")
-		close(gates[1])
-		synctest.Wait() // it has read the dead leader's record, and takes over
-		if takeover.Load() == 0 {
-			close(gates[2]) // beside was quicker
-			synctest.Wait()
-		}
-		in := takeover.Load()
-		if in == 0 {
-			t.Fatal("no caller takes over")
-		}
-		giveUp()
-		(<-taker).wantErr(t, semel.ErrUnavailable, context.Canceled)
-		wantState(t, mem, call, store.InProgress)
-		for _, gate := range gates[in-1:] {
-			close(gate)
-		}
-		(<-first).want(t, "first", false)
-		(<-beside).want(t, "beside", false)
-		check.Require(t, p.Close(t.Context()), "Close")
-		wantState(t, mem, call, store.Pending)
-		do(t.Context(), start(t, mem, semel.Options{}), call, returns("again")).want(t, "again", false)
-		dead.faults.Decide(nil)
-		if out, err := zombie.End("late", nil); err != nil || !out.Replayed {
-			t.Errorf("the dead leader came back and got %v, %v", out, err)
-		}
-	})
-}
-
 // TestHeartbeatsAreNotBatchedWithClaims: they are not part of what goes together.
 func TestHeartbeatsAreNotBatchedWithClaims(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -288,5 +212,100 @@ func TestCertificateIsNotBatched(t *testing.T) {
 		got.wantRunNow(t, store.NotCommitted, store.Pending)
 		close(gate)
 		(<-stuck).want(t, "k", false)
+	})
+}
+
+// TestRecordTimeoutCoversTheQueue: RecordTimeout covers the whole of a claim, a
+// read and an end, including the wait behind batches that a silent store does not
+// answer.
+func TestRecordTimeoutCoversTheQueue(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const bound = 5 * time.Second
+		mem := memory.New(memory.Options{})
+		p, _ := grouped(t, mem, semel.Options{RecordTimeout: bound})
+		op := plain("op", semel.OperationOptions[string]{})
+		leads := op.Call(me, "leads", "in")
+		a := begin(t, p, leads)
+		p.hang()
+		first := later(func() answer { return do(t.Context(), p, op.Call(me, "first", "in"), returns("v")) })
+		look := func() answer {
+			_, _, err := admin.Get(t.Context(), p, "op", me, "look")
+			return answer{err: err}
+		}
+		read := later(look)
+		pass(time.Second)
+		begun := time.Now()
+		within := func(what string, ask func() answer, want error) <-chan answer {
+			return later(func() answer {
+				got := ask()
+				if took := time.Since(begun); took > bound || !errors.Is(got.err, want) {
+					t.Errorf("%s took %v and got %v, want %v after %v at most", what, took, got.err, want, bound)
+				}
+				return got
+			})
+		}
+		waits := []<-chan answer{
+			first, read,
+			within("a claim", func() answer { return do(t.Context(), p, op.Call(me, "k", "in"), never(t)) }, semel.ErrUnavailable),
+			within("a read", look, context.DeadlineExceeded),
+			within("an end", func() answer { return answerOf(a.End("v", nil)) }, nil),
+		}
+		for _, w := range waits {
+			<-w
+		}
+		p.faults.Decide(nil)
+		check.Require(t, p.Close(t.Context()), "Close")
+		wantState(t, mem, leads, store.Succeeded)
+	})
+}
+
+// TestFullQueueRejectsTakeovers, because the function has not run yet.
+func TestFullQueueRejectsTakeovers(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		p, _ := grouped(t, mem, semel.Options{MaxQueued: 1, RecordTimeout: time.Hour})
+		op := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Lease: time.Minute, Wait: 10 * time.Minute})
+		dead := startOn(t, newFaulty(mem), semel.Options{})
+		late := begin(t, dead, op.Call(me, "stale", "in"))
+		dead.hang()
+		follows := claim(t.Context(), p, op, "stale")
+		gate := make(chan struct{})
+		p.faults.Decide(failOn("Swap", fault{Gate: gate}))
+		first, waits := claim(t.Context(), p, op, "first"), claim(t.Context(), p, op, "waits")
+		pass(2 * time.Minute)
+		select {
+		case got := <-follows:
+			got.wantErr(t, semel.ErrUnavailable)
+		default:
+			t.Error("the caller that takes over waits above the limit of waiting calls")
+		}
+		close(gate)
+		(<-first).want(t, "first", false)
+		(<-waits).want(t, "waits", false)
+		dead.faults.Decide(nil)
+		_, err := late.End("late", nil)
+		check.NoError(t, err, "End")
+	})
+}
+
+// TestFullQueueRejectsClaimsButNotEnds: the end of an attempt is never rejected.
+func TestFullQueueRejectsClaimsButNotEnds(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		p, _ := grouped(t, mem, semel.Options{MaxQueued: 1})
+		op := plain("op", semel.OperationOptions[string]{})
+		a := begin(t, p, op.Call(me, "leads", "in"))
+		gate := make(chan struct{})
+		p.faults.Decide(func(request) fault { return fault{Gate: gate} })
+		first, waits := claim(t.Context(), p, op, "first"), claim(t.Context(), p, op, "waits")
+		(<-claim(t.Context(), p, op, "refused")).wantErr(t, semel.ErrUnavailable)
+		ended := blocked(func() answer { return answerOf(a.End("v", nil)) })
+		close(gate)
+		(<-first).want(t, "first", false)
+		(<-waits).want(t, "waits", false)
+		(<-ended).want(t, "v", false)
+		wantState(t, mem, op.Call(me, "leads", "in"), store.Succeeded)
+		wantState(t, mem, op.Call(me, "refused", "in"), store.Absent)
+		do(t.Context(), p, op.Call(me, "refused", "in"), returns("now")).want(t, "now", false)
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/semelgo/semel"
-	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -78,18 +77,6 @@ func BenchmarkDoReplay(b *testing.B) {
 	})
 }
 
-// BenchmarkBeginEnd is what an adapter does, with its call made already.
-func BenchmarkBeginEnd(b *testing.B) {
-	e, ctx := engineInMemory(b, semel.Options{}), b.Context()
-	measure(b, func() error {
-		a, _, err := adapter.Begin(ctx, e, payRaw.Call(payer, newKey(), paidResult))
-		if err == nil {
-			_, err = a.End(paidResult, nil)
-		}
-		return err
-	})
-}
-
 // BenchmarkDoTxFirst is a single transaction with no effect of its own.
 func BenchmarkDoTxFirst(b *testing.B) {
 	e, ctx := engineInMemory(b, semel.Options{}), b.Context()
@@ -120,4 +107,56 @@ func BenchmarkCall(b *testing.B) {
 	const key = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6"
 	b.Run("json", func(b *testing.B) { measure(b, func() error { _ = payNow.Call(payer, key, paid); return nil }) })
 	b.Run("raw", func(b *testing.B) { measure(b, func() error { _ = payRaw.Call(payer, key, paidResult); return nil }) })
+}
+
+// allocations is what f allocates each time, given keys that are new. Tests that
+// ask for it are not parallel: others' allocations would count.
+func allocations(t *testing.T, f func(key string)) int {
+	t.Helper()
+	if raced {
+		t.Skip("the race detector allocates")
+	}
+	const runs = 1000
+	keys := make([]string, 0, runs+1)
+	for range cap(keys) {
+		keys = append(keys, newKey())
+	}
+	next := 0
+	return int(testing.AllocsPerRun(runs, func() {
+		f(keys[next])
+		next++
+	}))
+}
+
+// The engine's allocations over the memory store are bounded. A change that adds
+// one must give a reason here.
+func TestAllocations(t *testing.T) { //nolint:paralleltest // see allocations
+	ctx := t.Context()
+	for name, row := range map[string]struct {
+		most int
+		o    semel.Options
+		once bool
+	}{
+		// The input, the ask with its attempt, the result, and the outcome that the store
+		// keeps; of its rows it makes several at a time.
+		"Do, first run":          {4, semel.Options{}, false},
+		"Do, replay":             {7, semel.Options{}, true},
+		"Do, replay from memory": {4, semel.Options{CacheBytes: 1 << 20}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := engineInMemory(t, row.o)
+			one := newKey()
+			got := allocations(t, func(key string) {
+				if row.once {
+					key = one
+				}
+				if _, replayed, err := semel.Do(ctx, e, payNow.Call(payer, key, paid), gives); err != nil {
+					t.Errorf("Do = %v, %v", replayed, err)
+				}
+			})
+			if got > row.most {
+				t.Errorf("%d allocations, want at most %d", got, row.most)
+			}
+		})
+	}
 }

@@ -1,7 +1,6 @@
 package semel_test
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"testing"
@@ -36,7 +35,6 @@ func TestCacheAnswersRetries(t *testing.T) {
 		d.ask(t.Context(), p, op.Call(me, "k", "other"), never(t)).wantErr(t, semel.ErrMismatch)
 		d.ask(t.Context(), p, op.Call(semel.ScopeOf("you"), "k", "in"), never(t)).wantErr(t, semel.ErrUnavailable)
 		check.Equal(t, p.seen.count(event.Replayed), 2, "observed: replays")
-		p.faults.Decide(nil)
 	})
 }
 
@@ -80,71 +78,46 @@ func TestCacheSeesChangesOfItsOwnProcess(t *testing.T) {
 // TestCacheIsFilledAfterTheCommit: a commit that was rolled back, or whose outcome
 // is unknown, caches nothing.
 func TestCacheIsFilledAfterTheCommit(t *testing.T) {
-	t.Parallel()
-	for _, fate := range []fault{commitRefused(), commitDropped()} {
-		for _, s := range txModes() {
-			t.Run(fate.Name+"/"+s.name, func(t *testing.T) {
-				bubble(t, func(t *testing.T) {
-					mem := memory.New(memory.Options{})
-					p := cached(t, mem, semel.Options{CacheAge: time.Hour})
-					call := plain("op", s.o).Call(me, "k", "in")
-					p.faults.Decide(everyCommit(fate))
-					if a := s.ask(t.Context(), p, call, puts("effect", "v")); a.err == nil {
-						t.Errorf("got %q after a commit that failed", a.v)
-					}
-					p.faults.Decide(nil)
-					pass(time.Minute)
-					s.ask(t.Context(), p, call, puts("effect", "again")).want(t, "again", false)
-					wantEffect(t, mem, "effect", true)
-				})
-			})
+	eachPair(t, txModes(), byName(fault.String, commitRefused(), commitDropped()), func(t *testing.T, s txMode, fate fault) {
+		mem := memory.New(memory.Options{})
+		p := cached(t, mem, semel.Options{CacheAge: time.Hour})
+		call := plain("op", s.o).Call(me, "k", "in")
+		p.faults.Decide(everyCommit(fate))
+		if a := s.ask(t.Context(), p, call, puts("effect", "v")); a.err == nil {
+			t.Errorf("got %q after a commit that failed", a.v)
 		}
-	}
+		p.faults.Decide(nil)
+		pass(time.Minute)
+		s.ask(t.Context(), p, call, puts("effect", "again")).want(t, "again", false)
+		wantEffect(t, mem, "effect", true)
+	})
 }
 
-// countCached returns how many of the first n keys are answered without the store, which is
-// not used again.
-func countCached(t *testing.T, p *process, op *semel.Operation[string], n int) (kept int) {
-	t.Helper()
-	p.crash()
-	for i := range n {
-		if do(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), never(t)).err == nil {
-			kept++
-		}
-	}
-	return kept
-}
-
-// TestCacheIsBounded: the oldest entry that was not used since is evicted first.
+// TestCacheIsBounded: the oldest entry that was not used since is evicted first. The cache holds as
+// many keys with a time, although all their IDs begin with the same.
 func TestCacheIsBounded(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	made := time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC) // when a bubble begins
+	eachInBubble(t, map[string]func(string) (time.Time, bool){
+		"without a time": nil, "with a time": func(string) (time.Time, bool) { return made, true },
+	}, func(t *testing.T, keyTime func(string) (time.Time, bool)) {
 		p, _ := solo(t, semel.Options{CacheBytes: 100_000, CacheAge: time.Hour})
-		op := plain("op", semel.OperationOptions[string]{})
+		op := plain("op", semel.OperationOptions[string]{KeyTime: keyTime})
 		const keys = 2000
 		for i := range keys {
 			do(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), returns("v")).want(t, "v", false)
 			do(t.Context(), p, op.Call(me, "0", "in"), never(t)).want(t, "v", true)
 		}
-		if kept := countCached(t, p, op, keys); kept < 50 || kept > 250 {
+		p.crash()
+		kept := 0
+		for i := range keys {
+			if do(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), never(t)).err == nil {
+				kept++
+			}
+		}
+		if kept < 50 || kept > 250 {
 			t.Errorf("%d of %d records are in 100,000 bytes", kept, keys)
 		}
 		do(t.Context(), p, op.Call(me, "0", "in"), never(t)).want(t, "v", true)
-	})
-}
-
-// TestCacheHoldsAsManyTimeKeys: what their IDs begin with is the same for all.
-func TestCacheHoldsAsManyTimeKeys(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		p, _ := solo(t, semel.Options{CacheBytes: 100_000, CacheAge: time.Hour})
-		made := time.Now()
-		op := plain("op", semel.OperationOptions[string]{KeyTime: func(string) (time.Time, bool) { return made, true }})
-		const keys = 100
-		for i := range keys {
-			do(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), returns("v")).want(t, "v", false)
-		}
-		if kept := countCached(t, p, op, keys); kept < keys/2 {
-			t.Errorf("%d of %d records are in 100,000 bytes", kept, keys)
-		}
 	})
 }
 
@@ -171,17 +144,6 @@ func TestCacheHitsWriteNothing(t *testing.T) {
 		reads := p.faults.CallsOf("Get")
 		d.ask(t.Context(), p, op.Call(me, "newest", "in"), returns("v")).want(t, "v", false)
 		check.Equal(t, p.faults.CallsOf("Get"), reads, "reads, when most keys are new")
-	})
-}
-
-// TestClosedEngineDoesNotAnswerFromTheCache.
-func TestClosedEngineDoesNotAnswerFromTheCache(t *testing.T) {
-	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-		p := cached(t, memory.New(memory.Options{}), semel.Options{})
-		op := plain("op", d.o)
-		d.ask(t.Context(), p, op.Call(me, "k", "in"), returns("v")).want(t, "v", false)
-		check.Require(t, p.Close(context.Background()), "Close")
-		d.ask(t.Context(), p, op.Call(me, "k", "in"), never(t)).wantErr(t, semel.ErrClosed)
 	})
 }
 
@@ -230,22 +192,13 @@ func TestCachedOutcomeIsRejected(t *testing.T) {
 	op := plain("op", semel.OperationOptions[string]{})
 	call := op.Call(me, "k", "in")
 	for name, after := range map[string]func(t *testing.T, p *process){
-		"purge": func(t *testing.T, p *process) {
-			t.Helper()
-			if n, err := admin.Purge(t.Context(), p, 10); n != 1 || err != nil {
-				t.Fatalf("Purge: %d, %v", n, err)
-			}
-		},
+		"purge": func(t *testing.T, p *process) { check.Result(admin.Purge(t.Context(), p, 10))(t, 1, "Purge") },
 		"others": func(t *testing.T, p *process) {
-			t.Helper()
 			for n := range 8000 { // of 400 bytes and more, of which a memory of 1 MiB has room for less than 3000
 				do(t.Context(), p, op.Call(me, strconv.Itoa(n), "in"), returns("v")).want(t, "v", false)
 			}
 		},
-		"close": func(t *testing.T, p *process) {
-			t.Helper()
-			check.Require(t, p.Close(t.Context()))
-		},
+		"close": func(t *testing.T, p *process) { check.Require(t, p.Close(t.Context())) },
 	} {
 		ahead := new(time.Duration)
 		mem := memory.New(memory.Options{Now: func() time.Time { return time.Now().Add(*ahead) }})

@@ -1,9 +1,9 @@
 package semel_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -47,8 +47,7 @@ func TestCompleteMany(t *testing.T) {
 			if !errors.Is(context.Cause(a.Context()), context.Canceled) {
 				t.Errorf("its context ended with %v, want it over", context.Cause(a.Context()))
 			}
-			_, err := a.End("v", nil)
-			wantField(t, err, "Attempt")
+			wantField(t, check.Err(a.End("v", nil)), "Attempt")
 		}
 		check.Equal(t, p.seen.count(event.Succeeded), 50, "successes were observed")
 		check.NoError(t, p.Close(t.Context()), "Close")
@@ -141,7 +140,7 @@ func endAlone(t *testing.T, p *process, mem *memory.Store, rest []*adapter.Compl
 	for _, e := range rest {
 		a := e.Attempt
 		if _, panics := e.Value.(panicking); panics {
-			abruptExits()[0].wantAbrupt(t, func() answer { return answerOf(a.End(e.Value, e.Err)) })
+			abruptExits()["panic"].wantAbrupt(t, func() answer { return answerOf(a.End(e.Value, e.Err)) })
 			wantState(t, mem, a.Call(), store.InProgress)
 			continue
 		}
@@ -184,13 +183,7 @@ func TestCompleteManyWithLostReply(t *testing.T) {
 // TestCompleteManyIsBoundedByTheBatch of the store, and asks nothing for nothing.
 func TestCompleteManyIsBoundedByTheBatch(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := task(semel.AtLeastOnce(), 9, 9)
-		p := startOn(t, limited(func(c *store.Capabilities) { c.MaxBatch = 2 }), semel.Options{})
-		var attempts []*semel.Attempt
-		for i := range 5 {
-			queued(t, p, op, fmt.Sprint(i))
-			attempts = append(attempts, dequeuedOne(t, p, op))
-		}
+		p, attempts := bounded(t)
 		p.faults.Decide(func(r request) fault { return fault{Before: map[bool]error{true: errCut}[r.MethodN == 2]} })
 		rest := adapter.CompleteMany(t.Context(), p, endings(attempts...))
 		if n := p.faults.CallsOf("Swap"); n != 3 || len(rest) != 2 {
@@ -237,5 +230,47 @@ func TestCompletionCanBeReused(t *testing.T) {
 			}
 			check.Equal(t, ending.Outcome.Record.Priority, want, "%s has priority", a.Call().Key())
 		}
+	})
+}
+
+// TestEndQuietReturnsNothingForOwnSuccess: it returns nothing after a success of
+// its own attempt, and otherwise the same as End.
+func TestEndQuietReturnsNothingForOwnSuccess(t *testing.T) {
+	shows := semel.Heal(finds("shown", true))
+	type row struct {
+		policy semel.Policy
+		err    error
+		resist bool // another caller heals the record meanwhile
+		value  string
+		want   string
+		fails  bool
+	}
+	eachInBubble(t, map[string]row{
+		"its own success":          {policy: semel.Hold()},
+		"a value that JSON alters": {policy: semel.Hold(), value: "m\xff", want: "m\ufffd"},
+		"an error":                 {policy: semel.Hold(), err: errBoom, fails: true},
+		"an error, and evidence":   {policy: shows, err: errBoom, want: "shown"},
+		"a success of others":      {policy: shows, resist: true, want: "shown"},
+		"an error that is proven":  {policy: semel.Hold(), err: semel.NotCommitted(errBoom), fails: true},
+	}, func(t *testing.T, row row) {
+		p, mem := solo(t, semel.Options{})
+		op := semel.Define("op", semel.OperationOptions[int]{Policy: row.policy})
+		call := op.Call(me, "k", 1)
+		a := begin(t, p, call)
+		if row.resist {
+			do(t.Context(), start(t, mem, semel.Options{}), call, returns("run")).want(t, "shown", true)
+		}
+		out, err := a.EndQuiet(cmp.Or(row.value, "mine"), row.err)
+		if (err != nil) != row.fails || row.fails && !errors.Is(err, errBoom) {
+			t.Fatalf("EndQuiet: %v", err)
+		}
+		var got string
+		if out != nil && out.Decode(&got) != nil || got != row.want || (out != nil) != (row.want != "") {
+			t.Errorf("got %q, want %q", got, row.want)
+		}
+		if current := record(t, mem, call); (current.State == store.Succeeded) == row.fails {
+			t.Errorf("the current record is %v", current.State)
+		}
+		check.ErrorIs(t, check.Err(a.EndQuiet("again", nil)), semel.ErrInvalid, "ended twice")
 	})
 }

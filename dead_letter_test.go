@@ -1,7 +1,6 @@
 package semel_test
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -93,9 +92,7 @@ func TestRedriveByRecordID(t *testing.T) {
 		p, op, call := queuedTask(t, semel.AtLeastOnce(), 1, 1)
 		work(t, p, op, p.run(fails(tt.err)))
 		stranger := start(t, p.mem, semel.Options{})
-		if _, err := admin.Redrive(t.Context(), stranger, redrive(call)); !errors.Is(err, tt.want) {
-			t.Errorf("Redrive = %v, want %v", err, tt.want)
-		}
+		check.ErrorIs(t, check.Err(admin.Redrive(t.Context(), stranger, redrive(call))), tt.want, "Redrive")
 	})
 }
 
@@ -169,27 +166,23 @@ func TestListDeadLetters(t *testing.T) {
 // TestRejectedMessageIsADeadLetter: the broker redelivers messages, so no caller
 // reads their failure; that of a task is its answer.
 func TestRejectedMessageIsADeadLetter(t *testing.T) {
-	for name, dead := range map[string]bool{"message": true, "task": false} {
-		t.Run(name, func(t *testing.T) {
-			eachTxMode(t, func(t *testing.T, s txMode) {
-				s.o.Retry = steady(2, 2)
-				s.o.Retry.Redelivered = dead
-				op := plain("op", s.o)
-				p, mem := owned(t, op)
-				call := op.Call(me, "k", "k")
-				s.ask(t.Context(), p, call, failsAfter(semel.Final(errBoom))).wantErr(t)
-				pass(1000 * time.Hour)
-				purged := 1
-				if dead {
-					purged = 0
-				}
-				check.Result(admin.Purge(t.Context(), p, 100))(t, purged, "Purge")
-				check.Equal(t, admin.IsDeadLetter(record(t, mem, call)), dead, "IsDeadLetter")
-				check.Equal(t, p.seen.count(event.Rejected), 1-purged, "rejections")
-				if dead {
-					check.Must(admin.Redrive(t.Context(), p, redrive(call)))(t)
-				}
-			})
-		})
-	}
+	eachPair(t, txModes(), map[string]bool{"message": true, "task": false}, func(t *testing.T, s txMode, dead bool) {
+		s.o.Retry = steady(2, 2)
+		s.o.Retry.Redelivered = dead
+		op := plain("op", s.o)
+		p, mem := owned(t, op)
+		call := op.Call(me, "k", "k")
+		s.ask(t.Context(), p, call, failsAfter(semel.Final(errBoom))).wantErr(t)
+		pass(1000 * time.Hour)
+		purged := 1
+		if dead {
+			purged = 0
+		}
+		check.Result(admin.Purge(t.Context(), p, 100))(t, purged, "Purge")
+		check.Equal(t, admin.IsDeadLetter(record(t, mem, call)), dead, "IsDeadLetter")
+		check.Equal(t, p.seen.count(event.Rejected), 1-purged, "rejections")
+		if dead {
+			check.Must(admin.Redrive(t.Context(), p, redrive(call)))(t)
+		}
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,16 +31,11 @@ func startQueue(t *testing.T, f *faulty, o semel.Options, dequeuer bool) *proces
 // one in which it is looked for.
 func eachQueue(t *testing.T, test func(t *testing.T, op *semel.Operation[string], p *process, mem *memory.Store)) {
 	t.Helper()
-	t.Parallel()
-	for name, hands := range map[string]bool{"Dequeuer": true, "no Dequeuer": false} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				mem := memory.New(memory.Options{})
-				op := task(semel.Keyed(), 9, 1)
-				test(t, op, startQueue(t, newFaulty(mem), semel.Options{Operations: []semel.Declared{op}}, hands), mem)
-			})
-		})
-	}
+	eachInBubble(t, map[string]bool{"Dequeuer": true, "no Dequeuer": false}, func(t *testing.T, hands bool) {
+		mem := memory.New(memory.Options{})
+		op := task(semel.Keyed(), 9, 1)
+		test(t, op, startQueue(t, newFaulty(mem), semel.Options{Operations: []semel.Declared{op}}, hands), mem)
+	})
 }
 
 // keys are those of attempts, in their order.
@@ -125,8 +121,7 @@ func TestInputOfAnotherOperation(t *testing.T) {
 		queued(t, p, op, "k")
 		numbers := semel.Define("op", semel.OperationOptions[int]{Policy: semel.Keyed(), Retry: steady(9, 1)})
 		a := dequeued(t, p, numbers, 1)[0]
-		_, err := op.Input(a)
-		wantField(t, err, "Attempt")
+		wantField(t, check.Err(op.Input(a)), "Attempt")
 		if _, err := numbers.Input(a); err == nil {
 			t.Error("a text was read as a number")
 		}
@@ -146,19 +141,13 @@ func TestDequeueErrors(t *testing.T) {
 		for _, limit := range []int{0, -1} {
 			dequeuedUpTo(t, p, op, limit, 0)
 		}
-		_, err := adapter.Dequeue(t.Context(), p, plain("", semel.OperationOptions[string]{}), 1)
-		wantField(t, err, "Name")
-		_, err = adapter.Dequeue(t.Context(), p, plain("op", semel.OperationOptions[string]{Retention: 1}), 1)
-		wantField(t, err, "Retention")
+		wantField(t, check.Err(adapter.Dequeue(t.Context(), p, plain("", semel.OperationOptions[string]{}), 1)), "Name")
+		wantField(t, check.Err(adapter.Dequeue(t.Context(), p, plain("op", semel.OperationOptions[string]{Retention: 1}), 1)), "Retention")
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := adapter.Dequeue(ctx, p, op, 1); !errors.Is(err, context.Canceled) {
-			t.Errorf("Dequeue with a canceled context: %v", err)
-		}
+		check.ErrorIs(t, check.Err(adapter.Dequeue(ctx, p, op, 1)), context.Canceled, "Dequeue with a canceled context")
 		check.NoError(t, p.Close(t.Context()), "Close")
-		if _, err := adapter.Dequeue(t.Context(), p, op, 1); !errors.Is(err, semel.ErrClosed) {
-			t.Errorf("Dequeue after Close: %v, want ErrClosed", err)
-		}
+		check.ErrorIs(t, check.Err(adapter.Dequeue(t.Context(), p, op, 1)), semel.ErrClosed, "Dequeue after Close")
 		check.Equal(t, p.faults.Calls(), 0, "the store was called")
 	})
 }
@@ -221,40 +210,33 @@ func TestDequeueWithCanceledContext(t *testing.T) {
 
 // TestDequeueConcurrently: of what waits each is run once, however many workers ask.
 func TestDequeueConcurrently(t *testing.T) {
-	eachQueue(t, func(t *testing.T, op *semel.Operation[string], p *process, mem *memory.Store) {
+	eachQueue(t, func(t *testing.T, op *semel.Operation[string], p *process, _ *memory.Store) {
 		const n = 60
 		for i := range n {
 			queued(t, p, op, fmt.Sprint(i))
 		}
-		got := make(chan string, 10*n)
+		var workers sync.WaitGroup
+		var seen sync.Map // of keys
 		for range 8 {
-			go func() {
-				for {
-					attempts, err := adapter.Dequeue(context.WithoutCancel(t.Context()), p, op, 3)
-					if err != nil || len(attempts) == 0 {
-						return
-					}
+			workers.Go(func() {
+				// Without a Dequeuer, workers that lose a race may return no calls.
+				for idle := 0; idle < n; idle++ {
+					attempts, _ := adapter.Dequeue(t.Context(), p, op, 3)
 					for _, a := range attempts {
-						got <- a.Call().Key()
+						if _, twice := seen.LoadOrStore(a.Call().Key(), true); twice {
+							t.Errorf("%s is run twice", a.Call().Key())
+						}
 						_, _ = a.End("v", nil)
+						idle = 0
 					}
 				}
-			}()
+			})
 		}
-		synctest.Wait()
-		close(got)
-		seen := map[string]int{}
-		for key := range got {
-			seen[key]++
-		}
-		for key, times := range seen {
-			check.Equal(t, times, 1, "%s was run", key)
-		}
-		for len(seen) < n { // without a Dequeuer, workers that lose a race may return no calls
-			for _, a := range dequeued(t, p, op, n-len(seen)) {
-				seen[a.Call().Key()]++
+		workers.Wait()
+		for i := range n {
+			if _, ok := seen.Load(fmt.Sprint(i)); !ok {
+				t.Errorf("%d was not run", i)
 			}
 		}
-		_ = mem
 	})
 }

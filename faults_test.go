@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
@@ -119,24 +120,17 @@ func (tr *faultRun) retry(t *testing.T, fn handler) answer {
 	return answer{}
 }
 
-// eachTrial runs test for each door, each fault, and each call that may meet it.
+// eachTrial runs test for each entry point, each fault, and each call that may meet it.
 func eachTrial(t *testing.T, test func(t *testing.T, tr *faultRun)) {
 	t.Helper()
-	t.Parallel()
-	for _, d := range entryPoints() {
-		for name, f := range everyFault() {
-			for k := range 5 {
-				t.Run(fmt.Sprintf("%s/%s/%d", d.name, name, k+1), func(t *testing.T) {
-					t.Parallel()
-					synctest.Test(t, func(t *testing.T) {
-						p, mem := solo(t, semel.Options{})
-						p.faults.Decide(failCall(k+1, f))
-						test(t, &faultRun{d: d, p: p, mem: mem, call: plain("op", d.o).Call(me, "k", "in"), f: f})
-					})
-				})
-			}
+	eachPair(t, entryPoints(), everyFault(), func(t *testing.T, d entryPoint, f fault) {
+		for k := range 5 {
+			t.Logf("call %d fails", k+1)
+			p, mem := solo(t, semel.Options{})
+			p.faults.Decide(failCall(k+1, f))
+			test(t, &faultRun{d: d, p: p, mem: mem, call: plain("op", d.o).Call(me, "k", "in"), f: f})
 		}
-	}
+	})
 }
 
 // TestEveryStoreCallMayFail: every reported answer stays true, there is one
@@ -183,4 +177,96 @@ func TestEveryStoreCallOfAFailureMayFail(t *testing.T) {
 		tr.retry(t, fn).wantFailure(t, "boom")
 		wantState(t, tr.mem, tr.call, store.Failed)
 	})
+}
+
+// queueRun is one call from its queue to its end, by workers, while one call of the
+// store goes wrong.
+type queueRun struct {
+	faultRun
+	op      *semel.Operation[string]
+	answers []answer
+}
+
+// round lets a worker work once: claim, beat, run, and end as batch says.
+func (e *queueRun) round(t *testing.T, p *process, batch bool) {
+	t.Helper()
+	e.p = p
+	attempts, err := adapter.Dequeue(t.Context(), p, e.op, 2)
+	if err != nil && !errors.Is(err, semel.ErrUnavailable) {
+		t.Errorf("Dequeue: %v", err)
+	}
+	for _, a := range attempts {
+		if out, err := a.Prepare(); out != nil || err != nil {
+			e.answers = append(e.answers, answerOf(out, err))
+			continue
+		}
+		adapter.RenewLeases(t.Context(), p, attempts)
+		v, err := p.run(e.effect)(a.Context())
+		end := &adapter.Completion{Attempt: a, Value: v, Err: err}
+		if batch && len(adapter.CompleteMany(t.Context(), p, []*adapter.Completion{end})) == 0 {
+			e.answers = append(e.answers, answerOf(end.Outcome, end.EndErr))
+			continue
+		}
+		e.answers = append(e.answers, answerOf(a.End(v, err)))
+	}
+}
+
+// TestEveryStoreCallOfAQueueMayFail lets each store call fail once. Every enqueued
+// call is run to its end; its effect happens once if the policy guarantees that,
+// answers stay true, and no lease blocks a record.
+func TestEveryStoreCallOfAQueueMayFail(t *testing.T) {
+	type row struct {
+		policy       semel.Policy
+		hands, batch bool
+	}
+	rows := map[string]row{}
+	for _, policy := range []semel.Policy{semel.Atomic(), semel.AtLeastOnce()} {
+		for n := range 4 {
+			r := row{policy, n&1 > 0, n&2 > 0}
+			rows[fmt.Sprintf("%v/hands %v/batch %v", policy, r.hands, r.batch)] = r
+		}
+	}
+	eachPair(t, rows, everyFault(), func(t *testing.T, r row, f fault) {
+		for k := range 8 {
+			t.Logf("call %d fails", k+1)
+			testQueueFault(t, r.policy, r.hands, r.batch, f, k+1)
+		}
+	})
+}
+
+func testQueueFault(t *testing.T, policy semel.Policy, hands, batch bool, f fault, k int) {
+	t.Helper()
+	inTx := policy.String() == "Atomic"
+	e := &queueRun{faultRun: faultRun{mem: memory.New(memory.Options{})}, op: plain("op", semel.OperationOptions[string]{Policy: policy, Retry: steady(9, 2)})}
+	e.call = e.op.Call(me, "k", "in")
+	o := semel.Options{Operations: []semel.Declared{e.op}}
+	p, other := startQueue(t, newFaulty(e.mem), o, hands), startQueue(t, newFaulty(e.mem), o, hands)
+	p.faults.Decide(failWriteCall(k, f))
+	_, _ = semel.Enqueue(t.Context(), p, e.call, semel.EnqueueOptions{})
+	for range 3 {
+		e.round(t, p, batch)
+		pass(time.Second)
+	}
+	for _, a := range e.answers {
+		if verdict := semel.VerdictOf(a.err); verdict == store.Committed && e.effects() != 1 || inTx && e.effects() > 1 {
+			t.Errorf("got %q, %v with %d effects there", a.v, a.err, e.effects())
+		}
+	}
+	p.faults.Decide(nil)
+	_, _ = semel.Enqueue(t.Context(), other, e.call, semel.EnqueueOptions{})
+	for range 20 {
+		pass(lease)
+		_, _ = admin.Sweep(t.Context(), other, 10)
+		e.round(t, other, batch)
+		if record(t, e.mem, e.call).State.Final() {
+			break
+		}
+	}
+	r := wantState(t, e.mem, e.call, store.Succeeded)
+	if n := e.effects(); n < 1 || n != 1 && inTx {
+		t.Errorf("%d effects after attempt %d, want one", n, r.Attempt)
+	}
+	if n := e.effects(); n > 2 {
+		t.Errorf("%d effects after one fault, want at most one more", n)
+	}
 }

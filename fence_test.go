@@ -3,12 +3,17 @@ package semel_test
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/admin"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
 
@@ -131,5 +136,40 @@ func TestFenceStaysUpThroughAReleasedAttempt(t *testing.T) {
 		do(t.Context(), p, call, fails(semel.NotCommitted(errBoom))).wantRunNow(t, store.NotCommitted, store.Pending)
 		do(t.Context(), p, call, r.act).want(t, "acted", false)
 		r.want(t, "raise 2", "look", "raise 3", "look", "act 3")
+	})
+}
+
+// TestReceiverProvesEarlierAttempts: under Keyed and Fenced, an error
+// that the function marks as NotCommitted is the receiver's answer about all
+// attempts, even if it uses up the tries. A canceled key or a snooze does not come
+// from the receiver, so it proves nothing about an attempt that has died.
+func TestReceiverProvesEarlierAttempts(t *testing.T) {
+	type row struct {
+		maxErrors int
+		err       error // of the next attempt; nil: its key was cancelled meanwhile
+		want      store.State
+	}
+	eachPair(t, map[string]semel.Policy{"Keyed": semel.Keyed(), "Fenced": semel.Fenced(raises(nil), finds("", false))}, map[string]row{
+		"used up":             {2, semel.NotCommitted(errBoom), store.Failed},
+		"snooze":              {3, semel.Snooze(0), store.Pending},
+		"cancelled":           {3, nil, store.InDoubt},
+		"the receiver's word": {3, semel.Final(errBoom), store.Failed},
+	}, func(t *testing.T, policy semel.Policy, tt row) {
+		p, op, call := queuedTask(t, policy, tt.maxErrors, 9)
+		work(t, p, op, fails(errors.New("no answer"))) // possibly after its effect
+		wantState(t, p.mem, call, store.Pending)
+		pass(time.Hour)
+		attempts := dequeued(t, p, op, 1)
+		err := tt.err
+		if err == nil {
+			check.Must(admin.Cancel(t.Context(), p, call.ID(), "not any more"))(t)
+			adapter.RenewLeases(t.Context(), p, attempts)
+			err = semel.NotCommitted(context.Cause(attempts[0].Context()))
+		}
+		_, verdict := attempts[0].End(nil, err)
+		r := wantState(t, p.mem, call, tt.want)
+		if got := semel.VerdictOf(verdict); tt.want != store.Failed && (got != store.Unknown || !r.Tainted) {
+			t.Errorf("got %v, tainted %t: want Unknown, because the receiver was not called", verdict, r.Tainted)
+		}
 	})
 }

@@ -18,24 +18,14 @@ const crowd = 500
 // once, and retries after the given time.
 func TestFiveHundredCallersRetryUntilFinal(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-		p, _ := solo(t, semel.Options{})
-		call := plain("op", d.o).Call(me, "k", "in")
+		p, call := soloCall(t, d.o)
 		var runs counted
 		slow := runs.of(takes(3 * time.Second))
 		var callers []<-chan answer
 		for range crowd {
 			callers = append(callers, later(func() answer { return untilFinal(t, p, d, call, slow) }))
 		}
-		first := 0
-		for _, c := range callers {
-			a := <-c
-			if !a.replayed {
-				first++
-			}
-			a.want(t, "v", a.replayed)
-		}
-		runs.want(t, 1)
-		check.Equal(t, first, 1, "callers got an answer that is no replay")
+		wantOneRun(t, callers, &runs)
 	})
 }
 
@@ -51,12 +41,26 @@ func untilFinal(t *testing.T, p *process, d entryPoint, call semel.Call, fn hand
 	}
 }
 
+// wantOneRun checks that the function ran for one of the callers, and that all others got its answer.
+func wantOneRun(t *testing.T, callers []<-chan answer, runs *counted) {
+	t.Helper()
+	first := 0
+	for _, c := range callers {
+		a := <-c
+		if !a.replayed {
+			first++
+		}
+		a.want(t, "v", a.replayed)
+	}
+	runs.want(t, 1)
+	check.Equal(t, first, 1, "callers got an answer that is no replay")
+}
+
 // TestFiveHundredCallersWait: followers wait for the leader in their process, send
 // no store request meanwhile, and receive its answer.
 func TestFiveHundredCallersWait(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-		p, _ := solo(t, semel.Options{Wait: time.Hour})
-		call := plain("op", d.o).Call(me, "k", "in")
+		p, call := soloWith(t, semel.Options{Wait: time.Hour}, d.o)
 		var runs counted
 		finish := make(chan struct{})
 		held := runs.of(until(finish))
@@ -70,17 +74,9 @@ func TestFiveHundredCallersWait(t *testing.T) {
 			t.Errorf("%d calls of the store are under way, and were %d at most; want none but the leader's transaction", now, most)
 		}
 		close(finish)
-		first := 0
-		for _, c := range callers {
-			a := <-c
-			if !a.replayed {
-				first++
-			}
-			a.want(t, "v", a.replayed)
-		}
-		runs.want(t, 1)
-		if n := p.faults.Calls(); first != 1 || n > 4 {
-			t.Errorf("%d first answers and %d calls of the store, want one and at most New's, claim, transaction and end", first, n)
+		wantOneRun(t, callers, &runs)
+		if n := p.faults.Calls(); n > 4 {
+			t.Errorf("%d calls of the store, want at most New's, claim, transaction and end", n)
 		}
 	})
 }
@@ -89,19 +85,15 @@ func TestFiveHundredCallersWait(t *testing.T) {
 // with one in another process.
 func eachFollower(t *testing.T, o semel.Options, test func(t *testing.T, d entryPoint, leader, follower *process)) {
 	t.Helper()
-	t.Parallel()
-	for where, elsewhere := range map[string]bool{"of the leader's process": false, "of another process": true} {
-		t.Run(where, func(t *testing.T) {
-			eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-				leader, mem := solo(t, o)
-				follower := leader
-				if elsewhere {
-					follower = start(t, mem, o)
-				}
-				test(t, d, leader, follower)
-			})
-		})
-	}
+	where := map[string]bool{"of the leader's process": false, "of another process": true}
+	eachPair(t, entryPoints(), where, func(t *testing.T, d entryPoint, elsewhere bool) {
+		leader, other, _ := pair(t, o)
+		if elsewhere {
+			test(t, d, leader, other)
+		} else {
+			test(t, d, leader, leader)
+		}
+	})
 }
 
 // TestWaitersAreBounded: a caller above the limit is answered at once.
@@ -186,8 +178,7 @@ func TestWaitAcrossProcesses(t *testing.T) {
 // TestRetryAfterScalesWithTheAgeOfTheClaim, within bounds.
 func TestRetryAfterScalesWithTheAgeOfTheClaim(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-		p, other, _ := pair(t, semel.Options{})
-		call := plain("op", d.o).Call(me, "k", "in")
+		p, other, call := pairCall(t, d.o)
 		d.ask(t.Context(), p, call, func(context.Context) (string, error) {
 			began := time.Now()
 			for _, age := range []time.Duration{0, 10 * time.Second, 10*time.Minute + 5*time.Second} {
@@ -240,15 +231,13 @@ func TestFollowersReceiveTheLeadersAnswer(t *testing.T) {
 		for _, f := range followers {
 			tt.check(t, <-f)
 		}
-		p.faults.Decide(nil)
 	})
 }
 
 // TestFollowersLeadAfterARelease: one of them becomes the next leader.
 func TestFollowersLeadAfterARelease(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-		p, mem := solo(t, semel.Options{Wait: time.Hour})
-		call := plain("op", d.o).Call(me, "k", "in")
+		p, call := soloWith(t, semel.Options{Wait: time.Hour}, d.o)
 		var runs counted
 		fn := runs.of(func(context.Context) (string, error) {
 			pass(time.Second)
@@ -263,7 +252,7 @@ func TestFollowersLeadAfterARelease(t *testing.T) {
 		}
 		runs.want(t, 10)
 		if d.name != "inline" {
-			check.Equal(t, wantState(t, mem, call, store.Pending).Attempt, 10, "attempt: was released (one after the other)")
+			check.Equal(t, wantState(t, p.mem, call, store.Pending).Attempt, 10, "attempt: was released (one after the other)")
 		}
 	})
 }
@@ -304,8 +293,7 @@ func TestFollowersWaitForADueTime(t *testing.T) {
 // process. Its followers receive the same answer.
 func TestFollowersShareInProgress(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-		p, other, _ := pair(t, semel.Options{})
-		call := plain("op", d.o).Call(me, "k", "in")
+		p, other, call := pairCall(t, d.o)
 		d.ask(t.Context(), p, call, func(context.Context) (string, error) {
 			gate := make(chan struct{})
 			other.faults.Decide(func(request) fault { return fault{Gate: gate} })
@@ -344,6 +332,5 @@ func TestPollingEnds(t *testing.T) {
 			d.ask(t.Context(), other, call, never(t)).wantErr(t, semel.ErrUnavailable)
 			return "v", nil
 		}).want(t, "v", false)
-		other.faults.Decide(nil)
 	})
 }

@@ -59,7 +59,7 @@ func launch(t *testing.T, f *faulty, s store.TxStore[*memory.Tx], o semel.Option
 	check.Require(t, err, "New")
 	p.Engine = engine
 	t.Cleanup(func() {
-		// Close cannot wait for outcomes if the store is gone.
+		f.Decide(nil) // Close waits for outcomes that are not recorded
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		_ = engine.Close(ctx)
@@ -94,10 +94,8 @@ func (s *seen) Observe(_ context.Context, e event.Event) {
 }
 
 func (s *seen) count(kind event.Kind) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	n := 0
-	for _, e := range s.events {
+	for _, e := range s.all() {
 		if e.Kind == kind {
 			n++
 		}
@@ -106,13 +104,21 @@ func (s *seen) count(kind event.Kind) int {
 }
 
 func (s *seen) kinds() []event.Kind {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	var kinds []event.Kind
-	for _, e := range s.events {
+	for _, e := range s.all() {
 		kinds = append(kinds, e.Kind)
 	}
 	return kinds
+}
+
+// last returns the last event of the kind, or none.
+func (s *seen) last(kind event.Kind) (last event.Event) {
+	for _, e := range s.all() {
+		if e.Kind == kind {
+			last = e
+		}
+	}
+	return last
 }
 
 func (s *seen) all() []event.Event {
@@ -235,6 +241,14 @@ func (a answer) wantErr(t *testing.T, targets ...error) {
 	}
 }
 
+// wantNoResult checks that the caller learned of a success whose result is not available.
+func (a answer) wantNoResult(t *testing.T) {
+	t.Helper()
+	if !errors.Is(a.err, semel.ErrResultUnavailable) || !a.replayed {
+		t.Errorf("got replayed %v, %v, want ErrResultUnavailable", a.replayed, a.err)
+	}
+}
+
 // wantRunNow checks the AttemptError in a caller's error.
 func (a answer) wantRunNow(t *testing.T, v store.Verdict, s store.State) {
 	t.Helper()
@@ -256,6 +270,24 @@ func bubble(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, test)
+}
+
+// eachPair runs test for each pair of rows, in a bubble of its own.
+func eachPair[A, B any](t *testing.T, as map[string]A, bs map[string]B, test func(t *testing.T, a A, b B)) {
+	t.Helper()
+	t.Parallel()
+	for name, a := range as {
+		t.Run(name, func(t *testing.T) { eachInBubble(t, bs, func(t *testing.T, b B) { test(t, a, b) }) })
+	}
+}
+
+// byName returns rows by their names.
+func byName[Row any](name func(Row) string, rows ...Row) map[string]Row {
+	all := map[string]Row{}
+	for _, row := range rows {
+		all[name(row)] = row
+	}
+	return all
 }
 
 // eachInBubble runs test for each row, in a bubble of its own.

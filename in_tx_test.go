@@ -2,10 +2,13 @@ package semel_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
@@ -19,35 +22,31 @@ func atomicCallOf(key string) semel.Call {
 // TestInTxAgainAfterARollback: the attempt continues after a rollback.
 func TestInTxAgainAfterARollback(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p, mem := solo(t, semel.Options{})
-		call := atomicCallOf("k")
+		p, call := soloCall(t, semel.OperationOptions[string]{Policy: semel.Atomic()})
 		do(t.Context(), p, call, func(ctx context.Context) (string, error) {
-			_, err := semel.InTx(ctx, p.Engine, failsAfter(errBoom))
-			check.ErrorIs(t, err, errBoom, "InTx")
-			wantState(t, mem, call, store.InProgress)
+			check.ErrorIs(t, check.Err(semel.InTx(ctx, p.Engine, failsAfter(errBoom))), errBoom, "InTx")
+			wantState(t, p.mem, call, store.InProgress)
 			return semel.InTx(ctx, p.Engine, puts("second", "v"))
 		}).want(t, "v", false)
-		wantEffect(t, mem, "e", false)
-		wantEffect(t, mem, "second", true)
+		wantEffect(t, p.mem, "e", false)
+		wantEffect(t, p.mem, "second", true)
 	})
 }
 
 // TestInTxAfterTheOutcome is refused: the operation has succeeded.
 func TestInTxAfterTheOutcome(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p, mem := solo(t, semel.Options{})
-		call := atomicCallOf("k")
+		p, call := soloCall(t, semel.OperationOptions[string]{Policy: semel.Atomic()})
 		do(t.Context(), p, call, func(ctx context.Context) (string, error) {
 			v, err := semel.InTx(ctx, p.Engine, puts("first", "v"))
 			if err != nil {
 				return "", err
 			}
-			_, err = semel.InTx(ctx, p.Engine, puts("second", "w"))
-			wantField(t, err, "Attempt")
-			wantState(t, mem, call, store.Succeeded)
+			wantField(t, check.Err(semel.InTx(ctx, p.Engine, puts("second", "w"))), "Attempt")
+			wantState(t, p.mem, call, store.Succeeded)
 			return v, nil
 		}).want(t, "v", false)
-		wantEffect(t, mem, "second", false)
+		wantEffect(t, p.mem, "second", false)
 	})
 }
 
@@ -55,8 +54,7 @@ func TestInTxAfterTheOutcome(t *testing.T) {
 // nothing, and is seen.
 func TestInTxDecidesTheOutcome(t *testing.T) {
 	eachInBubble(t, map[string]error{"another value": nil, "an error": errBoom, "a final error": semel.Final(errBoom)}, func(t *testing.T, after error) {
-		p, mem := solo(t, semel.Options{})
-		call := atomicCallOf("k")
+		p, call := soloCall(t, semel.OperationOptions[string]{Policy: semel.Atomic()})
 		a := do(t.Context(), p, call, func(ctx context.Context) (string, error) {
 			if _, err := semel.InTx(ctx, p.Engine, puts("e", "v")); err != nil {
 				return "", err
@@ -65,7 +63,7 @@ func TestInTxDecidesTheOutcome(t *testing.T) {
 		})
 		a.want(t, "v", false)
 		do(t.Context(), p, call, never(t)).want(t, "v", true)
-		wantState(t, mem, call, store.Succeeded)
+		wantState(t, p.mem, call, store.Succeeded)
 		if after != nil {
 			p.seen.want(t, event.AfterOutcome)
 		}
@@ -106,8 +104,7 @@ func TestInTxRejected(t *testing.T) {
 // outcome.
 func TestInTxOfAZombie(t *testing.T) {
 	eachLeasedMode(t, func(t *testing.T, s txMode) {
-		p, other, mem := pair(t, semel.Options{})
-		call := plain("op", s.o).Call(me, "k", "in")
+		p, other, call := pairCall(t, s.o)
 		s.ask(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
 			p.crash()
 			pass(2 * lease)
@@ -115,8 +112,8 @@ func TestInTxOfAZombie(t *testing.T) {
 			p.faults.Decide(nil)
 			return puts("zombie", "zombie")(ctx, tx)
 		}).want(t, "winner", true)
-		wantEffect(t, mem, "zombie", false)
-		wantEffect(t, mem, "winner", true)
+		wantEffect(t, p.mem, "zombie", false)
+		wantEffect(t, p.mem, "winner", true)
 		p.seen.want(t, event.LeaseLost, event.Fenced)
 		p.seen.wantNone(t, event.Conflict)
 	})
@@ -152,7 +149,6 @@ func TestInlineRetriesWhenTheRecordIsGone(t *testing.T) {
 		}).want(t, "second", false)
 		wantEffect(t, mem, "first", false)
 		wantEffect(t, mem, "second", true)
-		p.faults.Decide(nil)
 	})
 }
 
@@ -191,9 +187,8 @@ func TestTxOf(t *testing.T) {
 // cancels, and the function's result decides.
 func TestTransactionThatEndsWithItsContext(t *testing.T) {
 	eachTxMode(t, func(t *testing.T, s txMode) {
-		p, mem := solo(t, semel.Options{})
 		s.o.OnError = semel.Keep
-		call := plain("op", s.o).Call(me, "k", "in")
+		p, call := soloCall(t, s.o)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		a := s.ask(ctx, p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
@@ -203,7 +198,96 @@ func TestTransactionThatEndsWithItsContext(t *testing.T) {
 		})
 		a.wantErr(t, context.DeadlineExceeded)
 		check.Equal(t, semel.VerdictOf(a.err), store.NotCommitted, "VerdictOf (it is rolled back)")
-		wantEffect(t, mem, "e", false)
+		wantEffect(t, p.mem, "e", false)
 		s.ask(t.Context(), p, call, puts("e", "v")).want(t, "v", false)
+	})
+}
+
+// TestSupersededLeaderReturnsTheNewOutcome: the database has ended the transaction while its
+// function still ran, as it does with one that has been silent for too long, and another process
+// has run the operation since.
+func TestSupersededLeaderReturnsTheNewOutcome(t *testing.T) {
+	eachInBubble(t, map[string]error{"unawares": nil, "by an error of its own": errors.New("connection gone")}, func(t *testing.T, fnErr error) {
+		leader, winner, _ := pair(t, semel.Options{})
+		meanwhile := func() { doTx(t.Context(), winner, theCall, puts("e", "winner")).want(t, "winner", false) }
+		leader.faults.Decide(commits(fault{Rollback: errors.New("terminated by the server"), Reply: meanwhile}))
+		a := doTx(t.Context(), leader, theCall, func(context.Context, *memory.Tx) (string, error) { return "silenced", fnErr })
+		a.want(t, "winner", true)
+		leader.seen.want(t, event.Fenced)
+	})
+}
+
+// TestRule08AtomicWithoutInTx: under policy Atomic only the rollback of the transaction of
+// InTx proves that there was no effect. A function that never called InTx may have had an
+// effect elsewhere, and its success does not say where.
+func TestRule08AtomicWithoutInTx(t *testing.T) {
+	type row struct {
+		fn      func(ctx context.Context, p *process) error
+		verdict store.Verdict
+		state   store.State
+		tainted bool
+	}
+	eachInBubble(t, map[string]row{
+		"error":                 {func(context.Context, *process) error { return errBoom }, store.Unknown, store.Pending, true},
+		"marked":                {func(context.Context, *process) error { return semel.NotCommitted(errBoom) }, store.NotCommitted, store.Pending, false},
+		"classified":            {func(context.Context, *process) error { return errors.Join(errBoom, errRefused) }, store.NotCommitted, store.Pending, false},
+		"success":               {func(context.Context, *process) error { return nil }, store.Unknown, store.InDoubt, true},
+		"InTx, failed, success": {func(ctx context.Context, p *process) error { _ = inTxFails(ctx, p, errBoom); return nil }, store.NotCommitted, store.Pending, false},
+		"InTx, failed":          {func(ctx context.Context, p *process) error { return inTxFails(ctx, p, errBoom) }, store.NotCommitted, store.Pending, false},
+		"InTx, failed, another error": {func(ctx context.Context, p *process) error {
+			return errors.Join(errors.New("after all"), inTxFails(ctx, p, errBoom))
+		}, store.NotCommitted, store.Pending, false},
+	}, func(t *testing.T, tt row) {
+		p, call := soloCall(t, semel.OperationOptions[string]{Policy: semel.Atomic(), Classify: classifies})
+		got := do(t.Context(), p, call, func(ctx context.Context) (string, error) { return "v", tt.fn(ctx, p) })
+		got.wantRunNow(t, tt.verdict, tt.state)
+		check.Equal(t, semel.VerdictOf(got.err), tt.verdict, "VerdictOf(%v)", got.err)
+		check.Equal(t, wantState(t, p.mem, call, tt.state).Tainted, tt.tainted, "the record is tainted")
+		if tt.state == store.InDoubt { // and the alarm names the programming error
+			alarm := p.seen.last(event.InDoubt)
+			if alarm.Err == nil || !strings.Contains(alarm.Err.Error(), "InTx") {
+				t.Errorf("the alarm is about %v, want it to name InTx", alarm.Err)
+			}
+			do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInDoubt)
+		}
+	})
+}
+
+func inTxFails(ctx context.Context, p *process, err error) error {
+	_, err = semel.InTx(ctx, p.Engine, func(context.Context, *memory.Tx) (string, error) { return "", err })
+	return err
+}
+
+// TestWorkerSuccessWithoutInTx: the success of a task under policy Atomic that never
+// called InTx is not recorded together with those of others.
+func TestWorkerSuccessWithoutInTx(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		op := plain("op", retried(semel.Atomic()))
+		p, mem := owned(t, op)
+		call := queued(t, p, op, "k")[0]
+		a := dequeued(t, p, op, 1)[0]
+		rest := adapter.CompleteMany(t.Context(), p, []*adapter.Completion{{Attempt: a, Value: "v"}})
+		if len(rest) != 1 {
+			t.Fatalf("CompleteMany has settled it")
+		}
+		answerOf(a.End("v", nil)).wantRunNow(t, store.Unknown, store.InDoubt)
+		wantState(t, mem, call, store.InDoubt)
+	})
+}
+
+// TestAdapterRejectsWithoutInTx: an answer that claims no effect needs no transaction.
+func TestAdapterRejectsWithoutInTx(t *testing.T) {
+	eachInBubble(t, map[string]bool{"refuses": true, "claims an effect": false}, func(t *testing.T, refuses bool) {
+		p, mem := solo(t, semel.Options{})
+		a := begin(t, p, atomicCallOf("k"))
+		a.AdaptWith(adapts{refuses: refuses})
+		end := answerOf(a.End("refused", nil))
+		if refuses {
+			end.want(t, "refused", false)
+			wantState(t, mem, atomicCallOf("k"), store.Succeeded)
+			return
+		}
+		end.wantErr(t, semel.ErrOutcomeUnknown)
+		wantState(t, mem, atomicCallOf("k"), store.InDoubt)
 	})
 }

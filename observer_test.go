@@ -61,31 +61,6 @@ func everyKind(t *testing.T) map[event.Kind]bool {
 	return kinds
 }
 
-// TestAlarmsAreMarked: the comment of a kind says that it is an alarm if it is one, and
-// docs/operations.md says what to do about it.
-func TestAlarmsAreMarked(t *testing.T) {
-	t.Parallel()
-	operations := check.Must(os.ReadFile("docs/operations.md"))(t)
-	_, actions, _ := strings.Cut(string(operations), "\n| alarm | do |\n")
-	for kind, alarm := range everyKind(t) {
-		if alarm && !strings.Contains(actions, "\n| `"+string(kind)+"` | ") {
-			t.Errorf("docs/operations.md does not say what to do about %s", kind)
-		}
-		check.Equal(t, event.Event{Kind: kind}.Alarm(), alarm, "Alarm() of %q, and what its comment says", kind)
-	}
-}
-
-// documentedLevels reads the level of each kind of event from docs/operations.md.
-func documentedLevels(t *testing.T) map[string]string {
-	t.Helper()
-	text := check.Must(os.ReadFile("docs/operations.md"))(t)
-	levels := map[string]string{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (DEBUG|INFO|WARN|ERROR) \\|").FindAllSubmatch(text, -1) {
-		levels[string(m[1])] = string(m[2])
-	}
-	return levels
-}
-
 const (
 	canaryKey    = "canary-key"
 	canaryScope  = "canary-scope"
@@ -248,10 +223,14 @@ func wantNoCanary(t *testing.T, l *log) {
 
 // TestSlogObserver: each kind of event has the level that docs/operations.md says, an
 // alarm is an error and nothing else is, and each line names the operation and the
-// record.
+// record. The comment of a kind says that it is an alarm if it is one, and the page what to do.
 func TestSlogObserver(t *testing.T) {
 	t.Parallel()
-	levels, kinds := documentedLevels(t), everyKind(t)
+	page, levels, kinds := string(check.Must(os.ReadFile("docs/operations.md"))(t)), map[string]string{}, everyKind(t)
+	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (DEBUG|INFO|WARN|ERROR) \\|").FindAllStringSubmatch(page, -1) {
+		levels[m[1]] = m[2]
+	}
+	_, actions, _ := strings.Cut(page, "\n| alarm | do |\n")
 	for kind := range levels {
 		if _, ok := kinds[event.Kind(kind)]; !ok {
 			t.Errorf("docs/operations.md has %q, which is no kind of event", kind)
@@ -260,15 +239,18 @@ func TestSlogObserver(t *testing.T) {
 	if !kinds[event.Conflict] {
 		t.Error("a conflict is not marked as an alarm: this test looks in the wrong place")
 	}
-	for kind := range kinds {
+	for kind, alarm := range kinds {
+		if alarm && !strings.Contains(actions, "\n| `"+string(kind)+"` | ") {
+			t.Errorf("docs/operations.md does not say what to do about %s", kind)
+		}
 		l := new(log)
 		e := event.Event{Kind: kind, Operation: "op", ID: store.ID{0xab}, Attempt: 3, State: store.InDoubt, Err: errBoom, Elapsed: time.Second}
 		l.observer().Observe(t.Context(), e)
 		var line map[string]any
 		check.Require(t, json.Unmarshal(l.text.Bytes(), &line), "%q logged %q", kind, l.text.String())
 		want := levels[string(kind)]
-		if line["level"] != want || e.Alarm() != (want == "ERROR") {
-			t.Errorf("%q is logged as %v, want %s", kind, line["level"], want)
+		if line["level"] != want || e.Alarm() != (want == "ERROR") || e.Alarm() != alarm {
+			t.Errorf("%q is logged as %v, want %s; Alarm() = %v, and its comment says %v", kind, line["level"], want, e.Alarm(), alarm)
 		}
 		if line["event"] != string(kind) || line["operation"] != "op" || line["id"] != "ab"+strings.Repeat("0", 30) ||
 			line["attempt"] != 3.0 || line["state"] != "InDoubt" || line["error"] != "boom" || line["elapsed"] != 1e9 {
@@ -282,5 +264,39 @@ func TestSlogObserver(t *testing.T) {
 		if !strings.Contains(text, `"level":"DEBUG"`) || strings.Contains(text, "elapsed") || strings.Contains(text, `"error"`) != (err != nil) {
 			t.Errorf("%s is logged as %s, want DEBUG and nothing that the event has not", name, text)
 		}
+	}
+}
+
+// silent is an Observer that drops all events.
+type silent struct{}
+
+func (silent) Observe(context.Context, event.Event) {}
+
+// TestAlarmsAreLoggedWithoutAnObserver: a program without an Observer still says that an
+// operator must act, and nothing else.
+func TestAlarmsAreLoggedWithoutAnObserver(t *testing.T) { //nolint:paralleltest // slog.Default belongs to the process
+	before := slog.Default()
+	t.Cleanup(func() { slog.SetDefault(before) })
+	op := semel.Define("charge", semel.OperationOptions[string]{Policy: semel.Hold()})
+	for name, test := range map[string]struct {
+		observer event.Observer
+		lines    int
+	}{
+		"none":   {nil, 1},
+		"silent": {silent{}, 0},
+	} {
+		var out log
+		slog.SetDefault(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})))
+		e := check.Must(semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure, Observer: test.observer}))(t)
+		run := func(key string, err error) error {
+			_, _, err = semel.Do(t.Context(), e, op.Call(me, key, "in"), func(context.Context) (string, error) { return "v", err })
+			return err
+		}
+		check.NoError(t, run("succeeds", nil), "%s", name)
+		check.ErrorIs(t, run("in doubt", errBoom), semel.ErrOutcomeUnknown, "%s", name)
+		check.NoError(t, e.Close(t.Context()), "%s", name)
+		text := out.text.String()
+		check.Equal(t, strings.Count(text, "\n"), test.lines, "%s: lines of the log: %s", name, text)
+		check.Equal(t, strings.Contains(text, "level=ERROR msg=semel event=in_doubt operation=charge"), test.lines > 0, "%s: an error in the log: %s", name, text)
 	}
 }

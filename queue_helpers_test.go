@@ -25,8 +25,21 @@ func owned(t *testing.T, op semel.Declared) (*process, *memory.Store) {
 // soloCall starts a process over a store of its own, and returns a call of an operation.
 func soloCall(t *testing.T, o semel.OperationOptions[string]) (*process, semel.Call) {
 	t.Helper()
-	p, _ := solo(t, semel.Options{})
-	return p, plain("op", o).Call(me, "k", "in")
+	return soloWith(t, semel.Options{}, o)
+}
+
+// soloWith is soloCall for a process with options.
+func soloWith(t *testing.T, o semel.Options, oo semel.OperationOptions[string]) (*process, semel.Call) {
+	t.Helper()
+	p, _ := solo(t, o)
+	return p, plain("op", oo).Call(me, "k", "in")
+}
+
+// pairCall is soloCall with another process over the same store.
+func pairCall(t *testing.T, o semel.OperationOptions[string]) (p, other *process, call semel.Call) {
+	t.Helper()
+	p, call = soloCall(t, o)
+	return p, start(t, p.mem, semel.Options{}), call
 }
 
 // task is an operation that workers run, with these limits.
@@ -178,10 +191,9 @@ func queueable(o semel.OperationOptions[string]) semel.OperationOptions[string] 
 // its own.
 func eachFaultyCall(t *testing.T, calls int, test func(t *testing.T, f fault, k int)) {
 	t.Helper()
-	t.Parallel()
-	for name, f := range everyFault() {
-		for k := range calls {
-			t.Run(fmt.Sprintf("%s/%d", name, k+1), func(t *testing.T) { bubble(t, func(t *testing.T) { test(t, f, k+1) }) })
-		}
+	numbers := map[string]int{}
+	for k := range calls {
+		numbers[fmt.Sprint(k+1)] = k + 1
 	}
+	eachPair(t, everyFault(), numbers, test)
 }

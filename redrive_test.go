@@ -94,51 +94,33 @@ func TestRedriveOfAFinalFailure(t *testing.T) {
 // attempt.
 func TestRedriveRejected(t *testing.T) {
 	unretried := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce()})
-	for name, tt := range map[string]struct {
-		op    *semel.Operation[string]
-		given bool
-	}{
-		"owned": {task(semel.AtLeastOnce(), 9, 9), true}, "not retried": {unretried, true}, "not given": {task(semel.AtLeastOnce(), 9, 9), false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			eachExisting(t, func(t *testing.T, s existingState) {
-				p, mem := solo(t, semel.Options{})
-				if tt.given {
-					p = start(t, mem, semel.Options{Operations: []semel.Declared{tt.op}})
-				}
-				call := tt.op.Call(me, "k", "in")
-				createExisting(t, mem, call, s)
-				before := record(t, mem, call)
-				_, err := admin.Redrive(t.Context(), p, redrive(call))
-				var want error
-				switch {
-				case s == inDoubt && name == "owned": // AtLeastOnce allows another attempt
-				case s != failed:
-					want = admin.ErrNotFailed
-				case name != "owned":
-					want = admin.ErrNotOwned
-				}
-				check.ErrorIs(t, err, want, "Redrive")
-				if r := record(t, mem, call); (r.Token == before.Token) != (want != nil) {
-					t.Errorf("%v became %v", before.Token, r.Token)
-				}
-			})
-		})
+	type row struct {
+		op           *semel.Operation[string]
+		given, owned bool
 	}
-}
-
-func TestRedriveErrorsNameTheField(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		p, _ := solo(t, semel.Options{})
-		for field, r := range map[string]admin.RedriveRequest{
-			"Actor": {Reason: "r"}, "Reason": {Actor: "a"}, "Delay": {Actor: "a", Reason: "r", Delay: -1},
-		} {
-			_, err := admin.Redrive(t.Context(), p, r)
-			wantField(t, err, field)
+	eachPair(t, existingStates(), map[string]row{
+		"owned": {task(semel.AtLeastOnce(), 9, 9), true, true}, "not retried": {unretried, true, false}, "not given": {task(semel.AtLeastOnce(), 9, 9), false, false},
+	}, func(t *testing.T, s existingState, tt row) {
+		p, mem := solo(t, semel.Options{})
+		if tt.given {
+			p = start(t, mem, semel.Options{Operations: []semel.Declared{tt.op}})
 		}
-		_, err := admin.Reschedule(t.Context(), p, store.ID{}, -1)
-		wantField(t, err, "Delay")
-		check.Equal(t, p.faults.CallsOf("Get"), 0, "the store was called")
+		call := tt.op.Call(me, "k", "in")
+		createExisting(t, mem, call, s)
+		before := record(t, mem, call)
+		_, err := admin.Redrive(t.Context(), p, redrive(call))
+		var want error
+		switch {
+		case s == inDoubt && tt.owned: // AtLeastOnce allows another attempt
+		case s != failed:
+			want = admin.ErrNotFailed
+		case !tt.owned:
+			want = admin.ErrNotOwned
+		}
+		check.ErrorIs(t, err, want, "Redrive")
+		if r := record(t, mem, call); (r.Token == before.Token) != (want != nil) {
+			t.Errorf("%v became %v", before.Token, r.Token)
+		}
 	})
 }
 

@@ -3,6 +3,7 @@ package semel_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -83,21 +84,29 @@ func TestRenewUsesOneRequest(t *testing.T) {
 			wantCause(t, a, semel.ErrLeaseLost)
 		}
 		adapter.RenewLeases(t.Context(), p, attempts)
-		check.Equal(t, p.faults.Calls(), 0, "the store was called: times for expired leases")
+		adapter.RenewLeases(t.Context(), p, nil)
+		check.Equal(t, p.faults.Calls(), 0, "the store was called: times for expired leases and for none")
 		p.seen.want(t, event.LeaseLost)
 	})
+}
+
+// bounded starts a process over a store with batches of two, with five attempts that run.
+func bounded(t *testing.T) (*process, []*semel.Attempt) {
+	t.Helper()
+	op := task(semel.AtLeastOnce(), 9, 9)
+	p := startOn(t, limited(func(c *store.Capabilities) { c.MaxBatch = 2 }), semel.Options{})
+	var attempts []*semel.Attempt
+	for i := range 5 {
+		queued(t, p, op, fmt.Sprint(i))
+		attempts = append(attempts, dequeuedOne(t, p, op))
+	}
+	return p, attempts
 }
 
 // TestRenewIsBoundedByTheBatch of the store.
 func TestRenewIsBoundedByTheBatch(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		op := task(semel.AtLeastOnce(), 9, 9)
-		p := startOn(t, limited(func(c *store.Capabilities) { c.MaxBatch = 2 }), semel.Options{})
-		var attempts []*semel.Attempt
-		for _, key := range []string{"a", "b", "c", "d", "e"} {
-			queued(t, p, op, key)
-			attempts = append(attempts, dequeuedOne(t, p, op))
-		}
+		p, attempts := bounded(t)
 		p.faults.Decide(nil)
 		pass(20 * time.Second)
 		adapter.RenewLeases(t.Context(), p, attempts)
@@ -124,8 +133,7 @@ func TestRenewAfterReclaimBySameWorker(t *testing.T) {
 			wantAlive(t, again, attempts[1])
 		}
 		p.seen.wantNone(t, event.StoreError)
-		_, err := attempts[0].End("v", nil)
-		check.ErrorIs(t, err, semel.ErrInProgress, "End of the lost one")
+		check.ErrorIs(t, check.Err(attempts[0].End("v", nil)), semel.ErrInProgress, "End of the lost one")
 		answerOf(attempts[1].End("v", nil)).want(t, "v", false)
 	})
 }
@@ -205,16 +213,6 @@ func TestRenewWithLostReply(t *testing.T) {
 	})
 }
 
-// TestRenewOfNoAttempts asks nothing.
-func TestRenewOfNoAttempts(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		p, _ := solo(t, semel.Options{})
-		p.faults.Decide(nil)
-		adapter.RenewLeases(t.Context(), p, nil)
-		check.Equal(t, p.faults.Calls(), 0, "the store was called")
-	})
-}
-
 // TestRenewWithinATransaction that keeps every other writer out, this renewal too:
 // it is as good as one.
 func TestRenewWithinATransaction(t *testing.T) {
@@ -234,5 +232,39 @@ func TestRenewWithinATransaction(t *testing.T) {
 			return "v", nil
 		})
 		answerOf(a.End(nil, err)).want(t, "v", false)
+	})
+}
+
+// TestEachLeaseIsRenewedAtItsOwnInterval: leases of other lengths, and attempts that end, do not
+// change the interval at which the lease of an attempt is renewed.
+func TestEachLeaseIsRenewedAtItsOwnInterval(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, _ := solo(t, semel.Options{})
+		const each = 20
+		beats := []time.Duration{time.Hour, time.Second, 7 * time.Second, time.Minute}
+		run := []*semel.Attempt{begin(t, p, plain("long", semel.OperationOptions[string]{Lease: math.MaxInt64}).Call(me, "k", "in"))}
+		for n := range each {
+			for _, beat := range beats {
+				op := plain("every-"+beat.String(), semel.OperationOptions[string]{Lease: 3 * beat, Heartbeat: beat})
+				run = append(run, begin(t, p, op.Call(me, fmt.Sprint(n), "in")))
+				answerOf(begin(t, p, op.Call(me, fmt.Sprint(n, " ends"), "in")).End("v", nil)).want(t, "v", false)
+			}
+			pass(time.Millisecond)
+		}
+		const long = 2*time.Hour + 500*time.Millisecond
+		pass(long)
+		got := make(map[string]int)
+		for _, c := range p.faults.Changes() {
+			if c.If == c.To.Token && c.To.State == store.InProgress {
+				got[c.To.Operation]++
+			}
+		}
+		for _, beat := range beats {
+			check.Equal(t, got["every-"+beat.String()], each*int(long/beat), "heartbeats at intervals of %v", beat)
+		}
+		wantAlive(t, run...)
+		for _, a := range run {
+			a.Abandon()
+		}
 	})
 }

@@ -48,27 +48,23 @@ func followerWrites(s existingState, p policyCase) []string {
 }
 
 func TestRule02FollowerWritesNothingElse(t *testing.T) {
-	for _, pc := range policies() {
-		t.Run(pc.name, func(t *testing.T) {
-			eachExisting(t, func(t *testing.T, s existingState) {
-				p, call := soloCall(t, semel.OperationOptions[string]{Policy: pc.p})
-				createExisting(t, p.mem, call, s)
-				before := record(t, p.mem, call)
-				ran := false
-				do(t.Context(), p, call, p.run(func(ctx context.Context) (string, error) {
-					ran = true
-					a, _ := semel.AttemptOf(ctx)
-					check.Equal(t, wantState(t, p.mem, call, store.InProgress).Token, a.Token(), "while the function runs, the claim")
-					return "v", nil
-				}))
-				wantEdges(t, p.faults, followerWrites(s, pc)...)
-				check.Equal(t, ran, s == nothing || s == pending || s == expired && pc.again, "the function ran")
-				for _, c := range p.faults.Changes() {
-					checkFollowerChange(t, before, c)
-				}
-			})
-		})
-	}
+	eachPair(t, policies(), existingStates(), func(t *testing.T, pc policyCase, s existingState) {
+		p, call := soloCall(t, semel.OperationOptions[string]{Policy: pc.p})
+		createExisting(t, p.mem, call, s)
+		before := record(t, p.mem, call)
+		ran := false
+		do(t.Context(), p, call, p.run(func(ctx context.Context) (string, error) {
+			ran = true
+			a, _ := semel.AttemptOf(ctx)
+			check.Equal(t, wantState(t, p.mem, call, store.InProgress).Token, a.Token(), "while the function runs, the claim")
+			return "v", nil
+		}))
+		wantEdges(t, p.faults, followerWrites(s, pc)...)
+		check.Equal(t, ran, s == nothing || s == pending || s == expired && pc.again, "the function ran")
+		for _, c := range p.faults.Changes() {
+			checkFollowerChange(t, before, c)
+		}
+	})
 }
 
 // checkFollowerChange: a follower changes another caller's record only with a token

@@ -45,24 +45,20 @@ func runsEverythingTwice(request) fault { return fault{Twice: true} }
 // TestRule03Lifetimes drives keys through everything that may happen to them:
 // with replies lost and with statements run twice it goes as it goes without.
 func TestRule03Lifetimes(t *testing.T) {
-	for name, plan := range map[string]func() func(request) fault{
+	eachPair(t, map[string]func() func(request) fault{
 		"undisturbed":          func() func(request) fault { return nil },
 		"first replies lost":   firstReplyLost,
 		"statements run twice": func() func(request) fault { return runsEverythingTwice },
-	} {
-		t.Run(name, func(t *testing.T) {
-			eachInBubble(t, lifetimes(), func(t *testing.T, l keyHistory) {
-				op := plain("op", l.o)
-				p, mem := owned(t, op)
-				call := op.Call(me, "k", "in")
-				createExisting(t, mem, call, l.found)
-				p.faults.Decide(plan())
-				l.live(t, p, call)
-				check.Equal(t, wantState(t, mem, call, l.state).Attempt, l.attempt, "attempt")
-				p.seen.wantNone(t, event.Late, event.Fenced, event.Conflict)
-			})
-		})
-	}
+	}, lifetimes(), func(t *testing.T, plan func() func(request) fault, l keyHistory) {
+		op := plain("op", l.o)
+		p, mem := owned(t, op)
+		call := op.Call(me, "k", "in")
+		createExisting(t, mem, call, l.found)
+		p.faults.Decide(plan())
+		l.live(t, p, call)
+		check.Equal(t, wantState(t, mem, call, l.state).Attempt, l.attempt, "attempt")
+		p.seen.wantNone(t, event.Late, event.Fenced, event.Conflict)
+	})
 }
 
 // keyHistory is what happens to one key, and its record afterwards.

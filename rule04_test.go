@@ -44,52 +44,35 @@ func TestRule04BlackHoledStoreEndsTheContext(t *testing.T) {
 	})
 }
 
-// TestRule04LeaseCountsFromBeforeTheClaimWasSent: the store may have counted it
-// from then.
-func TestRule04LeaseCountsFromBeforeTheClaimWasSent(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		p, _ := solo(t, semel.Options{RecordTimeout: time.Minute})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
-		gate := make(chan struct{})
-		p.faults.Decide(func(r request) fault {
-			if r.MethodN == 1 {
-				return fault{Gate: gate}
-			}
-			return fault{Hang: true}
-		})
-		time.AfterFunc(7*time.Second, func() { close(gate) })
-		var took time.Duration
-		wait := untilLost(t, time.Now(), &took)
-		do(t.Context(), p, call, func(ctx context.Context) (string, error) {
-			defer p.faults.Decide(nil)
-			return wait(ctx)
-		})
-		check.Equal(t, took, lease, "the context ended: after the claim was sent")
-	})
-}
-
-// TestRule04HeartbeatsCountFromWhenTheyWereSent: an answer that took long does
-// not prolong the lease by as much.
-func TestRule04HeartbeatsCountFromWhenTheyWereSent(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		p, call := soloCall(t, semel.OperationOptions[string]{})
+// TestRule04LeaseCountsFromWhenTheRequestWasSent: an answer to a claim or to a heartbeat that took
+// long does not prolong the lease by as much. The store may have counted it from when it was sent.
+func TestRule04LeaseCountsFromWhenTheRequestWasSent(t *testing.T) {
+	eachInBubble(t, map[string]bool{"the claim": false, "the first heartbeat": true}, func(t *testing.T, beat bool) {
+		p, call := soloWith(t, semel.Options{RecordTimeout: time.Minute}, semel.OperationOptions[string]{})
 		gate := make(chan struct{})
 		var took time.Duration
-		wait := untilLost(t, time.Now(), &took)
-		do(t.Context(), p, call, func(ctx context.Context) (string, error) {
+		wait, want := untilLost(t, time.Now(), &took), lease
+		slow := func() {
 			p.faults.Decide(func(r request) fault {
 				if r.MethodN == 1 {
-					return fault{Gate: gate} // sent at 10 s
+					return fault{Gate: gate}
 				}
 				return fault{Hang: true}
 			})
 			time.AfterFunc(14*time.Second, func() { close(gate) })
+		}
+		if !beat {
+			slow()
+		}
+		do(t.Context(), p, call, func(ctx context.Context) (string, error) {
 			defer p.faults.Decide(nil)
+			if beat {
+				slow()
+				want += 10 * time.Second // when it was sent
+			}
 			return wait(ctx)
 		})
-		if want := 10*time.Second + lease; took != want {
-			t.Errorf("the context ended after %v, want %v", took, want)
-		}
+		check.Equal(t, took, want, "the context ended after")
 	})
 }
 
@@ -99,12 +82,7 @@ func TestRule04OneHeartbeatWithoutAnswer(t *testing.T) {
 	eachInBubble(t, map[string]fault{"no answer": {Hang: true}, "no answer, applied": {Mute: true}, "cut": {Before: errCut}}, func(t *testing.T, f fault) {
 		p, call := soloCall(t, semel.OperationOptions[string]{})
 		do(t.Context(), p, call, func(ctx context.Context) (string, error) {
-			p.faults.Decide(func(r request) fault {
-				if r.MethodN%2 == 1 {
-					return f
-				}
-				return fault{}
-			})
+			p.faults.Decide(failIf(f, func(r request) bool { return r.MethodN%2 == 1 }))
 			pass(10 * lease)
 			return "v", context.Cause(ctx)
 		}).want(t, "v", false)
@@ -131,8 +109,7 @@ func TestRule04SupersededLeaderIsCanceled(t *testing.T) {
 // TestRule04HeartbeatsKeepTheLease for ten leases, and others do not get in.
 func TestRule04HeartbeatsKeepTheLease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p, other, mem := pair(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed()}).Call(me, "k", "in")
+		p, other, call := pairCall(t, semel.OperationOptions[string]{Policy: semel.Keyed()})
 		leader := later(func() answer {
 			return do(t.Context(), p, call, func(ctx context.Context) (string, error) {
 				pass(10 * lease)
@@ -141,7 +118,7 @@ func TestRule04HeartbeatsKeepTheLease(t *testing.T) {
 		})
 		for range 40 {
 			synctest.Wait()
-			if record(t, mem, call).State != store.Succeeded {
+			if record(t, p.mem, call).State != store.Succeeded {
 				do(t.Context(), other, call, never(t)).wantErr(t, semel.ErrInProgress)
 			}
 			pass(lease / 4)

@@ -91,13 +91,12 @@ func TestRule05SettingsAreSeparate(t *testing.T) {
 // TestRule05RetentionCountsFromTheOutcome, not from the claim.
 func TestRule05RetentionCountsFromTheOutcome(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p, mem := solo(t, semel.Options{Retention: time.Hour})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		p, call := soloWith(t, semel.Options{Retention: time.Hour}, semel.OperationOptions[string]{})
 		do(t.Context(), p, call, func(context.Context) (string, error) {
 			pass(10 * time.Hour)
 			return "v", nil
 		}).want(t, "v", false)
-		if r := record(t, mem, call); r.Expire != time.Hour || r.Age != 10*time.Hour {
+		if r := record(t, p.mem, call); r.Expire != time.Hour || r.Age != 10*time.Hour {
 			t.Errorf("aged %v it expires in %v, want an hour from now", r.Age, r.Expire)
 		}
 	})
@@ -108,8 +107,7 @@ func TestRule05RetentionCountsFromTheOutcome(t *testing.T) {
 func TestRule05MaxRunRefusesTheHeartbeat(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const most = 100 * time.Second
-		p, other, mem := pair(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed(), MaxRun: most}).Call(me, "k", "in")
+		p, other, call := pairCall(t, semel.OperationOptions[string]{Policy: semel.Keyed(), MaxRun: most})
 		var took time.Duration
 		wait := untilLost(t, time.Now(), &took)
 		do(t.Context(), p, call, func(ctx context.Context) (string, error) {
@@ -120,15 +118,14 @@ func TestRule05MaxRunRefusesTheHeartbeat(t *testing.T) {
 			return v, err
 		}).want(t, "winner", true)
 		check.Equal(t, took, most, "the context ended after")
-		check.Equal(t, wantState(t, mem, call, store.Succeeded).Attempt, 2, "attempt: succeeded")
+		check.Equal(t, wantState(t, p.mem, call, store.Succeeded).Attempt, 2, "attempt: succeeded")
 	})
 }
 
 // TestRule05MaxRunOfATransaction: inline there is no lease, but the context ends.
 func TestRule05MaxRunOfATransaction(t *testing.T) {
 	eachTxMode(t, func(t *testing.T, s txMode) {
-		p, _ := solo(t, semel.Options{MaxRun: time.Minute})
-		call := plain("op", s.o).Call(me, "k", "in")
+		p, call := soloWith(t, semel.Options{MaxRun: time.Minute}, s.o)
 		var took time.Duration
 		wait := untilLost(t, time.Now(), &took)
 		a := s.ask(t.Context(), p, call, func(ctx context.Context, _ *memory.Tx) (string, error) {
@@ -210,10 +207,8 @@ func TestRule05WrongDefinitionsNameTheField(t *testing.T) {
 	}, func(t *testing.T, tt row) {
 		op := plain(tt.operation, tt.o)
 		p, mem := solo(t, semel.Options{})
-		_, err := semel.New(mem, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{op}})
-		wantField(t, err, tt.field)
-		_, err = adapter.Dequeue(t.Context(), p, op, 1)
-		wantField(t, err, tt.field)
+		wantField(t, check.Err(semel.New(mem, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{op}})), tt.field)
+		wantField(t, check.Err(adapter.Dequeue(t.Context(), p, op, 1)), tt.field)
 		wantRefusedEverywhere(t, op.Call(me, "k", "in"), tt.field)
 	})
 }
@@ -249,8 +244,7 @@ func wantRefusedEverywhere(t *testing.T, c semel.Call, field string) {
 	wantField(t, doTx(t.Context(), p, c, neverTx(t)).err, field)
 	_, _, err := adapter.Begin(t.Context(), p, c)
 	wantField(t, err, field)
-	_, err = semel.EnqueueTx(t.Context(), p.Engine, nil, c, semel.EnqueueOptions{})
-	wantField(t, err, field)
+	wantField(t, check.Err(semel.EnqueueTx(t.Context(), p.Engine, nil, c, semel.EnqueueOptions{})), field)
 	if n := p.faults.Calls(); n != 0 {
 		t.Errorf("the store was called %d times, want never", n)
 	}

@@ -24,12 +24,12 @@ type entryPoint struct {
 	ask  func(ctx context.Context, p *process, c semel.Call, fn handler) answer
 }
 
-func entryPoints() []entryPoint {
-	all := []entryPoint{{name: "Do", ask: do}}
+func entryPoints() map[string]entryPoint {
+	all := map[string]entryPoint{"Do": {name: "Do", ask: do}}
 	for _, s := range txModes() {
-		all = append(all, entryPoint{s.name, s.o, func(ctx context.Context, p *process, c semel.Call, fn handler) answer {
+		all[s.name] = entryPoint{s.name, s.o, func(ctx context.Context, p *process, c semel.Call, fn handler) answer {
 			return s.ask(ctx, p, c, func(ctx context.Context, _ *memory.Tx) (string, error) { return fn(ctx) })
-		}})
+		}}
 	}
 	return all
 }
@@ -54,19 +54,28 @@ func through[T any](ctx context.Context, p *process, d entryPoint, c semel.Call,
 
 func eachEntryPoint(t *testing.T, test func(t *testing.T, d entryPoint)) {
 	t.Helper()
-	t.Parallel()
-	for _, row := range entryPoints() {
-		t.Run(row.name, func(t *testing.T) { bubble(t, func(t *testing.T) { test(t, row) }) })
+	eachInBubble(t, entryPoints(), test)
+}
+
+// hangUp returns a context, and the function with which its caller hangs up.
+type hangUp = func(t *testing.T) (context.Context, context.CancelFunc)
+
+// hangUps are the ways to hang up: the context ends, or only the wait of an adapter's caller does.
+func hangUps() map[string]hangUp {
+	return map[string]hangUp{
+		"context": func(t *testing.T) (context.Context, context.CancelFunc) { return context.WithCancel(t.Context()) },
+		"wait":    hangUpCall,
 	}
 }
 
 func TestRule06CancelBeforeTheCall(t *testing.T) {
-	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
+	eachPair(t, entryPoints(), hangUps(), func(t *testing.T, d entryPoint, caller hangUp) {
 		p, call := soloCall(t, d.o)
-		ctx, hangUp := context.WithCancel(t.Context())
+		ctx, hangUp := caller(t)
 		hangUp()
 		d.ask(ctx, p, call, never(t)).wantErr(t, context.Canceled)
 		wantState(t, p.mem, call, store.Absent)
+		d.ask(t.Context(), p, call, returns("v")).want(t, "v", false)
 	})
 }
 
@@ -118,8 +127,7 @@ func TestRule06CancelWhileTheCommitIsAmbiguous(t *testing.T) {
 // RecordTimeout.
 func TestRule06RecordingHasABound(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p, _ := solo(t, semel.Options{RecordTimeout: 2 * time.Second})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		p, call := soloWith(t, semel.Options{RecordTimeout: 2 * time.Second}, semel.OperationOptions[string]{})
 		var returned time.Time
 		do(t.Context(), p, call, func(context.Context) (string, error) {
 			p.hang()
@@ -127,21 +135,23 @@ func TestRule06RecordingHasABound(t *testing.T) {
 			return "v", nil
 		}).want(t, "v", false)
 		check.Equal(t, time.Since(returned), 2*time.Second, "it took")
-		p.faults.Decide(nil)
 	})
 }
 
 // TestRule06CancelDuringTheClaim: nothing was run, so the claim that may have
 // been granted is given back, and the key waits for no lease.
 func TestRule06CancelDuringTheClaim(t *testing.T) {
-	eachInBubble(t, map[string]fault{"not granted": {Hang: true}, "granted": {Mute: true}}, func(t *testing.T, f fault) {
-		p, call := soloCall(t, semel.OperationOptions[string]{Retention: time.Hour})
-		p.faults.Decide(func(r request) fault {
-			if r.MethodN == 1 {
-				return f
-			}
-			return fault{}
-		})
+	type row struct {
+		found existingState
+		claim fault
+	}
+	eachInBubble(t, map[string]row{
+		"not granted": {nothing, fault{Hang: true}}, "granted": {nothing, fault{Mute: true}}, "takeover, granted": {expired, fault{Mute: true}},
+	}, func(t *testing.T, tt row) {
+		p, call := soloCall(t, semel.OperationOptions[string]{Policy: semel.AtLeastOnce(), Retention: time.Hour})
+		createExisting(t, p.mem, call, tt.found)
+		before := record(t, p.mem, call).Token
+		p.faults.Decide(failIf(tt.claim, func(r request) bool { return r.To() == store.InProgress && r.Changes[0].If == before }))
 		ctx, hangUp := context.WithCancel(t.Context())
 		caller := blocked(func() answer { return do(ctx, p, call, never(t)) })
 		hangUp()
@@ -150,37 +160,41 @@ func TestRule06CancelDuringTheClaim(t *testing.T) {
 		// Pending also where nothing was granted: so it cannot be later.
 		check.Equal(t, wantState(t, p.mem, call, store.Pending).Expire, time.Hour, "it expires in")
 		p.seen.wantNone(t, event.Late, event.LateRecorded) // no event is emitted
+		p.faults.Decide(nil)
 		do(t.Context(), p, call, returns("v")).want(t, "v", false)
 	})
 }
 
-// TestRule06CancelOfAFollower: the leader and the other followers do not notice.
+// TestRule06CancelOfAFollower: it leaves at once and alone. The leader and the other followers do
+// not notice.
 func TestRule06CancelOfAFollower(t *testing.T) {
-	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-		p, _ := solo(t, semel.Options{Wait: time.Hour})
-		call := plain("op", d.o).Call(me, "k", "in")
-		finish := make(chan struct{})
-		leader := blocked(func() answer {
-			return d.ask(t.Context(), p, call, func(context.Context) (string, error) { <-finish; return "v", nil })
-		})
-		ctx, hangUp := context.WithCancel(t.Context())
-		gone := later(func() answer { return d.ask(ctx, p, call, never(t)) })
-		stays := blocked(func() answer { return d.ask(t.Context(), p, call, never(t)) })
-		hangUp()
-		(<-gone).wantErr(t, context.Canceled)
-		close(finish)
-		(<-leader).want(t, "v", false)
-		(<-stays).want(t, "v", true)
+	eachFollower(t, semel.Options{Wait: time.Hour}, func(t *testing.T, d entryPoint, leader, follower *process) {
+		for name, caller := range hangUps() {
+			call := plain("op", d.o).Call(me, name, "in")
+			finish := make(chan struct{})
+			first := d.later(t, leader, call, until(finish))
+			ctx, hangUp := caller(t)
+			leaves := blocked(func() answer { return d.ask(ctx, follower, call, never(t)) })
+			stays := d.later(t, follower, call, never(t))
+			pass(time.Minute)
+			began := time.Now()
+			hangUp()
+			(<-leaves).wantErr(t, context.Canceled)
+			check.Equal(t, time.Since(began), 0, "it left after its caller by")
+			close(finish)
+			(<-first).want(t, "v", false)
+			(<-stays).want(t, "v", true)
+		}
 	})
 }
 
 // TestRule06CancelOfTheCallerThatSendsTheClaim: followers that arrived meanwhile do not
 // share the cancellation of the first caller. One of them sends the request in its place.
 func TestRule06CancelOfTheCallerThatSendsTheClaim(t *testing.T) {
-	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
+	eachPair(t, entryPoints(), hangUps(), func(t *testing.T, d entryPoint, caller hangUp) {
 		p, call := soloCall(t, d.o)
 		p.faults.Decide(failCall(1, fault{Hang: true}))
-		ctx, hangUp := context.WithCancel(t.Context())
+		ctx, hangUp := caller(t)
 		first := blocked(func() answer { return d.ask(ctx, p, call, never(t)) })
 		second := d.later(t, p, call, returns("v"))
 		hangUp()

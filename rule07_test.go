@@ -20,16 +20,15 @@ import (
 
 // abruptExit is a way for a function to end without returning.
 type abruptExit struct {
-	name string
 	stop func()
 	// panics is the value of the panic.
 	panics any
 }
 
-func abruptExits() []abruptExit {
-	return []abruptExit{
-		{name: "panic", stop: func() { panic("out of cheese") }, panics: "out of cheese"},
-		{name: "Goexit", stop: runtime.Goexit},
+func abruptExits() map[string]abruptExit {
+	return map[string]abruptExit{
+		"panic":  {stop: func() { panic("out of cheese") }, panics: "out of cheese"},
+		"Goexit": {stop: runtime.Goexit},
 	}
 }
 
@@ -56,10 +55,7 @@ func (a abruptExit) wantAbrupt(t *testing.T, ask func() answer) {
 // eachAbruptExit runs test in a bubble for each way not to return.
 func eachAbruptExit(t *testing.T, test func(t *testing.T, a abruptExit)) {
 	t.Helper()
-	t.Parallel()
-	for _, row := range abruptExits() {
-		t.Run(row.name, func(t *testing.T) { bubble(t, func(t *testing.T) { test(t, row) }) })
-	}
+	eachInBubble(t, abruptExits(), test)
 }
 
 // wantFree checks that nothing of an attempt that ended abruptly continues: no
@@ -73,22 +69,15 @@ func wantFree(t *testing.T, p *process) {
 }
 
 func TestRule07InDo(t *testing.T) {
-	t.Parallel()
-	keep := semel.OperationOptions[string]{OnError: semel.Keep}
-	for _, pc := range policies() {
-		t.Run(pc.name, func(t *testing.T) {
-			eachAbruptExit(t, func(t *testing.T, ab abruptExit) {
-				o := keep
-				o.Policy = pc.p
-				o.Classify = func(error) store.Verdict { return store.NotCommitted } // it is not called
-				p, call := soloCall(t, o)
-				ab.wantAbrupt(t, func() answer {
-					return do(t.Context(), p, call, func(context.Context) (string, error) { ab.stop(); return "v", nil })
-				})
-				wantAfterAbrupt(t, p, p.mem, call, pc)
-			})
+	eachPair(t, policies(), abruptExits(), func(t *testing.T, pc policyCase, ab abruptExit) {
+		p, call := soloCall(t, semel.OperationOptions[string]{
+			Policy: pc.p, OnError: semel.Keep, Classify: func(error) store.Verdict { return store.NotCommitted }, // it is not called
 		})
-	}
+		ab.wantAbrupt(t, func() answer {
+			return do(t.Context(), p, call, func(context.Context) (string, error) { ab.stop(); return "v", nil })
+		})
+		wantAfterAbrupt(t, p, p.mem, call, pc)
+	})
 }
 
 // wantAfterAbrupt checks the record after an attempt with an unknown effect, and
@@ -99,8 +88,8 @@ func wantAfterAbrupt(t *testing.T, p *process, mem *memory.Store, call semel.Cal
 	case pc.found:
 		wantState(t, mem, call, store.Succeeded)
 		do(t.Context(), p, call, never(t)).want(t, "found", true)
-	case pc.name == "Atomic":
-		wantState(t, mem, call, store.Pending)
+	case pc.name == "Atomic": // without InTx the attempt may have had an effect elsewhere
+		check.Equal(t, wantState(t, mem, call, store.Pending).Tainted, true, "tainted")
 		do(t.Context(), p, call, p.run(returns("again"))).want(t, "again", false)
 	case pc.again:
 		if r := wantState(t, mem, call, store.Pending); r.Due > 0 || !r.Tainted {
@@ -118,32 +107,21 @@ func wantAfterAbrupt(t *testing.T, p *process, mem *memory.Store, call semel.Cal
 }
 
 func TestRule07InATransaction(t *testing.T) {
-	t.Parallel()
-	for _, s := range txModes() {
-		t.Run(s.name, func(t *testing.T) {
-			eachAbruptExit(t, func(t *testing.T, ab abruptExit) {
-				p, mem := solo(t, semel.Options{})
-				o := s.o // the bubbles share s
-				o.OnError = semel.Keep
-				call := plain("op", o).Call(me, "k", "in")
-				ab.wantAbrupt(t, func() answer {
-					return s.ask(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
-						_, _ = puts("e", "v")(ctx, tx)
-						ab.stop()
-						return "v", nil
-					})
-				})
-				wantEffect(t, mem, "e", false)
-				want := store.Absent
-				if s.leased {
-					want = store.Pending
-				}
-				wantState(t, mem, call, want)
-				s.ask(t.Context(), p, call, puts("e", "again")).want(t, "again", false)
-				wantFree(t, p)
+	eachPair(t, txModes(), abruptExits(), func(t *testing.T, s txMode, ab abruptExit) {
+		s.o.OnError = semel.Keep
+		p, call := soloCall(t, s.o)
+		ab.wantAbrupt(t, func() answer {
+			return s.ask(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
+				_, _ = puts("e", "v")(ctx, tx)
+				ab.stop()
+				return "v", nil
 			})
 		})
-	}
+		wantEffect(t, p.mem, "e", false)
+		check.Equal(t, wantState(t, p.mem, call, s.rolledBack()).Tainted, false, "tainted")
+		s.ask(t.Context(), p, call, puts("e", "again")).want(t, "again", false)
+		wantFree(t, p)
+	})
 }
 
 // TestRule07AfterTheOutcome: after the transaction has committed, the operation has
@@ -153,9 +131,7 @@ func TestRule07AfterTheOutcome(t *testing.T) {
 		p, call := soloCall(t, semel.OperationOptions[string]{Policy: semel.Atomic()})
 		ab.wantAbrupt(t, func() answer {
 			return do(t.Context(), p, call, func(ctx context.Context) (string, error) {
-				if _, err := semel.InTx(ctx, p.Engine, puts("e", "v")); err != nil {
-					t.Errorf("InTx: %v", err)
-				}
+				check.NoError(t, check.Err(semel.InTx(ctx, p.Engine, puts("e", "v"))), "InTx")
 				ab.stop()
 				return "", nil
 			})
@@ -170,36 +146,30 @@ func TestRule07AfterTheOutcome(t *testing.T) {
 // return, the key is free in this process, the heartbeats stop, and the record
 // claims nothing unproven.
 func TestRule07InTheOperationsOwnFunctions(t *testing.T) {
-	t.Parallel()
-	for _, in := range insides() {
-		t.Run(in.name, func(t *testing.T) {
-			eachAbruptExit(t, func(t *testing.T, ab abruptExit) {
-				stop := true
-				trip := func() {
-					if stop {
-						ab.stop()
-					}
-				}
-				p, call := soloCall(t, in.o(trip))
-				createExisting(t, p.mem, call, in.createExisting)
-				ab.wantAbrupt(t, func() answer { return in.ask(t.Context(), p, call, trip) })
-				wantState(t, p.mem, call, in.state)
-				stop = false
-				wantFree(t, p)
-				a := do(t.Context(), p, call, p.run(returns("again")))
-				if in.then == nil {
-					a.want(t, "again", false)
-				} else {
-					a.wantErr(t, in.then)
-				}
-			})
-		})
-	}
+	eachPair(t, insides(), abruptExits(), func(t *testing.T, in inside, ab abruptExit) {
+		stop := true
+		trip := func() {
+			if stop {
+				ab.stop()
+			}
+		}
+		p, call := soloCall(t, in.o(trip))
+		createExisting(t, p.mem, call, in.createExisting)
+		ab.wantAbrupt(t, func() answer { return in.ask(t.Context(), p, call, trip) })
+		wantState(t, p.mem, call, in.state)
+		stop = false
+		wantFree(t, p)
+		a := do(t.Context(), p, call, p.run(returns("again")))
+		if in.then == nil {
+			a.want(t, "again", false)
+		} else {
+			a.wantErr(t, in.then)
+		}
+	})
 }
 
 // inside is a place where the engine calls a function of the operation.
 type inside struct {
-	name           string
 	createExisting existingState
 	o              func(trip func()) semel.OperationOptions[string]
 	ask            func(ctx context.Context, p *process, c semel.Call, trip func()) answer
@@ -207,7 +177,7 @@ type inside struct {
 	then           error       // that the next call gets, when every lease is over; nil: it runs
 }
 
-func insides() []inside {
+func insides() map[string]inside {
 	type options = semel.OperationOptions[string]
 	failing := func(ctx context.Context, p *process, c semel.Call, _ func()) answer {
 		return do(ctx, p, c, fails(errBoom))
@@ -225,16 +195,16 @@ func insides() []inside {
 		)}
 	}
 	fine := func() {}
-	return []inside{
-		{"probe of a follower", live, probing, running, store.InProgress, semel.ErrInDoubt},
-		{"probe of a leader", nothing, probing, failing, store.InProgress, semel.ErrInDoubt},
-		{"raise", expired, func(trip func()) options { return fencing(trip, fine) }, running, store.Pending, nil},
-		{"look", expired, func(trip func()) options { return fencing(fine, trip) }, running, store.Pending, nil},
-		{"Classify", nothing, func(trip func()) options {
+	return map[string]inside{
+		"probe of a follower": {live, probing, running, store.InProgress, semel.ErrInDoubt},
+		"probe of a leader":   {nothing, probing, failing, store.InProgress, semel.ErrInDoubt},
+		"raise":               {expired, func(trip func()) options { return fencing(trip, fine) }, running, store.Pending, nil},
+		"look":                {expired, func(trip func()) options { return fencing(fine, trip) }, running, store.Pending, nil},
+		"Classify": {nothing, func(trip func()) options {
 			return options{Classify: func(error) store.Verdict { trip(); return store.Unknown }}
 		}, failing, store.InProgress, semel.ErrInDoubt},
-		{"marshaling", nothing, func(func()) options { return options{} }, endMarshaling, store.InProgress, semel.ErrInDoubt},
-		{"AdaptWith", nothing, func(func()) options { return options{Policy: semel.Atomic()} }, inTxEncoding, store.Pending, nil},
+		"marshaling": {nothing, func(func()) options { return options{} }, endMarshaling, store.InProgress, semel.ErrInDoubt},
+		"AdaptWith":  {nothing, func(func()) options { return options{Policy: semel.Atomic()} }, inTxEncoding, store.Pending, nil},
 	}
 }
 
@@ -259,45 +229,35 @@ func inTxEncoding(ctx context.Context, p *process, c semel.Call, trip func()) an
 // TestRule07FollowersOfAnAttemptThatPanicked are answered, one of them by
 // running it.
 func TestRule07FollowersOfAnAttemptThatPanicked(t *testing.T) {
-	t.Parallel()
-	for _, s := range txModes() {
-		t.Run(s.name, func(t *testing.T) {
-			eachAbruptExit(t, func(t *testing.T, ab abruptExit) {
-				p, _ := solo(t, semel.Options{Wait: time.Minute})
-				call := plain("op", s.o).Call(me, "k", "in")
-				var followers []<-chan answer
-				var runs counted
-				ab.wantAbrupt(t, func() answer {
-					return s.ask(t.Context(), p, call, func(context.Context, *memory.Tx) (string, error) {
-						for range 20 {
-							followers = append(followers, later(func() answer {
-								return s.ask(t.Context(), p, call, func(ctx context.Context, _ *memory.Tx) (string, error) {
-									return runs.of(returns("again"))(ctx)
-								})
-							}))
-						}
-						synctest.Wait()
-						ab.stop()
-						return "", nil
-					})
-				})
-				for _, f := range followers {
-					if a := <-f; a.err != nil || a.v != "again" {
-						t.Errorf("a follower got %q, %v, want the answer of the one that ran", a.v, a.err)
-					}
+	points := entryPoints()
+	delete(points, "Do") // its record is in doubt
+	eachPair(t, points, abruptExits(), func(t *testing.T, d entryPoint, ab abruptExit) {
+		p, call := soloWith(t, semel.Options{Wait: time.Minute}, d.o)
+		var followers []<-chan answer
+		var runs counted
+		ab.wantAbrupt(t, func() answer {
+			return d.ask(t.Context(), p, call, func(context.Context) (string, error) {
+				for range 20 {
+					followers = append(followers, d.later(t, p, call, runs.of(returns("again"))))
 				}
-				runs.want(t, 1)
+				ab.stop()
+				return "", nil
 			})
 		})
-	}
+		for _, f := range followers {
+			if a := <-f; a.err != nil || a.v != "again" {
+				t.Errorf("a follower got %q, %v, want the answer of the one that ran", a.v, a.err)
+			}
+		}
+		runs.want(t, 1)
+	})
 }
 
 // TestRule07SwallowedErrorOfATransaction: a function that continues after its
 // transaction was superseded has not succeeded.
 func TestRule07SwallowedErrorOfATransaction(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p, other, mem := pair(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic()}).Call(me, "k", "in")
+		p, other, call := pairCall(t, semel.OperationOptions[string]{Policy: semel.Atomic()})
 		do(t.Context(), p, call, func(ctx context.Context) (string, error) {
 			p.faults.Decide(failOn("Swap", fault{Before: errCut}))
 			pass(2 * lease)
@@ -308,6 +268,6 @@ func TestRule07SwallowedErrorOfATransaction(t *testing.T) {
 			p.faults.Decide(nil)
 			return "as if nothing had happened", nil
 		}).want(t, "winner", true)
-		wantEffect(t, mem, "zombie", false)
+		wantEffect(t, p.mem, "zombie", false)
 	})
 }

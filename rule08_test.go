@@ -10,7 +10,6 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/internal/check"
-	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -38,19 +37,18 @@ type failing struct {
 	kept   bool // under Keep
 }
 
-func failings() []failing {
+func failings() map[string]failing {
 	deep := func(err error) error { return fmt.Errorf("call the bank: %w", err) }
-	return []failing{
-		{name: "unmarked", err: errBoom},
-		{name: "classified", err: deep(errRefused), proven: true, kept: true},
-		{name: "NotCommitted", err: semel.NotCommitted(errBoom), proven: true, kept: true},
-		{name: "NotCommitted, deep", err: deep(semel.NotCommitted(errBoom)), proven: true, kept: true},
-		{name: "Final", err: semel.Final(errBoom), proven: true, final: true, kept: true},
-		{name: "Final, deep", err: deep(semel.Final(errBoom)), proven: true, final: true, kept: true},
-		{name: "context's", err: context.DeadlineExceeded},
-		{name: "context's, NotCommitted", err: semel.NotCommitted(deep(context.Canceled)), proven: true},
-		{name: "lease's, NotCommitted", err: semel.NotCommitted(deep(semel.ErrLeaseLost)), proven: true},
-	}
+	return byName(func(f failing) string { return f.name },
+		failing{name: "unmarked", err: errBoom},
+		failing{name: "classified", err: deep(errRefused), proven: true, kept: true},
+		failing{name: "NotCommitted", err: semel.NotCommitted(errBoom), proven: true, kept: true},
+		failing{name: "NotCommitted, deep", err: deep(semel.NotCommitted(errBoom)), proven: true, kept: true},
+		failing{name: "Final", err: semel.Final(errBoom), proven: true, final: true, kept: true},
+		failing{name: "Final, deep", err: deep(semel.Final(errBoom)), proven: true, final: true, kept: true},
+		failing{name: "context's", err: context.DeadlineExceeded},
+		failing{name: "context's, NotCommitted", err: semel.NotCommitted(deep(context.Canceled)), proven: true},
+		failing{name: "lease's, NotCommitted", err: semel.NotCommitted(deep(semel.ErrLeaseLost)), proven: true})
 }
 
 // expectedEnd is how an attempt ends.
@@ -86,27 +84,15 @@ func (f failing) leads(pc policyCase, onError semel.OnError) expectedEnd {
 	}
 }
 
-func eachOnError(t *testing.T, test func(t *testing.T, o semel.OnError)) {
-	t.Helper()
-	t.Parallel()
-	for name, row := range map[string]semel.OnError{"Release": semel.Release, "Keep": semel.Keep} {
-		t.Run(name, func(t *testing.T) { bubble(t, func(t *testing.T) { test(t, row) }) })
-	}
-}
-
 func TestRule08ErrorsOfDo(t *testing.T) {
-	t.Parallel()
-	for _, pc := range policies() {
-		for _, f := range failings() {
-			t.Run(pc.name+"/"+f.name, func(t *testing.T) {
-				eachOnError(t, func(t *testing.T, onError semel.OnError) {
-					p, call := soloCall(t, semel.OperationOptions[string]{Policy: pc.p, OnError: onError, Classify: classifies})
-					a := do(t.Context(), p, call, p.run(fails(f.err)))
-					wantEnd(t, a, f.err, wantState(t, p.mem, call, f.leads(pc, onError).state), f.leads(pc, onError))
-				})
-			})
+	eachPair(t, policies(), failings(), func(t *testing.T, pc policyCase, f failing) {
+		for _, onError := range []semel.OnError{semel.Release, semel.Keep} {
+			t.Logf("OnError: %v", onError)
+			p, call := soloCall(t, semel.OperationOptions[string]{Policy: pc.p, OnError: onError, Classify: classifies})
+			a := do(t.Context(), p, call, p.run(fails(f.err)))
+			wantEnd(t, a, f.err, wantState(t, p.mem, call, f.leads(pc, onError).state), f.leads(pc, onError))
 		}
-	}
+	})
 }
 
 // wantEnd checks the caller's error and the record after an error that led to
@@ -131,81 +117,60 @@ func wantEnd(t *testing.T, a answer, fnErr error, r store.Record, want expectedE
 }
 
 func TestRule08ErrorsInATransaction(t *testing.T) {
-	t.Parallel()
-	for _, s := range txModes() {
-		for _, f := range failings() {
-			t.Run(s.name+"/"+f.name, func(t *testing.T) {
-				eachOnError(t, func(t *testing.T, onError semel.OnError) {
-					p, mem := solo(t, semel.Options{})
-					s := s
-					s.o.OnError = onError
-					call := plain("op", s.o).Call(me, "k", "in")
-					a := s.ask(t.Context(), p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
-						_, _ = puts("e", "v")(ctx, tx)
-						return "", f.err
-					})
-					want := f.leads(policyCase{name: "Atomic"}, onError)
-					if want == endReleased && !s.leased {
-						want.state = store.Absent // nothing stays
-					}
-					wantEnd(t, a, f.err, wantState(t, mem, call, want.state), want)
-					wantEffect(t, mem, "e", false)
-				})
-			})
+	eachPair(t, txModes(), failings(), func(t *testing.T, s txMode, f failing) {
+		for _, onError := range []semel.OnError{semel.Release, semel.Keep} {
+			t.Logf("OnError: %v", onError)
+			s.o.OnError = onError
+			p, call := soloCall(t, s.o)
+			a := s.ask(t.Context(), p, call, failsAfter(f.err))
+			want := f.leads(policyCase{name: "Atomic"}, onError)
+			if want == endReleased {
+				want.state = s.rolledBack()
+			}
+			wantEnd(t, a, f.err, wantState(t, p.mem, call, want.state), want)
+			wantEffect(t, p.mem, "e", false)
 		}
-	}
+	})
 }
 
 // TestRule08RejectionCoversOnlyItsOwnAttempt: after a takeover Failed needs proof
 // for the attempts before, which Keyed and Fenced have and AtLeastOnce has not.
 func TestRule08RejectionCoversOnlyItsOwnAttempt(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		p       semel.Policy
-		keep    expectedEnd
-		release expectedEnd
-	}{
+	type row struct {
+		p             semel.Policy
+		keep, release expectedEnd
+	}
+	policies := map[string]row{
 		"Keyed":       {semel.Keyed(), endFailed, endReleased},
 		"Fenced":      {semel.Fenced(raises(nil), finds("", false)), endFailed, endReleased},
-		"AtLeastOnce": {semel.AtLeastOnce(), endInDoubt, expectedEnd{store.Pending, store.Unknown, time.Second}},
+		"AtLeastOnce": {semel.AtLeastOnce(), endInDoubt, endRequeued},
 		"Atomic":      {semel.Atomic(), endFailed, endReleased},
 	}
-	for name, tt := range tests {
-		for _, from := range []string{"taken over", "swept", "released after a takeover"} {
-			t.Run(name+"/"+from, func(t *testing.T) {
-				eachOnError(t, func(t *testing.T, onError semel.OnError) {
-					mem := memory.New(memory.Options{})
-					op := plain("op", semel.OperationOptions[string]{Policy: tt.p, OnError: onError})
-					p := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
-					call := op.Call(me, "k", "in")
-					createExisting(t, mem, call, expired)
-					taintFurther(t, p, call, from, onError)
-					want := tt.release
-					if onError == semel.Keep {
-						want = tt.keep
-					}
-					a := do(t.Context(), p, call, fails(semel.NotCommitted(errBoom)))
-					r := wantState(t, mem, call, want.state)
-					wantEnd(t, a, errBoom, r, want)
-					if tainted := name != "Atomic"; r.Tainted != tainted {
-						t.Errorf("tainted: %v, want %v", r.Tainted, tainted)
-					}
-				})
-			})
+	// What happens to the expired attempt before the next one.
+	before := map[string]func(t *testing.T, p *process, c semel.Call){
+		"taken over": func(*testing.T, *process, semel.Call) {},
+		"swept":      sweepOne,
+		"released after a takeover": func(t *testing.T, p *process, c semel.Call) {
+			for range 2 {
+				do(t.Context(), p, c, fails(semel.NotCommitted(errBoom)))
+			}
+		},
+	}
+	eachPair(t, policies, before, func(t *testing.T, tt row, taint func(t *testing.T, p *process, c semel.Call)) {
+		for onError, want := range map[semel.OnError]expectedEnd{semel.Keep: tt.keep, semel.Release: tt.release} {
+			t.Logf("OnError: %v", onError)
+			// The attempts before have the same policy and are not kept.
+			released := plain("op", semel.OperationOptions[string]{Policy: tt.p})
+			p, mem := owned(t, released)
+			createExisting(t, mem, released.Call(me, "k", "in"), expired)
+			taint(t, p, released.Call(me, "k", "in"))
+			call := plain("op", semel.OperationOptions[string]{Policy: tt.p, OnError: onError}).Call(me, "k", "in")
+			a := do(t.Context(), start(t, mem, semel.Options{}), call, fails(semel.NotCommitted(errBoom)))
+			r := wantState(t, mem, call, want.state)
+			wantEnd(t, a, errBoom, r, want)
+			check.Equal(t, r.Tainted, tt.p.String() != "Atomic", "tainted")
 		}
-	}
-}
-
-// taintFurther takes an expired attempt on towards the next one.
-func taintFurther(t *testing.T, p *process, call semel.Call, from string, onError semel.OnError) {
-	t.Helper()
-	switch {
-	case from == "swept":
-		check.Result(admin.Sweep(t.Context(), p, 10))(t, admin.Swept{Requeued: 1}, "Sweep")
-	case from == "released after a takeover" && onError == semel.Release:
-		do(t.Context(), p, call, fails(semel.NotCommitted(errBoom)))
-		do(t.Context(), p, call, fails(semel.NotCommitted(errBoom)))
-	}
+	})
 }
 
 // TestRule08AtLeastOnceNeverFailsOnAFinalErrorAfterATakeover, however it is
@@ -258,35 +223,10 @@ func TestRule08InlineOverATaintedRecordKeepsNoFailure(t *testing.T) {
 	})
 }
 
-// TestRule08TransactionErrorsAreNeverKept: an error of the begin is not the
-// operation's answer.
-func TestRule08TransactionErrorsAreNeverKept(t *testing.T) {
-	eachTxMode(t, func(t *testing.T, s txMode) {
-		p, mem := solo(t, semel.Options{})
-		s.o.OnError = semel.Keep
-		call := plain("op", s.o).Call(me, "k", "in")
-		p.faults.Decide(failFirst("Atomic", fault{Before: errCut}))
-		a := s.ask(t.Context(), p, call, neverTx(t))
-		a.wantErr(t, errCut)
-		if s.leased {
-			a.wantRunNow(t, store.NotCommitted, store.Pending)
-			wantState(t, mem, call, store.Pending)
-		} else {
-			a.wantErr(t, semel.ErrUnavailable)
-			wantState(t, mem, call, store.Absent)
-		}
-		s.ask(t.Context(), p, call, puts("e", "v")).want(t, "v", false)
-	})
-}
-
 func TestRule08MarksOfNilAreNil(t *testing.T) {
 	t.Parallel()
-	if err := semel.NotCommitted(nil); err != nil {
-		t.Errorf("NotCommitted(nil) = %v, want nil", err)
-	}
-	if err := semel.Final(nil); err != nil {
-		t.Errorf("Final(nil) = %v, want nil", err)
-	}
+	check.NoError(t, semel.NotCommitted(nil), "NotCommitted(nil)")
+	check.NoError(t, semel.Final(nil), "Final(nil)")
 }
 
 // TestRule08AGivenUpLeaseStaysGivenUp: no heartbeat takes it back while the
@@ -304,21 +244,5 @@ func TestRule08AGivenUpLeaseStaysGivenUp(t *testing.T) {
 		do(t.Context(), other, call, returns("again")).want(t, "again", false)
 		p.faults.Decide(nil)
 		(<-first).wantErr(t, errBoom, semel.ErrOutcomeUnknown)
-	})
-}
-
-// TestUnrecordedFailureIsNotReported: a final failure that the store did not record is no
-// *Failure for the caller, because another process may turn the key into a success.
-func TestUnrecordedFailureIsNotReported(t *testing.T) {
-	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-		p, _ := solo(t, semel.Options{})
-		a := d.ask(t.Context(), p, plain("op", d.o).Call(me, "k", "in"), func(context.Context) (string, error) {
-			p.crash()
-			return "", semel.Final(&semel.Failure{Code: "declined"})
-		})
-		failure, isFailure := errtype.Find[*semel.Failure](a.err)
-		if verdict := semel.VerdictOf(a.err); isFailure && verdict != store.NotCommitted {
-			t.Errorf("the error is %v, with the failure %v and the verdict %v; want no *Failure, because nothing is known", a.err, failure, verdict)
-		}
 	})
 }

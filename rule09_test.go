@@ -2,15 +2,20 @@ package semel_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
 )
 
 // Rule 9: after a finished effect whose outcome cannot be recorded, the caller
@@ -33,15 +38,14 @@ func storeOutages() map[string]fault {
 
 func TestRule09StoreOutageAfterTheEffect(t *testing.T) {
 	eachInBubble(t, storeOutages(), func(t *testing.T, f fault) {
-		p, other, mem := pair(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		p, other, call := pairCall(t, semel.OperationOptions[string]{})
 		do(t.Context(), p, call, outageAfter(p, "v", f)).want(t, "v", false)
 		p.seen.want(t, event.Late)
-		claimed := record(t, mem, call).Token
+		claimed := record(t, p.mem, call).Token
 		p.faults.Decide(nil)
 		pass(2 * time.Minute)
 		p.seen.want(t, event.LateRecorded)
-		r := wantState(t, mem, call, store.Succeeded)
+		r := wantState(t, p.mem, call, store.Succeeded)
 		if r.Attempt != claimed.Attempt || r.Owner != claimed.Owner {
 			t.Errorf("recorded as %+v, want the token of the claim %+v", r.Token, claimed)
 		}
@@ -54,8 +58,7 @@ func TestRule09StoreOutageAfterTheEffect(t *testing.T) {
 // happens: here only ends of attempts fail.
 func TestRule09HeartbeatsContinue(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p, other, _ := pair(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed()}).Call(me, "k", "in")
+		p, other, call := pairCall(t, semel.OperationOptions[string]{Policy: semel.Keyed()})
 		p.faults.Decide(failTo(store.Succeeded, fault{Before: errCut}))
 		do(t.Context(), p, call, returns("v")).want(t, "v", false)
 		for range 10 {
@@ -77,8 +80,7 @@ func TestRule09HeartbeatsContinue(t *testing.T) {
 // has recorded the doubt. The late leader settles it.
 func TestRule09DoubtIsSettledLate(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p, other, _ := pair(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		p, other, call := pairCall(t, semel.OperationOptions[string]{})
 		do(t.Context(), p, call, outageAfter(p, "v", fault{Before: errCut})).want(t, "v", false)
 		pass(2 * lease)
 		do(t.Context(), other, call, never(t)).wantErr(t, semel.ErrInDoubt)
@@ -93,8 +95,7 @@ func TestRule09DoubtIsSettledLate(t *testing.T) {
 // which does not know of the effect. An operator learns of it.
 func TestRule09EffectOfASupersededAttempt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p, other, _ := pair(t, semel.Options{})
-		call := plain("op", semel.OperationOptions[string]{Policy: semel.AtLeastOnce()}).Call(me, "k", "in")
+		p, other, call := pairCall(t, semel.OperationOptions[string]{Policy: semel.AtLeastOnce()})
 		do(t.Context(), p, call, outageAfter(p, "v", fault{Before: errCut})).want(t, "v", false)
 		pass(2 * lease)
 		do(t.Context(), other, call, func(context.Context) (string, error) {
@@ -122,14 +123,13 @@ func TestRule09OtherEndsAreRetriedToo(t *testing.T) {
 		"doubt":   {semel.Hold(), errBoom, store.InDoubt, false},
 		"requeue": {semel.Keyed(), errBoom, store.Pending, true},
 	}, func(t *testing.T, tt row) {
-		p, mem := solo(t, semel.Options{Lease: time.Hour})
-		call := plain("op", semel.OperationOptions[string]{Policy: tt.p}).Call(me, "k", "in")
+		p, call := soloWith(t, semel.Options{Lease: time.Hour}, semel.OperationOptions[string]{Policy: tt.p})
 		a := do(t.Context(), p, call, func(context.Context) (string, error) { p.hang(); return "", tt.err })
 		a.wantErr(t, semel.ErrOutcomeUnknown, errBoom)
 		a.wantRunNow(t, store.Unknown, store.InProgress)
 		p.faults.Decide(nil)
 		pass(time.Minute)
-		check.Equal(t, wantState(t, mem, call, tt.state).Tainted, tt.tainted, "tainted")
+		check.Equal(t, wantState(t, p.mem, call, tt.state).Tainted, tt.tainted, "tainted")
 		p.seen.want(t, event.Late, event.LateRecorded)
 	})
 }
@@ -236,5 +236,73 @@ func TestRule09CloseGivesUp(t *testing.T) {
 				t.Errorf("the lease of %s is kept for another %v", key, r.Due)
 			}
 		}
+	})
+}
+
+// TestRule09Tombstones: only the caller that ran the operation receives a result
+// that cannot be stored; the others learn that it succeeded, and it does not run
+// again.
+func TestRule09Tombstones(t *testing.T) {
+	large := strings.Repeat("x", 300)
+	eachPair(t, entryPoints(), map[string]any{
+		"too large":      large,
+		"too large raw":  semel.Raw(large),
+		"unmarshalable":  func() {},
+		"a channel":      map[string]any{"c": make(chan int)},
+		"said so":        adapter.Tombstone("it was streamed"),
+		"said at length": adapter.Tombstone(strings.Repeat("long ", 100)),
+	}, func(t *testing.T, d entryPoint, v any) {
+		mem := memory.New(memory.Options{MaxOutcome: 250})
+		p := start(t, mem, semel.Options{})
+		call := plain("op", d.o).Call(me, "k", "in")
+		runs := 0
+		fn := func(context.Context) (any, error) { runs++; return v, nil }
+		if _, replayed, err := through(t.Context(), p, d, call, fn); err != nil || replayed {
+			t.Errorf("the first caller got replayed %v, %v", replayed, err)
+		}
+		wantState(t, mem, call, store.Succeeded)
+		p.seen.want(t, event.Tombstone)
+		_, replayed, err := through(t.Context(), p, d, call, fn)
+		if !errors.Is(err, semel.ErrResultUnavailable) || !replayed || runs != 1 {
+			t.Errorf("the next caller got replayed %v, %v after %d runs, want ErrResultUnavailable after one", replayed, err, runs)
+		}
+		check.Equal(t, semel.VerdictOf(err), store.Committed, "VerdictOf(%v)", err)
+	})
+}
+
+// TestRule09StoreRefusesTheResult although it promised to keep as much: the
+// success is recorded all the same.
+func TestRule09StoreRefusesTheResult(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, call := soloCall(t, semel.OperationOptions[string]{})
+		p.faults.Decide(func(r request) fault {
+			if r.To() == store.Succeeded && strings.Contains(string(r.Changes[0].To.Outcome), "poison") {
+				return fault{Result: &store.SwapResult{Err: errBoom}}
+			}
+			return fault{}
+		})
+		do(t.Context(), p, call, returns("poison")).want(t, "poison", false)
+		wantState(t, p.mem, call, store.Succeeded)
+		do(t.Context(), p, call, never(t)).wantNoResult(t)
+		p.seen.want(t, event.Tombstone)
+	})
+}
+
+// TestUnrecordedOutcomeKeepsTheLease: the item renews its lease itself, so that a
+// finished effect does not run again.
+func TestUnrecordedOutcomeKeepsTheLease(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, op, call := queuedTask(t, semel.AtLeastOnce(), 9, 9)
+		other := start(t, p.mem, semel.Options{Operations: []semel.Declared{op}})
+		a := dequeuedOne(t, p, op)
+		p.faults.Decide(failTo(store.Succeeded, fault{Before: errCut}))
+		answerOf(a.End("v", nil)).want(t, "v", false)
+		for range 10 {
+			pass(10 * time.Second)
+			check.Result(admin.Sweep(t.Context(), other, 10))(t, admin.Swept{}, "Sweep (want nothing freed)")
+		}
+		p.faults.Decide(nil)
+		pass(time.Minute)
+		check.Equal(t, wantState(t, p.mem, call, store.Succeeded).Attempt, 1, "attempt")
 	})
 }

@@ -2,6 +2,7 @@ package semel_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
@@ -59,12 +61,9 @@ func TestRule10EmptyIsAResult(t *testing.T) {
 // which is an alarm.
 func sameForAll[T any](v T, altered bool) func(t *testing.T) {
 	return func(t *testing.T) {
-		t.Parallel()
-		for _, d := range append(entryPoints(), entryPoint{name: "DoBatch"}) {
-			t.Run(d.name, func(t *testing.T) {
-				bubble(t, func(t *testing.T) { testSameForAll(t, d, v, altered) })
-			})
-		}
+		points := entryPoints()
+		points["DoBatch"] = entryPoint{name: "DoBatch"}
+		eachInBubble(t, points, func(t *testing.T, d entryPoint) { testSameForAll(t, d, v, altered) })
 	}
 }
 
@@ -80,9 +79,7 @@ func testSameForAll[T any](t *testing.T, d entryPoint, v T, altered bool) {
 		if i == 0 && altered {
 			want, wantErr = got, err
 		}
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(partlyEncoded{})); diff != "" {
-			t.Errorf("caller %d (-want +got):\n%s", i, diff)
-		}
+		check.NoDiff(t, cmp.Diff(want, got, cmp.AllowUnexported(partlyEncoded{})), "caller %d", i)
 		if unavailable := errors.Is(err, semel.ErrResultUnavailable); err != nil && !unavailable || unavailable != (wantErr != nil) || err == nil && replayed != (i > 0) {
 			t.Errorf("caller %d got replayed %v, %v; want the first caller's %v", i, replayed, err, wantErr)
 		}
@@ -112,73 +109,146 @@ func TestRule10ResultOfAnotherType(t *testing.T) {
 		p, call := soloCall(t, semel.OperationOptions[string]{})
 		do(t.Context(), p, call, returns("a string")).want(t, "a string", false)
 		_, replayed, err := semel.Do(t.Context(), p, call, func(context.Context) (int, error) { return 1, errBoom })
-		if !errors.Is(err, semel.ErrResultUnavailable) || !replayed {
-			t.Errorf("requested as an int: replayed %v, %v, want ErrResultUnavailable", replayed, err)
-		}
+		answer{replayed: replayed, err: err}.wantNoResult(t)
 		_, replayed, err = semel.Do(t.Context(), p, call, func(context.Context) (semel.Raw, error) { return nil, errBoom })
-		if !errors.Is(err, semel.ErrResultUnavailable) || !replayed {
-			t.Errorf("requested as raw: replayed %v, %v, want ErrResultUnavailable", replayed, err)
-		}
+		answer{replayed: replayed, err: err}.wantNoResult(t)
 		wantState(t, p.mem, call, store.Succeeded)
 	})
 }
 
-// TestRule10FailureIsTheSameForAll: code, message and the bytes of the details.
+// TestRule10FailureIsTheSameForAll: code, message and the bytes of the details, as they were
+// returned if they can be stored as they are. It is replayed for every caller but the first.
 func TestRule10FailureIsTheSameForAll(t *testing.T) {
-	t.Parallel()
-	failures := map[string]error{
-		"plain":            errBoom,
-		"full":             &semel.Failure{Code: "no_member", Message: "user 7 is unknown", Details: json.RawMessage(`{"user": 7, "why":"<&>"}`)},
-		"code alone":       &semel.Failure{Code: "c"},
-		"empty":            &semel.Failure{},
-		"null details":     &semel.Failure{Details: json.RawMessage("null")},
-		"broken details":   &semel.Failure{Code: "c", Message: "m", Details: json.RawMessage("{")},
-		"of any bytes":     &semel.Failure{Message: "\xff\x00 ü </b>"},
-		"larger than kept": &semel.Failure{Code: strings.Repeat("c", 999), Message: strings.Repeat("ü\x01", 9999)},
-		"wrapped":          errors.Join(errBoom, &semel.Failure{Code: "c", Message: "m"}),
+	full := &semel.Failure{Code: "no_member", Message: "user 7 is unknown", Details: json.RawMessage(`{"user":7}`)}
+	type row struct {
+		returned error
+		want     *semel.Failure // nil: not as it was returned
 	}
-	for name, failure := range failures {
-		t.Run(name, func(t *testing.T) {
-			eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-				mem := memory.New(memory.Options{MaxOutcome: 4096})
-				p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
-				call := plain("op", d.o).Call(me, "k", "in")
-				var failures []*semel.Failure
-				for _, p := range []*process{p, p, other} {
-					a := d.ask(t.Context(), p, call, fails(semel.Final(failure)))
-					f, ok := errtype.Find[*semel.Failure](a.err)
-					if !ok || semel.VerdictOf(a.err) != store.NotCommitted {
-						t.Fatalf("got %v, want a failure", a.err)
-					}
-					failures = append(failures, f)
-				}
-				if diff := cmp.Diff(failures[0], failures[1]) + cmp.Diff(failures[0], failures[2]); diff != "" {
-					t.Errorf("the answers to the first caller and the others differ (-first +other):\n%s", diff)
-				}
-				wantState(t, mem, call, store.Failed)
-			})
-		})
+	eachPair(t, entryPoints(), map[string]row{
+		"plain":            {errBoom, &semel.Failure{Message: "boom"}},
+		"full":             {full, full},
+		"code alone":       {&semel.Failure{Code: "c"}, &semel.Failure{Code: "c"}},
+		"empty":            {&semel.Failure{}, nil},
+		"escaped details":  {&semel.Failure{Details: json.RawMessage(`{"user": 7, "why":"<&>"}`)}, nil},
+		"null details":     {&semel.Failure{Details: json.RawMessage("null")}, nil},
+		"broken details":   {&semel.Failure{Code: "c", Message: "m", Details: json.RawMessage("{")}, nil},
+		"of any bytes":     {&semel.Failure{Message: "\xff\x00 ü </b>"}, nil},
+		"larger than kept": {&semel.Failure{Code: strings.Repeat("c", 999), Message: strings.Repeat("ü\x01", 9999)}, nil},
+		"wrapped":          {errors.Join(errBoom, &semel.Failure{Code: "c", Message: "m"}), nil},
+	}, func(t *testing.T, d entryPoint, tt row) {
+		mem := memory.New(memory.Options{MaxOutcome: 4096})
+		p, other := start(t, mem, semel.Options{}), start(t, mem, semel.Options{})
+		call := plain("op", d.o).Call(me, "k", "in")
+		want := tt.want
+		for i, p := range []*process{p, p, other} {
+			a := d.ask(t.Context(), p, call, fails(semel.Final(tt.returned)))
+			got, ok := errtype.Find[*semel.Failure](a.err)
+			if !ok || semel.VerdictOf(a.err) != store.NotCommitted {
+				t.Fatalf("got %v, want a failure", a.err)
+			}
+			if want == nil {
+				want = got
+			}
+			check.NoDiff(t, cmp.Diff(want, got), "the failure that caller %d got", i)
+			check.Equal(t, semel.Replayed(a.err), i > 0, "Replayed(%v)", a.err)
+		}
+		wantState(t, mem, call, store.Failed)
+	})
+}
+
+// TestErrorTexts: the text names first what happened to the key, then the cause.
+func TestErrorTexts(t *testing.T) {
+	t.Parallel()
+	tests := map[string]error{
+		"semel: op did not happen and may be tried again with the same key: boom":                                                      &semel.AttemptError{Operation: "op", Verdict: store.NotCommitted, State: store.Pending, Err: errBoom},
+		"semel: op may or may not have happened: boom":                                                                                 &semel.AttemptError{Operation: "op", State: store.InProgress, Err: errBoom},
+		"semel: op has an unknown outcome and is in doubt (mark errors that prove that nothing was committed with NotCommitted): boom": &semel.AttemptError{Operation: "op", State: store.InDoubt, Err: errBoom},
+		"semel: Key is missing": &semel.FieldError{Field: "Key", Reason: "is missing"},
+		"c: m":                  &semel.Failure{Code: "c", Message: "m"},
+		"m":                     &semel.Failure{Message: "m"},
+		"boom":                  semel.Final(errBoom),
+	}
+	for want, err := range tests {
+		if got := err.Error(); got != want {
+			t.Errorf("%T says %q, want %q", err, got, want)
+		}
+	}
+	if semel.VerdictOf(nil) != store.Committed || semel.VerdictOf(errBoom) != store.Unknown || semel.RetryAfter(nil) != 0 ||
+		semel.Replayed(nil) || semel.Replayed(errBoom) || semel.Replayed(&semel.Failure{}) {
+		t.Error("VerdictOf, RetryAfter or Replayed of no error and of a stranger's")
 	}
 }
 
-// TestRule10FailureIsWhatWasReturned where it can be stored as it is.
-func TestRule10FailureIsWhatWasReturned(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		p, _ := solo(t, semel.Options{})
-		op := plain("op", semel.OperationOptions[string]{})
-		want := &semel.Failure{Code: "no_member", Message: "user 7 is unknown", Details: json.RawMessage(`{"user":7}`)}
-		a := do(t.Context(), p, op.Call(me, "k", "in"), fails(semel.Final(want)))
-		got, _ := errtype.Find[*semel.Failure](a.err)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("got (-want +got):\n%s", diff)
+func TestZeroCallNamesNothing(t *testing.T) {
+	t.Parallel()
+	var none semel.Call
+	if none.Operation() != "" || none.Key() != "" || none.Scope() != (semel.Scope{}) || none.ID() != (store.ID{}) {
+		t.Error("the zero Call names something")
+	}
+}
+
+// TestStoredFormatsStayReadable pins the stored forms of results, failures,
+// tombstones and fingerprints. Records outlive the program that wrote them.
+func TestStoredFormatsStayReadable(t *testing.T) {
+	failure := semel.Final(&semel.Failure{Code: "c", Message: "m", Details: json.RawMessage(`[1]`)})
+	type row struct {
+		fn   func(context.Context) (any, error)
+		want string
+	}
+	tests := map[string]row{
+		"json":      {func(context.Context) (any, error) { return map[string]int{"a": 1}, nil }, `j{"a":1}`},
+		"void":      {func(context.Context) (any, error) { return struct{}{}, nil }, `j{}`},
+		"null":      {func(context.Context) (any, error) { return nil, nil }, `jnull`},
+		"raw":       {func(context.Context) (any, error) { return semel.Raw("\x00\xff"), nil }, "r\x00\xff"},
+		"tombstone": {func(context.Context) (any, error) { return adapter.Tombstone("streamed"), nil }, "tstreamed"},
+		"failure":   {func(context.Context) (any, error) { return nil, failure }, `f{"code":"c","message":"m","details":[1]}`},
+		"error":     {func(context.Context) (any, error) { return nil, semel.Final(errBoom) }, `f{"message":"boom"}`},
+	}
+	eachInBubble(t, tests, func(t *testing.T, tt row) {
+		p, mem := solo(t, semel.Options{})
+		_, _, _ = semel.Do(t.Context(), p, theCall, tt.fn)
+		r := record(t, mem, theCall)
+		check.Equal(t, string(r.Outcome), tt.want, "stored")
+		sum := sha256.Sum256([]byte(`"in"`))
+		check.NoDiff(t, cmp.Diff(append([]byte{5, 0}, sum[:16]...), r.Fingerprint), "fingerprint")
+		if r.Operation != "op" || r.Scope != "2:me" || r.Key != "k" || r.ID != store.NewID("op", "2:me", "k") {
+			t.Errorf("stored as %q of %q in %q, under %v", r.Key, r.Operation, r.Scope, r.ID)
 		}
-		if got, want := a.err.Error(), "no_member: user 7 is unknown"; got != want {
-			t.Errorf("Error() = %q, want %q", got, want)
+	})
+}
+
+// TestOutcomesOfOtherPrograms: an unreadable outcome is reported as unavailable or
+// as a failure that names the reason. It never leads to another run.
+func TestOutcomesOfOtherPrograms(t *testing.T) {
+	type row struct {
+		state   store.State
+		outcome string
+		want    string // of the error
+	}
+	tests := map[string]row{
+		"no outcome":              {store.Succeeded, "", "semel: succeeded, result unavailable: the record has no outcome"},
+		"of a kind to come":       {store.Succeeded, "z1", "semel: succeeded, result unavailable: stored as kind 'z', requested as *string"},
+		"damaged":                 {store.Succeeded, "j{", "semel: succeeded, result unavailable: unmarshal result: unexpected end of JSON input"},
+		"failure of a kind":       {store.Failed, "z", "failed; the record says no more"},
+		"failure without outcome": {store.Failed, "", "failed; the record says no more"},
+		"damaged failure":         {store.Failed, "f{", "failed; the stored failure cannot be read"},
+	}
+	eachInBubble(t, tests, func(t *testing.T, tt row) {
+		mem := memory.New(memory.Options{})
+		createExisting(t, mem, theCall, inDoubt)
+		was := record(t, mem, theCall)
+		to := was
+		to.State, to.Outcome = tt.state, []byte(tt.outcome)
+		check.Must(mem.Swap(t.Context(), []store.Change{{If: was.Token, To: to}}))(t)
+		p := start(t, mem, semel.Options{})
+		for _, a := range []answer{do(t.Context(), p, theCall, never(t)), doTx(t.Context(), p, theCall, neverTx(t))} {
+			if a.err == nil || a.err.Error() != tt.want {
+				t.Errorf("got %v, want %q", a.err, tt.want)
+			}
 		}
-		a = do(t.Context(), p, op.Call(me, "other", "in"), fails(semel.Final(errBoom)))
-		got, _ = errtype.Find[*semel.Failure](a.err)
-		if diff := cmp.Diff(&semel.Failure{Message: "boom"}, got); diff != "" {
-			t.Errorf("got (-want +got):\n%s", diff)
+		out := adapter.Outcome{Record: record(t, mem, theCall)}
+		if failure := out.Failure(); (failure != nil) != (tt.state == store.Failed) || failure != nil && failure.Message != tt.want {
+			t.Errorf("the outcome has the failure %v, want %q of a Failed record alone", failure, tt.want)
 		}
 	})
 }

@@ -17,27 +17,23 @@ import (
 // seen, before anything else is said. Fingerprints carry a version.
 
 func TestRule11InEveryState(t *testing.T) {
-	for _, pc := range policies() {
-		t.Run(pc.name, func(t *testing.T) {
-			eachExisting(t, func(t *testing.T, s existingState) {
-				if s == nothing {
-					return
-				}
-				p, mem := solo(t, semel.Options{})
-				op := plain("op", semel.OperationOptions[string]{Policy: pc.p})
-				createExisting(t, mem, op.Call(me, "k", "in"), s)
-				other := op.Call(me, "k", "other")
-				before := record(t, mem, other)
-				do(t.Context(), p, other, never(t)).wantErr(t, semel.ErrMismatch)
-				if pc.name == "unset" || pc.name == "Atomic" {
-					doTx(t.Context(), p, other, neverTx(t)).wantErr(t, semel.ErrMismatch)
-				}
-				check.Equal(t, record(t, mem, other).Token, before.Token, "the record")
-				wantEdges(t, p.faults, tryNew)
-				p.seen.want(t, event.Mismatch)
-			})
-		})
-	}
+	eachPair(t, policies(), existingStates(), func(t *testing.T, pc policyCase, s existingState) {
+		if s == nothing {
+			return
+		}
+		p, mem := solo(t, semel.Options{})
+		op := plain("op", semel.OperationOptions[string]{Policy: pc.p})
+		createExisting(t, mem, op.Call(me, "k", "in"), s)
+		other := op.Call(me, "k", "other")
+		before := record(t, mem, other)
+		do(t.Context(), p, other, never(t)).wantErr(t, semel.ErrMismatch)
+		if pc.name == "unset" || pc.name == "Atomic" {
+			doTx(t.Context(), p, other, neverTx(t)).wantErr(t, semel.ErrMismatch)
+		}
+		check.Equal(t, record(t, mem, other).Token, before.Token, "the record")
+		wantEdges(t, p.faults, tryNew)
+		p.seen.want(t, event.Mismatch)
+	})
 }
 
 // TestRule11MismatchBeforeTheProbe: another request learns nothing from the probe.
@@ -61,21 +57,16 @@ func TestRule11MismatchBeforeTheProbe(t *testing.T) {
 // TestRule11WhileItRunsInThisProcess: a follower with another request gets the
 // mismatch at once, also if it would wait.
 func TestRule11WhileItRunsInThisProcess(t *testing.T) {
-	t.Parallel()
-	for name, wait := range map[string]time.Duration{"without waiting": 0, "waiting": time.Hour} {
-		t.Run(name, func(t *testing.T) {
-			eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-				p, _ := solo(t, semel.Options{Wait: wait})
-				op := plain("op", d.o)
-				d.ask(t.Context(), p, op.Call(me, "k", "in"), func(ctx context.Context) (string, error) {
-					began := time.Now()
-					d.ask(t.Context(), p, op.Call(me, "k", "other"), never(t)).wantErr(t, semel.ErrMismatch)
-					check.Equal(t, time.Since(began), 0, "it took")
-					return "v", nil
-				}).want(t, "v", false)
-			})
-		})
-	}
+	eachPair(t, entryPoints(), map[string]time.Duration{"without waiting": 0, "waiting": time.Hour}, func(t *testing.T, d entryPoint, wait time.Duration) {
+		p, _ := solo(t, semel.Options{Wait: wait})
+		op := plain("op", d.o)
+		d.ask(t.Context(), p, op.Call(me, "k", "in"), func(ctx context.Context) (string, error) {
+			began := time.Now()
+			d.ask(t.Context(), p, op.Call(me, "k", "other"), never(t)).wantErr(t, semel.ErrMismatch)
+			check.Equal(t, time.Since(began), 0, "it took")
+			return "v", nil
+		}).want(t, "v", false)
+	})
 }
 
 // TestRule11WhileTheFirstCallIsClaiming: callers of several requests that come at
@@ -247,24 +238,5 @@ func TestRule11InFlightRequestsRejectNoOther(t *testing.T) {
 		(<-inFlight).wantErr(t, semel.ErrMismatch)
 		wantEffect(t, mem, "wrong", false)
 		wantEffect(t, mem, "right", true)
-	})
-}
-
-// TestRule11LeadersRejectOtherFingerprints: a claim and a held lock reject another request
-// at once, without the store.
-func TestRule11LeadersRejectOtherFingerprints(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		p, _ := solo(t, semel.Options{})
-		op := plain("op", semel.OperationOptions[string]{})
-		right, wrong := op.Call(me, "k", "right"), op.Call(me, "k", "wrong")
-		doTx(t.Context(), p, right, func(ctx context.Context, tx *memory.Tx) (string, error) {
-			doTx(context.Background(), p, wrong, neverTx(t)).wantErr(t, semel.ErrMismatch)
-			return puts("e", "v")(ctx, tx)
-		}).want(t, "v", false)
-		claimed := op.Call(me, "claimed", "right")
-		do(t.Context(), p, claimed, func(context.Context) (string, error) {
-			do(context.Background(), p, op.Call(me, "claimed", "wrong"), never(t)).wantErr(t, semel.ErrMismatch)
-			return "v", nil
-		}).want(t, "v", false)
 	})
 }

@@ -32,27 +32,26 @@ func ulid(at time.Time) string {
 
 // timedKey is a kind of key with a time in it.
 type timedKey struct {
-	name string
 	key  func(time.Time) string
 	time func(string) (time.Time, bool)
 }
 
-func timedKeys() []timedKey {
-	return []timedKey{
-		{"UUIDv7", uuidv7, semel.UUIDv7Time},
-		{"ULID", ulid, semel.ULIDTime},
-		{"ULID in lower case", func(at time.Time) string { return strings.ToLower(ulid(at)) }, semel.ULIDTime},
+func timedKeys() map[string]timedKey {
+	return map[string]timedKey{
+		"UUIDv7":             {uuidv7, semel.UUIDv7Time},
+		"ULID":               {ulid, semel.ULIDTime},
+		"ULID in lower case": {func(at time.Time) string { return strings.ToLower(ulid(at)) }, semel.ULIDTime},
 	}
 }
 
 func TestRule12LateDuplicatesAreNotRunAgain(t *testing.T) {
-	t.Parallel()
 	const day = 24 * time.Hour
-	tests := map[string]struct {
+	type row struct {
 		off  time.Duration // of the time in the key, from now
 		o    semel.OperationOptions[string]
 		want error
-	}{
+	}
+	eachPair(t, timedKeys(), map[string]row{
 		"now":                        {},
 		"as old as the retention":    {off: -day},
 		"older than the retention":   {off: -day - time.Millisecond, want: semel.ErrKeyExpired},
@@ -63,36 +62,30 @@ func TestRule12LateDuplicatesAreNotRunAgain(t *testing.T) {
 		"ahead within another skew":  {off: time.Hour, o: semel.OperationOptions[string]{Skew: time.Hour}},
 		"ahead of another skew":      {off: time.Minute, o: semel.OperationOptions[string]{Skew: time.Second}, want: semel.ErrKeyExpired},
 		"from the beginning of time": {off: -30 * 365 * day, want: semel.ErrKeyExpired},
-	}
-	for name, tt := range tests {
-		for _, k := range timedKeys() {
-			t.Run(name+"/"+k.name, func(t *testing.T) {
-				eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-					p, mem := solo(t, semel.Options{})
-					o := d.o
-					o.KeyTime, o.Retention, o.Skew = k.time, tt.o.Retention, tt.o.Skew
-					call := plain("op", o).Call(me, k.key(time.Now().Add(tt.off)), "in")
-					if tt.want == nil {
-						d.ask(t.Context(), p, call, returns("v")).want(t, "v", false)
-						return
-					}
-					a := d.ask(t.Context(), p, call, never(t))
-					a.wantErr(t, tt.want)
-					check.Equal(t, semel.RetryAfter(a.err), 0, "RetryAfter (it leads to the same)")
-					wantState(t, mem, call, store.Absent)
-				})
-			})
+	}, func(t *testing.T, k timedKey, tt row) {
+		for _, d := range entryPoints() {
+			t.Log(d.name)
+			o := d.o
+			o.KeyTime, o.Retention, o.Skew = k.time, tt.o.Retention, tt.o.Skew
+			p, _ := solo(t, semel.Options{})
+			call := plain("op", o).Call(me, k.key(time.Now().Add(tt.off)), "in")
+			if tt.want == nil {
+				d.ask(t.Context(), p, call, returns("v")).want(t, "v", false)
+				continue
+			}
+			a := d.ask(t.Context(), p, call, never(t))
+			a.wantErr(t, tt.want)
+			check.Equal(t, semel.RetryAfter(a.err), 0, "RetryAfter (it leads to the same)")
+			wantState(t, p.mem, call, store.Absent)
 		}
-	}
+	})
 }
 
 // TestRule12CurrentRecordIsReplayed, however old the key is.
 func TestRule12CurrentRecordIsReplayed(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, _ := solo(t, semel.Options{})
-		o := d.o
-		o.KeyTime = semel.UUIDv7Time
-		call := plain("op", o).Call(me, uuidv7(time.Now()), "in")
+		call := d.withKeyTime(semel.UUIDv7Time).Call(me, uuidv7(time.Now()), "in")
 		pass(20 * time.Hour)
 		d.ask(t.Context(), p, call, returns("v")).want(t, "v", false)
 		pass(20 * time.Hour)
@@ -122,41 +115,30 @@ func TestRule12UnfinishedRecordsAreContinued(t *testing.T) {
 func TestRule12WithoutAnAnswerTheStoreIsUnavailable(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, _ := solo(t, semel.Options{})
-		o := d.o
-		o.KeyTime = semel.UUIDv7Time
-		call := plain("op", o).Call(me, uuidv7(time.Now().Add(-48*time.Hour)), "in")
+		call := d.withKeyTime(semel.UUIDv7Time).Call(me, uuidv7(time.Now().Add(-48*time.Hour)), "in")
 		p.faults.Decide(func(request) fault { return fault{Before: errCut} })
 		d.ask(t.Context(), p, call, never(t)).wantErr(t, semel.ErrUnavailable)
-		p.faults.Decide(nil)
 	})
 }
 
+// TestRule12KeysWithoutATime are refused by every entry point (TestKeysWithoutATimeAmongOthers).
 func TestRule12KeysWithoutATime(t *testing.T) {
 	t.Parallel()
 	now := time.UnixMilli(1_700_000_000_123)
-	tests := map[string]struct {
-		time func(string) (time.Time, bool)
-		keys []string
-	}{
-		"UUIDv7": {semel.UUIDv7Time, []string{
-			"k", ulid(now), strings.Replace(uuidv7(now), "-7abc", "-4abc", 1), strings.ReplaceAll(uuidv7(now), "-", ""),
-			uuidv7(now) + "0", uuidv7(now)[1:], "g" + uuidv7(now)[1:], strings.ReplaceAll(uuidv7(now), "-", "") + "----",
-		}},
-		"ULID": {semel.ULIDTime, []string{
-			"k", uuidv7(now), ulid(now) + "0", ulid(now)[1:], "8" + ulid(now)[1:], ulid(now)[:25] + "U", ulid(now)[:25] + "I", ulid(now)[:24] + "ü",
-			ulid(now)[:24] + "ſ",
-		}},
+	for _, key := range []string{
+		"k", ulid(now), strings.Replace(uuidv7(now), "-7abc", "-4abc", 1), strings.ReplaceAll(uuidv7(now), "-", ""),
+		uuidv7(now) + "0", uuidv7(now)[1:], "g" + uuidv7(now)[1:], strings.ReplaceAll(uuidv7(now), "-", "") + "----",
+	} {
+		if at, ok := semel.UUIDv7Time(key); ok {
+			t.Errorf("UUIDv7Time(%q) = %v, want none", key, at)
+		}
 	}
-	for name, tt := range tests {
-		for _, key := range tt.keys {
-			t.Run(name+"/"+key, func(t *testing.T) {
-				eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-					p, _ := solo(t, semel.Options{})
-					o := d.o
-					o.KeyTime = tt.time
-					wantField(t, d.ask(t.Context(), p, plain("op", o).Call(me, key, "in"), never(t)).err, "Key")
-				})
-			})
+	for _, key := range []string{
+		"k", uuidv7(now), ulid(now) + "0", ulid(now)[1:], "8" + ulid(now)[1:], ulid(now)[:25] + "U", ulid(now)[:25] + "I", ulid(now)[:24] + "ü",
+		ulid(now)[:24] + "ſ",
+	} {
+		if at, ok := semel.ULIDTime(key); ok {
+			t.Errorf("ULIDTime(%q) = %v, want none", key, at)
 		}
 	}
 }
@@ -164,9 +146,9 @@ func TestRule12KeysWithoutATime(t *testing.T) {
 func TestRule12TimesAreReadToTheMillisecond(t *testing.T) {
 	t.Parallel()
 	for _, at := range []time.Time{time.UnixMilli(0), time.UnixMilli(1), time.UnixMilli(1_700_000_000_123), time.UnixMilli(1<<48 - 1)} {
-		for _, k := range timedKeys() {
+		for name, k := range timedKeys() {
 			if got, ok := k.time(k.key(at)); !ok || !got.Equal(at) {
-				t.Errorf("time in the %s %q = %v, %v, want %v", k.name, k.key(at), got, ok, at)
+				t.Errorf("time in the %s %q = %v, %v, want %v", name, k.key(at), got, ok, at)
 			}
 		}
 	}

@@ -61,18 +61,8 @@ func TestRule17StoreThatMayLoseRecords(t *testing.T) {
 // last of them the reason.
 func wantLossAlarms(t *testing.T, s *seen, n int, because string) {
 	t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	got := 0
-	var last event.Event
-	for _, e := range s.events {
-		if e.Kind == event.NotDurable {
-			got++
-			last = e
-		}
-	}
-	check.Equal(t, got, n, "events not_durable, want %d: %v", n, s.events)
-	if got > 0 && (!last.Alarm() || last.Err == nil || !strings.Contains(last.Err.Error(), because)) {
+	check.Equal(t, s.count(event.NotDurable), n, "events not_durable of %v", s.all())
+	if last := s.last(event.NotDurable); n > 0 && (!last.Alarm() || last.Err == nil || !strings.Contains(last.Err.Error(), because)) {
 		t.Errorf("event %+v, want an alarm because of %q", last, because)
 	}
 }
@@ -82,11 +72,9 @@ func wantLossAlarms(t *testing.T, s *seen, n int, because string) {
 func TestRule17StoreWithoutADurabilityReport(t *testing.T) {
 	t.Parallel()
 	for _, unknown := range []store.Failure{0, store.Failover + 1} {
-		_, err := semel.New(surviving(unknown, ""), semel.Options{Survive: store.NoFailure})
-		wantField(t, err, "store")
+		wantField(t, check.Err(semel.New(surviving(unknown, ""), semel.Options{Survive: store.NoFailure})), "store")
 	}
-	_, err := semel.New(surviving(store.PowerLoss, ""), semel.Options{Survive: store.Failover + 1})
-	wantField(t, err, "Survive")
+	wantField(t, check.Err(semel.New(surviving(store.PowerLoss, ""), semel.Options{Survive: store.Failover + 1})), "Survive")
 }
 
 // TestRule17MemoryStore: the memory store needs the option, and the log shows it as an
@@ -94,8 +82,7 @@ func TestRule17StoreWithoutADurabilityReport(t *testing.T) {
 func TestRule17MemoryStore(t *testing.T) {
 	t.Parallel()
 	mem := memory.New(memory.Options{})
-	_, err := semel.New(mem, semel.Options{})
-	wantField(t, err, "Survive")
+	wantField(t, check.Err(semel.New(mem, semel.Options{})), "Survive")
 	var log strings.Builder
 	e, err := semel.New(mem, semel.Options{Survive: store.NoFailure, Observer: event.Slog(slog.New(slog.NewTextHandler(&log, nil)))})
 	check.Require(t, err, "New")

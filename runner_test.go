@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/semelgo/semel"
@@ -47,17 +48,14 @@ func onPlainStores(t *testing.T, test func(t *testing.T, s store.Store)) {
 // Callers in two processes share one run and its result.
 func TestDoWithoutTransactions(t *testing.T) {
 	t.Parallel()
-	found := func(context.Context, semel.Scope, string) (any, bool, error) { return "", false, nil }
-	raise := func(context.Context, semel.Scope, string, uint32) error { return nil }
-	for name, policy := range map[string]semel.Policy{
-		"unset": {}, "Hold": semel.Hold(), "Heal": semel.Heal(found), "Fenced": semel.Fenced(raise, found),
-		"Keyed": semel.Keyed(), "AtLeastOnce": semel.AtLeastOnce(),
-	} {
+	without := policies()
+	delete(without, "Atomic")
+	for name, pc := range without {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			onPlainStores(t, func(t *testing.T, s store.Store) {
 				engines := []semel.Runner{newRunner(t, s, semel.Options{Wait: time.Minute}), newRunner(t, s, semel.Options{Wait: time.Minute})}
-				op := semel.Define("op", semel.OperationOptions[string]{Policy: policy})
+				op := semel.Define("op", semel.OperationOptions[string]{Policy: pc.p})
 				var runs atomic.Int32
 				var callers sync.WaitGroup
 				for i := range 20 {
@@ -109,7 +107,8 @@ func TestAdminWithoutTransactions(t *testing.T) { //nolint:tparallel // onPlainS
 	})
 }
 
-// The compiler rejects each use of a transaction with an engine that has none.
+// The compiler rejects each use of a transaction with an engine that has none, or has those of
+// another store; then its message names both types.
 func TestTransactionsWithoutTransactionsDoNotCompile(t *testing.T) {
 	t.Parallel()
 	const file = "testdata/without_transactions/calls.go"
@@ -118,6 +117,9 @@ func TestTransactionsWithoutTransactionsDoNotCompile(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "build", "-gcflags=-e", "./testdata/without_transactions").CombinedOutput()
 	if err == nil {
 		t.Fatal("the package compiles")
+	}
+	if !strings.Contains(string(out), "*sql.Tx") || !strings.Contains(string(out), "*memory.Tx") {
+		t.Errorf("the compiler does not name both types:\n%s", out)
 	}
 	for i, line := range strings.Split(string(source), "\n") {
 		fails := strings.Contains(string(out), fmt.Sprintf("%s:%d:", file, i+1))
@@ -130,27 +132,70 @@ func TestTransactionsWithoutTransactionsDoNotCompile(t *testing.T) {
 // The engine sends no Swap with more bytes than the store accepts, and rejects a store
 // into which one change may not fit.
 func TestSwapsStayWithinMaxBytes(t *testing.T) {
-	t.Parallel()
-	const maxBytes, result = 4 << 10, 1500
-	s := storetest.NewFaulty(plainstore.New(plainstore.Options{MaxBytes: maxBytes, MaxOutcome: maxBytes / 2}), func(c storetest.Call) storetest.Fault {
-		check.NoError(t, store.CheckBytes(c.Changes, maxBytes), "%s", c.Method)
-		return storetest.Fault{}
-	})
-	e := newRunner(t, s, semel.Options{})
-	op := semel.Define("op", semel.OperationOptions[int]{})
-	var callers sync.WaitGroup
-	for i := range 200 {
-		callers.Go(func() {
-			v, _, err := semel.Do(t.Context(), e, op.Call(me, fmt.Sprint(i), i), func(context.Context) (string, error) {
-				return strings.Repeat("r", result), nil
-			})
-			check.Result(len(v), err)(t, result, "Do")
+	bubble(t, func(t *testing.T) {
+		const maxBytes, result = 4 << 10, 1500
+		gate := make(chan struct{})
+		s := storetest.NewFaulty(plainstore.New(plainstore.Options{MaxBytes: maxBytes, MaxOutcome: maxBytes / 2}), func(c storetest.Call) storetest.Fault {
+			check.NoError(t, store.CheckBytes(c.Changes, maxBytes), "%s", c.Method)
+			return storetest.Fault{Gate: gate}
 		})
-	}
-	callers.Wait()
-	small := storetest.NewFaulty(plainstore.New(plainstore.Options{MaxBytes: maxBytes, MaxOutcome: maxBytes/2 + 1}), nil)
-	_, err := semel.NewRunner(small, semel.Options{Survive: store.NoFailure})
-	if f, ok := errtype.Find[*semel.FieldError](err); !ok || f.Field != "store" || !strings.Contains(f.Reason, "MaxBytes") {
-		t.Errorf("NewRunner = %v, want an error about MaxBytes", err)
-	}
+		e := newRunner(t, s, semel.Options{})
+		op := semel.Define("op", semel.OperationOptions[int]{})
+		var callers sync.WaitGroup
+		for i := range 200 {
+			callers.Go(func() {
+				v, _, err := semel.Do(t.Context(), e, op.Call(me, fmt.Sprint(i), i), func(context.Context) (string, error) {
+					return strings.Repeat("r", result), nil
+				})
+				check.Result(len(v), err)(t, result, "Do")
+			})
+		}
+		synctest.Wait() // the first Swap waits for the gate, and all others for it
+		close(gate)
+		callers.Wait()
+		small := storetest.NewFaulty(plainstore.New(plainstore.Options{MaxBytes: maxBytes, MaxOutcome: maxBytes/2 + 1}), nil)
+		_, err := semel.NewRunner(small, semel.Options{Survive: store.NoFailure})
+		if f, ok := errtype.Find[*semel.FieldError](err); !ok || f.Field != "store" || !strings.Contains(f.Reason, "MaxBytes") {
+			t.Errorf("NewRunner = %v, want an error about MaxBytes", err)
+		}
+	})
+}
+
+// TestWaitEndsWithTheChange: over a store that watches, a caller that waits for another
+// process is answered at the moment when that one ends. Otherwise it polls.
+func TestWaitEndsWithTheChange(t *testing.T) {
+	const runs = 3300 * time.Millisecond
+	eachInBubble(t, map[string]bool{"watched": true, "polled": false}, func(t *testing.T, watches bool) {
+		plain := plainstore.New(plainstore.Options{})
+		s := store.Store(plain)
+		if !watches {
+			s = plain.Bare()
+		}
+		var engines [2]semel.Runner
+		for i := range engines {
+			engines[i] = check.Must(semel.NewRunner(s, semel.Options{Survive: store.NoFailure, Wait: time.Hour}))(t)
+		}
+		call := semel.Define("op", semel.OperationOptions[string]{}).Call(semel.Shared(), "k", "in")
+		begun, answered := time.Now(), make(chan time.Duration, 2)
+		for i, engine := range engines {
+			go func() {
+				v, replayed, err := semel.Do(t.Context(), engine, call, func(context.Context) (string, error) {
+					pass(runs)
+					return "v", nil
+				})
+				if v != "v" || replayed != (i == 1) || err != nil {
+					t.Errorf("caller %d: %q, replayed %v, %v", i, v, replayed, err)
+				}
+				answered <- time.Since(begun)
+			}()
+			synctest.Wait()
+		}
+		check.Equal(t, <-answered, runs, "the time of the first caller")
+		if after := <-answered; (after == runs) != watches {
+			t.Errorf("the other caller was answered after %v, want at the same time: %v", after, watches)
+		}
+		for _, engine := range engines {
+			check.NoError(t, engine.Close(t.Context()))
+		}
+	})
 }

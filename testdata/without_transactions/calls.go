@@ -1,14 +1,16 @@
-// Package calls uses transactions over a store that has none. None of its marked
+// Package calls uses transactions over a store that has none, or that has others. None of its marked
 // lines compiles.
 package calls
 
 import (
 	"context"
+	"database/sql"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/inbox"
 	"github.com/semelgo/semel/semelhttp"
 	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/task"
 )
 
@@ -31,4 +33,9 @@ func calls(ctx context.Context, s store.Store, e semel.Runner, w *task.Worker, o
 	_, _, _ = semel.Do(ctx, e, c, func(context.Context) (string, error) { // this one compiles
 		return "", nil
 	})
+}
+
+func ofAnotherStore(ctx context.Context, e *semel.Engine[*memory.Tx], c semel.Call) {
+	_, _, _ = semel.DoTx(ctx, e, c, func(context.Context, *memory.Tx) (string, error) { return "", nil }) // this one compiles
+	_, _, _ = semel.DoTx(ctx, e, c, func(context.Context, *sql.Tx) (string, error) { return "", nil })    // no
 }

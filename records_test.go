@@ -9,6 +9,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
@@ -35,8 +36,7 @@ func fingerprintOf(t *testing.T, c semel.Call) []byte {
 // It is never treated as an absent record.
 func TestStateOfANewerVersion(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-		p, _ := solo(t, semel.Options{})
-		call := plain("op", d.o).Call(me, "k", "in")
+		p, call := soloCall(t, d.o)
 		answer := forged(call, 17, fingerprintOf(t, call))
 		p.faults.Decide(func(request) fault { return fault{Result: answer} })
 		a := d.ask(t.Context(), p, call, never(t))
@@ -44,7 +44,6 @@ func TestStateOfANewerVersion(t *testing.T) {
 		if !strings.Contains(a.err.Error(), "State(17)") {
 			t.Errorf("got %v, want the state named", a.err)
 		}
-		p.faults.Decide(nil)
 	})
 }
 
@@ -52,8 +51,7 @@ func TestStateOfANewerVersion(t *testing.T) {
 // scope or operation is another request. The caller sees nothing of it.
 func TestRecordWithCollidingID(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-		p, _ := solo(t, semel.Options{})
-		call := plain("op", d.o).Call(me, "k", "in")
+		p, call := soloCall(t, d.o)
 		for name, spoil := range map[string]func(*store.Record){
 			"operation": func(r *store.Record) { r.Operation = "other" },
 			"scope":     func(r *store.Record) { r.Scope = "other" },
@@ -71,7 +69,6 @@ func TestRecordWithCollidingID(t *testing.T) {
 				t.Errorf("Get of another %s = %v, %v", name, found, err)
 			}
 		}
-		p.faults.Decide(nil)
 	})
 }
 
@@ -91,7 +88,6 @@ func TestRecordThatChangesConstantly(t *testing.T) {
 		if n := p.faults.CallsOf("Swap"); n > 100 {
 			t.Errorf("%d calls, want an end", n)
 		}
-		p.faults.Decide(nil)
 	})
 }
 
@@ -105,33 +101,31 @@ func TestRecordOfALeaderIsLost(t *testing.T) {
 			return "v", nil
 		}).wantErr(t, semel.ErrOutcomeUnknown)
 		p.seen.want(t, event.Fenced, event.Conflict)
-		p.faults.Decide(nil)
 	})
 }
 
 // TestLeaderFindsItsRecordInDoubt: a leader that does not know its outcome returns
-// its own error, not the error of a follower.
+// its own error, not the error of a follower. A certain failure settles the doubt.
 func TestLeaderFindsItsRecordInDoubt(t *testing.T) {
-	eachInBubble(t, map[string]error{"unmarked": errBoom, "NotCommitted": semel.NotCommitted(errBoom)}, func(t *testing.T, err error) {
+	type row struct {
+		err   error
+		state store.State
+	}
+	eachInBubble(t, map[string]row{
+		"unmarked":     {errBoom, store.InDoubt},
+		"NotCommitted": {semel.NotCommitted(errBoom), store.InDoubt},
+		"Final":        {semel.Final(errBoom), store.Failed},
+	}, func(t *testing.T, tt row) {
 		p, mem := solo(t, semel.Options{})
-		a := do(t.Context(), p, theCall, func(context.Context) (string, error) { setInDoubt(t, mem, theCall); return "", err })
+		a := do(t.Context(), p, theCall, func(context.Context) (string, error) { setInDoubt(t, mem, theCall); return "", tt.err })
+		wantState(t, mem, theCall, tt.state)
+		if tt.state == store.Failed {
+			a.wantFailure(t, "boom")
+			p.seen.want(t, event.Settled)
+			return
+		}
 		a.wantErr(t, errBoom, semel.ErrOutcomeUnknown)
 		a.wantRunNow(t, store.Unknown, store.InDoubt)
-		wantState(t, mem, theCall, store.InDoubt)
-	})
-}
-
-// TestLateLeaderSettlesAFailure, because its certificate proves that nothing was
-// committed.
-func TestLateLeaderSettlesAFailure(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		p, mem := solo(t, semel.Options{})
-		do(t.Context(), p, theCall, func(context.Context) (string, error) {
-			setInDoubt(t, mem, theCall)
-			return "", semel.Final(errBoom)
-		}).wantFailure(t, "boom")
-		wantState(t, mem, theCall, store.Failed)
-		p.seen.want(t, event.Settled)
 	})
 }
 
@@ -170,25 +164,34 @@ func TestRollbackWithLostReplyAndLostRecord(t *testing.T) {
 		})
 		a := doTx(t.Context(), p, theCall, func(context.Context, *memory.Tx) (string, error) { return "", errBoom })
 		a.wantErr(t, semel.ErrOutcomeUnknown)
-		p.faults.Decide(nil)
 	})
 }
 
-// TestRollbackWithLostReply: the certificate proves the rollback, and the caller
-// receives the function's own error.
-func TestRollbackWithLostReply(t *testing.T) {
-	eachTxMode(t, func(t *testing.T, s txMode) {
-		p, mem := solo(t, semel.Options{})
-		s.o.OnError = semel.Keep
-		call := plain("op", s.o).Call(me, "k", "in")
-		p.faults.Decide(everyCommit(commitDropped()))
-		a := s.ask(t.Context(), p, call, func(context.Context, *memory.Tx) (string, error) {
-			return "", semel.NotCommitted(context.Canceled) // never kept
-		})
-		a.wantErr(t, context.Canceled)
-		a.wantRunNow(t, store.NotCommitted, store.Pending)
-		wantState(t, mem, call, store.Pending)
-		p.faults.Decide(nil)
-		s.ask(t.Context(), p, call, puts("e", "v")).want(t, "v", false)
+var errLater = errors.New("another error")
+
+// TestRecordInDoubtKeepsItsErrors: an operator reads why a record is in doubt, also if an
+// attempt with an unknown effect preceded a final error.
+func TestRecordInDoubtKeepsItsErrors(t *testing.T) {
+	type row struct {
+		policy semel.Policy
+		errs   []error
+	}
+	eachInBubble(t, map[string]row{
+		"an unknown effect":        {semel.Hold(), []error{errBoom}},
+		"after a released attempt": {semel.Hold(), []error{semel.NotCommitted(errLater), errBoom}},
+		"a final error after it":   {semel.AtLeastOnce(), []error{errBoom, semel.Final(semel.NotCommitted(errLater))}},
+	}, func(t *testing.T, c row) {
+		p, call := soloCall(t, semel.OperationOptions[string]{Policy: c.policy})
+		for _, err := range c.errs {
+			do(t.Context(), p, call, func(context.Context) (string, error) { return "", err })
+		}
+		r, _, err := admin.Get(t.Context(), p, "op", me, "k")
+		check.Require(t, err)
+		check.Equal(t, r.State, store.InDoubt, "state")
+		progress, _ := admin.ProgressOf(r)
+		check.Equal(t, len(progress.Tries), len(c.errs), "errors")
+		for i, try := range progress.Tries {
+			check.Equal(t, try, admin.Try{Attempt: uint32(i + 1), Kind: admin.TryError, Error: c.errs[i].Error()}, "attempt %d", i+1)
+		}
 	})
 }

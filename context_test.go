@@ -7,11 +7,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
+	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/check"
+	"github.com/semelgo/semel/store"
+	"github.com/semelgo/semel/store/memory"
 )
 
 // begun is an attempt of a call of its own, whose context ends when its max run is
@@ -58,7 +62,8 @@ func TestContextCause(t *testing.T) {
 	})
 }
 
-// What ended it first is the cause, its caller's end or its own.
+// What ended it first is the cause, its caller's end or its own, also if the context is first used
+// after both.
 func TestContextKeepsItsFirstCause(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, _ := solo(t, semel.Options{})
@@ -73,20 +78,12 @@ func TestContextKeepsItsFirstCause(t *testing.T) {
 		wantEnded(before.Context(), t, errBoom)
 		wantEnded(after.Context(), t, context.Canceled)
 		wantEnded(lost.Context(), t, errBoom)
-	})
-}
-
-// The lease was lost first, and the context was first used after the caller had
-// hung up.
-func TestContextLostBeforeItsCallerCanceled(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		p, _ := solo(t, semel.Options{})
-		caller, hangUp := context.WithCancelCause(t.Context())
-		a := begun(caller, t, p, "k")
-		defer a.Abandon()
+		caller, hangUp = context.WithCancelCause(t.Context())
+		first := begun(caller, t, p, "first")
+		defer first.Abandon()
 		pass(2 * time.Minute)
 		hangUp(errBoom)
-		wantEnded(a.Context(), t, semel.ErrLeaseLost)
+		wantEnded(first.Context(), t, semel.ErrLeaseLost)
 	})
 }
 
@@ -122,18 +119,14 @@ func TestContextHasTheValuesOfItsParent(t *testing.T) {
 		if got, ok := a.Context().Deadline(); !ok || !got.Equal(deadline) {
 			t.Errorf("Deadline = %v, %v; want %v", got, ok, deadline)
 		}
-		if got := a.Context().Value(key{}); got != "value" {
-			t.Errorf("Value = %v, want %q", got, "value")
-		}
+		check.Equal(t, a.Context().Value(key{}), "value", "Value")
 		if got, ok := semel.AttemptOf(a.Context()); !ok || got != a {
 			t.Errorf("AttemptOf = %v, %v; want the attempt", got, ok)
 		}
 		_ = a.Context().Done()
 	}
 	a.Abandon()
-	if got := a.Context().Value(key{}); got != "value" {
-		t.Errorf("Value after the end = %v, want %q", got, "value")
-	}
+	check.Equal(t, a.Context().Value(key{}), "value", "Value after the end")
 }
 
 // Many use an attempt's context while it ends.
@@ -157,4 +150,84 @@ func TestContextIsSafeForConcurrentUse(t *testing.T) {
 		a.Abandon()
 		users.Wait()
 	}
+}
+
+// hangUpCall returns a context whose caller can hang up without ending it.
+func hangUpCall(t *testing.T) (context.Context, context.CancelFunc) {
+	t.Helper()
+	patience, hangUp := context.WithCancel(t.Context())
+	t.Cleanup(hangUp)
+	return adapter.WithWaitContext(t.Context(), patience), hangUp
+}
+
+// TestWaitContextLimitsOnlyTheWait: what an adapter keeps is as if it had been derived.
+func TestWaitContextLimitsOnlyTheWait(t *testing.T) {
+	t.Parallel()
+	type key struct{}
+	number := new(int)
+	asker, hangUp := context.WithCancelCause(context.WithValue(t.Context(), key{}, "value"))
+	asker, stop := context.WithTimeout(context.WithValue(asker, number, "number"), time.Hour)
+	defer stop()
+	derived := adapter.WithWaitContext(context.WithoutCancel(asker), asker)
+	kept := new(adapter.WaitContext).Of(asker)
+	under, cancel := context.WithCancel(kept)
+	defer cancel()
+	hangUp(errors.New("hung up"))
+	for name, ctx := range map[string]context.Context{"derived": derived, "kept": kept, "under it": under} {
+		if _, ok := ctx.Deadline(); ok || ctx.Err() != nil || context.Cause(ctx) != nil {
+			t.Errorf("%s: a deadline %v, Err = %v, Cause = %v; want none", name, ok, ctx.Err(), context.Cause(ctx))
+		}
+		if ctx.Value(key{}) != "value" || ctx.Value(number) != "number" {
+			t.Errorf("%s: it lacks the values of the caller's context", name)
+		}
+	}
+	p, _ := solo(t, semel.Options{})
+	if _, _, err := adapter.Begin(kept, p, plain("op", semel.OperationOptions[string]{}).Call(me, "k", "in")); !errors.Is(err, context.Canceled) {
+		t.Errorf("Begin for a caller that has disconnected = %v, want %v", err, context.Canceled)
+	}
+}
+
+// TestWaitContextOfTheLeader: the end of a caller's wait disturbs neither the
+// leader nor its inner calls.
+func TestWaitContextOfTheLeader(t *testing.T) {
+	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
+		p, mem := solo(t, semel.Options{Wait: time.Hour})
+		call, inner := plain("op", d.o).Call(me, "k", "in"), plain("inner", semel.OperationOptions[string]{}).Call(me, "k", "in")
+		other := start(t, memory.New(memory.Options{}), semel.Options{Wait: time.Hour})
+		finish := make(chan struct{})
+		slow := blocked(func() answer { return do(t.Context(), other, inner, until(finish)) })
+		ctx, hangUp := hangUpCall(t)
+		runs := blocked(func() answer {
+			return d.ask(ctx, p, call, func(ctx context.Context) (string, error) {
+				do(ctx, other, inner, never(t)).want(t, "v", true)
+				return "v", ctx.Err()
+			})
+		})
+		hangUp()
+		synctest.Wait()
+		close(finish)
+		(<-runs).want(t, "v", false)
+		(<-slow).want(t, "v", false)
+		wantState(t, mem, call, store.Succeeded)
+	})
+}
+
+// TestTakeoverByAWaiterHasTheWholeLease: the lease counts from the claim, not from
+// the beginning of the wait.
+func TestTakeoverByAWaiterHasTheWholeLease(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		mem := memory.New(memory.Options{})
+		call := plain("op", semel.OperationOptions[string]{
+			Policy: semel.AtLeastOnce(), Lease: 10 * time.Second, Wait: time.Minute,
+		}).Call(me, "k", "in")
+		claimAndCrash(t, start(t, mem, semel.Options{}), call)
+		waiter := start(t, mem, semel.Options{})
+		do(t.Context(), waiter, call, func(ctx context.Context) (string, error) {
+			pass(5 * time.Second)
+			check.NoError(t, context.Cause(ctx), "after half of its lease")
+			return "v", nil
+		}).want(t, "v", false)
+		waiter.seen.want(t, event.Takeover)
+		waiter.seen.wantNone(t, event.LeaseLost)
+	})
 }
