@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -12,8 +13,8 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// AtomicBatch makes the change, runs the statements of the batch and commits, in one
-// round trip, for which the server has the limit of a statement and ten seconds. If the
+// AtomicBatch begins a transaction, makes the change, runs the statements of the batch and
+// commits, in one round trip, for which the server has the limit of a statement and ten seconds. If the
 // change is not applied, or another transaction has the right, a second round trip reads
 // the record, and none of the statements was executed.
 //
@@ -29,11 +30,11 @@ func (s *Store) AtomicBatch(ctx context.Context, change store.Change, hold bool,
 	b := &batchTx{store: s, change: &change, hold: hold}
 	if batch != nil {
 		b.queries = batch.QueuedQueries
+		b.calls = slices.ContainsFunc(b.queries, func(q *pgx.QueuedQuery) bool { return q.Fn != nil })
 		if effectOfBatch(batch) != staysInside {
 			return store.SwapResult{}, store.NotCommitted, fmt.Errorf("a statement of the batch may end the transaction: %w", ErrEnded)
 		}
 	}
-	b.analyze()
 	conn, err := s.admit(ctx)
 	if err != nil {
 		return store.SwapResult{}, store.NotCommitted, fmt.Errorf("%w: %w", store.ErrNotStarted, s.fault("begin", err))
@@ -49,32 +50,20 @@ type batchTx struct {
 	change  *store.Change
 	hold    bool
 	queries []*pgx.QueuedQuery
-
-	plain bool // its round trip is a transaction without BEGIN and COMMIT
-	calls bool // some queries have callbacks, so COMMIT waits for them
+	calls   bool // some queries have callbacks, so COMMIT waits for them
 
 	conn lease
 
 	right, ours bool // the right was taken; the change was made
 	hasRun      int  // number of executed queries
-	committing  bool // COMMIT was sent, or the round trip is a transaction by itself
+	committing  bool // COMMIT was sent
 	over        bool // COMMIT was answered, so that nothing later matters
-}
-
-// analyze decides how the batch is sent. A round trip is a transaction by itself
-// unless one of its statements begins one, which these cannot.
-func (b *batchTx) analyze() {
-	b.plain = b.store.options.Isolation == pgx.ReadCommitted && kindOf(b.change) == create
-	for _, q := range b.queries {
-		b.calls = b.calls || q.Fn != nil
-		b.plain = b.plain && q.Fn == nil && onlyData(q.SQL)
-	}
-	b.committing = !b.calls
 }
 
 func (b *batchTx) run(ctx context.Context) (store.SwapResult, store.Verdict, error) {
 	bounded, done := context.WithTimeout(context.WithoutCancel(ctx), b.bound())
 	defer done()
+	b.committing = !b.calls
 	err := b.conn.SendBatch(bounded, b.build()).Close()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.bound())
 	defer cancel()
@@ -91,7 +80,7 @@ func (b *batchTx) run(ctx context.Context) (store.SwapResult, store.Verdict, err
 	switch {
 	case cancelled != nil:
 		return store.SwapResult{}, store.Unknown, b.store.fault("commit", cancelled)
-	case b.over, err == nil && b.plain && b.ours && b.hasRun == len(b.queries):
+	case b.over:
 		return store.SwapResult{Token: b.change.To.Token}, store.Committed, nil
 	case err != nil:
 		return b.failed(ctx, err)
@@ -108,20 +97,19 @@ func (b *batchTx) bound() time.Duration { return b.store.statementBound + b.stor
 // build returns the statements of the first round trip.
 func (b *batchTx) build() *pgx.Batch {
 	send := &pgx.Batch{QueuedQueries: make([]*pgx.QueuedQuery, 0, len(b.queries)+6)}
-	if !b.plain {
-		send.Queue(beginOf(b.store.options.Isolation))
-	}
-	b.queueChange(send)
+	send.BeginTx(pgx.TxOptions{IsoLevel: b.store.options.Isolation})
+	send.Queue(b.store.texts.change, rightTo(b.change.To.ID, b.hold)).Exec(func(pgconn.CommandTag) error { b.right = true; return nil })
+	k, args := statement(b.change)
+	send.Queue(b.conn.on.in(lastOf[k]), args...).Exec(func(pgconn.CommandTag) error { b.ours = true; return nil })
+	send.Queue(b.store.texts.lent.givenBack)
 	for _, q := range b.queries { // copied, because the driver writes into the queries it sends
 		send.QueuedQueries = append(send.QueuedQueries, &pgx.QueuedQuery{SQL: q.SQL, Arguments: q.Arguments, Fn: b.countingCallback(q)})
 	}
-	if !b.plain && !b.calls {
+	if !b.calls {
 		send.Queue(`COMMIT`).Exec(b.isOver)
 	}
 	return send
 }
-
-func beginOf(level pgx.TxIsoLevel) string { return `begin isolation level ` + string(level) }
 
 // countingCallback counts a query and calls its own callback.
 func (b *batchTx) countingCallback(q *pgx.QueuedQuery) func(pgx.BatchResults) error {
@@ -136,18 +124,4 @@ func (b *batchTx) countingCallback(q *pgx.QueuedQuery) func(pgx.BatchResults) er
 		}
 		return err
 	}
-}
-
-// queueChange queues the change, and before it the right to the record and the
-// transaction's limits. In a create both are part of the statement.
-func (b *batchTx) queueChange(send *pgx.Batch) {
-	made := func(pgconn.CommandTag) error { b.right, b.ours = true, true; return nil }
-	right := rightTo(b.change.To.ID, b.hold)
-	if kindOf(b.change) == create {
-		_, args := statement(b.change)
-		send.Queue(b.conn.on.in(b.store.texts.create), append(args, right)...).Exec(made)
-		return
-	}
-	send.Queue(b.store.texts.change, right).Exec(func(pgconn.CommandTag) error { b.right = true; return nil })
-	b.store.queueLast(send, b.conn.on, b.change, made)
 }

@@ -26,7 +26,6 @@ func TestBatch(t *testing.T) {
 		s := newStore(t, pool, postgres.Options{})
 		for name, b := range map[string]func() *pgx.Batch{
 			"data": oneEffect,
-			"more": func() *pgx.Batch { return statements(`SET LOCAL application_name = 'batch'`, anEffect) },
 			"callback": func() *pgx.Batch {
 				b := &pgx.Batch{}
 				b.Queue(anEffect + ` RETURNING key`).QueryRow(func(row pgx.Row) error {
@@ -83,7 +82,6 @@ func TestBatchFails(t *testing.T) {
 		{"no such table", statements(anEffect, `INSERT INTO nowhere VALUES (1)`), nil, "42P01"},
 		{"division", statements(anEffect, `SELECT 1 / (SELECT 0)`), nil, "22012"},
 		{"deferred", statements(anEffect, `INSERT INTO late VALUES (1)`), nil, "23503"},
-		{"deferred, begun", statements(`SET LOCAL application_name = 'x'`, anEffect, `INSERT INTO late VALUES (1)`), nil, "23503"},
 		{"conflict", statements(anEffect, `SELECT gives_up()`), store.ErrConflict, "40001"},
 		{"statement timeout", statements(anEffect, `SELECT pg_sleep(600)`), store.ErrInterrupted, "57014"},
 		{"COMMIT", statements(anEffect, `COMMIT`), postgres.ErrEnded, ""},

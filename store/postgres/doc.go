@@ -47,9 +47,7 @@
 // # Statements that are known beforehand
 //
 // semel.DoBatch passes its statements as a *pgx.Batch. [Store.AtomicBatch] sends the
-// record, the statements and the commit in one round trip. If all statements only read
-// and write rows, the round trip is a transaction by itself, with the session's default
-// isolation; otherwise it begins a transaction like all others. If the batch has
+// begin, the record, the statements and the commit in one round trip. If the batch has
 // callbacks, the COMMIT waits for them, so that they can still refuse. The result must be
 // known without the database: generate keys in the program, or use DoTx.
 //
@@ -102,8 +100,7 @@
 // reported, by an error of the package's list, that it has rolled back. After the loss of
 // a connection before the reply to COMMIT, after the end of a session by the server, and
 // after the time limit of COMMIT the verdict is Unknown; the engine then finds out by a
-// change of the same record. A connection in an unknown state is closed. A round trip that
-// is a transaction by itself commits at its end, so no earlier reply proves its commit.
+// change of the same record. A connection in an unknown state is closed.
 //
 // With synchronous_commit off, records do not even survive a crash of the primary:
 // Capabilities reports that, and the engine rejects the store unless its options accept
@@ -133,8 +130,7 @@
 //
 // # Isolation
 //
-// Everything works at read committed, which the transactions set themselves, except for
-// the batches above. [Options] can set a higher level for inline transactions. A
+// Everything works at read committed, which the transactions set themselves. [Options] can set a higher level for inline transactions. A
 // transaction that PostgreSQL then aborts because of a conflict, as at any level after a
 // deadlock, fails with store.ErrConflict: nothing was committed, and the whole
 // transaction may run again.

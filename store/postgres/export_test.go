@@ -22,7 +22,7 @@ func (s *Store) SetStatementBound(d time.Duration) { s.statementBound = d }
 
 // LongestWait is how long a Swap waits for transactions that hold its records: once for the
 // batch, and then for each record alone.
-const LongestWait = busyAfter + someBusy*busyAfterAlone + (manyBusy-someBusy)*busyAtOnce
+const LongestWait = busyAfter + manyBusy*busyAfterAlone
 
 // Query is one statement with what goes before it.
 type Query struct {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -25,18 +24,8 @@ type HeldError struct {
 
 // Error tells how many records of each kind there are.
 func (e *HeldError) Error() string {
-	var parts []string
-	for _, p := range []struct {
-		n    int64
-		what string
-	}{
-		{e.Pending, "Pending"}, {e.InProgress, "InProgress"}, {e.InDoubt, "InDoubt"}, {e.Kept, "to be kept for longer"},
-	} {
-		if p.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
-		}
-	}
-	return fmt.Sprintf("semel/postgres: partition %s holds records: %s", e.Partition, strings.Join(parts, ", "))
+	return fmt.Sprintf("semel/postgres: partition %s holds records: %d Pending, %d InProgress, %d InDoubt, %d to be kept for longer",
+		e.Partition, e.Pending, e.InProgress, e.InDoubt, e.Kept)
 }
 
 // Drop drops the partitions that ended more than Keep ago, by the server's clock,

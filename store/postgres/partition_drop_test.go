@@ -85,7 +85,7 @@ func TestDrop(t *testing.T) {
 			t.Errorf("partition %+v is not reported as held: %v", held, err)
 		}
 	}
-	for _, what := range []string{": 1 Pending", ": 1 InProgress", ": 1 InDoubt", ": 1 to be kept for longer"} {
+	for _, what := range []string{" 1 Pending", " 1 InProgress", " 1 InDoubt", " 1 to be kept for longer"} {
 		if err == nil || strings.Count(err.Error(), what) != 1 {
 			t.Errorf("Drop = %v, want%s once", err, what)
 		}

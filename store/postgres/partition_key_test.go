@@ -128,3 +128,25 @@ func TestGenerationsLeaveAsAPartition(t *testing.T) {
 		check.Equal(t, effects(t, pool, "oncek"), 2, "after its generations it: effects")
 	}
 }
+
+// A key whose partition was dropped is refused without an effect: by its own age and, if the
+// operation would keep records for longer than their partition was there, because the store
+// has no place for it.
+func TestLateDuplicateAfterADrop(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, database(t))
+	check.Must(divided(t, pool, postgres.PartitionOptions{}).Drop(t.Context()))(t)
+	engine := check.Must(semel.New(newStore(t, pool, postgres.Options{}), semel.Options{Survive: store.NoFailure}))(t)
+	key := uuidOf(time.Now().Add(-5*day), 1)
+	for retention, want := range map[time.Duration]error{30 * day: semel.ErrUnavailable, day: semel.ErrKeyExpired} {
+		call := semel.Define("op", semel.OperationOptions[int]{KeyTime: semel.UUIDv7Time, Retention: retention}).Call(semel.Shared(), key, 1)
+		_, _, inTx := semel.DoTx(t.Context(), engine, call, func(ctx context.Context, tx pgx.Tx) (int, error) { return 1, effect(ctx, tx, key) })
+		check.ErrorIs(t, inTx, want, "DoTx of a late duplicate")
+		_, _, err := semel.Do(t.Context(), engine, call, func(context.Context) (int, error) {
+			t.Error("a late duplicate ran")
+			return 1, nil
+		})
+		check.ErrorIs(t, err, want, "Do of a late duplicate")
+	}
+	check.Equal(t, effects(t, pool, key), 0, "a late duplicate: effects")
+}

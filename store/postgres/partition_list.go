@@ -3,7 +3,6 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"encoding/hex"
 	"fmt"
 	"regexp"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/semelgo/semel/store"
 )
@@ -133,10 +133,9 @@ func (p *Partition) within(bounds string) error {
 // timeOf returns the time of an ID in a partition's bounds. An ID without a time
 // comes from bounds that Semel has not made, and counts as the earliest time.
 func timeOf(text string) time.Time {
-	var id store.ID
-	digits, _ := hex.DecodeString(strings.ReplaceAll(text, "-", ""))
-	copy(id[:], digits)
-	at, _ := id.Time()
+	var id pgtype.UUID
+	_ = id.Scan(text) // the server has written it
+	at, _ := store.ID(id.Bytes).Time()
 	return at
 }
 

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
@@ -20,7 +22,8 @@ import (
 
 // The store works in every query mode, and behind PgBouncer in those that need no
 // session from one round trip to the next. The session's DateStyle and time zone change
-// nothing.
+// nothing. A store of a *sql.DB, also of one that takes its connections from the same pool,
+// uses the same records.
 func TestQueryModes(t *testing.T) {
 	t.Parallel()
 	url := database(t)
@@ -47,6 +50,15 @@ func TestQueryModes(t *testing.T) {
 				})
 				return answers, err
 			}, fmt.Sprint(m, name, " in a transaction"))
+			fromPool := stdlib.OpenDBFromPool(pool)
+			defer fromPool.Close()
+			fromPool.SetMaxOpenConns(10)
+			for where, db := range map[string]*sql.DB{"own": openSQL(t, pool.Config().ConnString(), m), "pool": fromPool} {
+				for i := range 4 {
+					all.Go(func() { tellSQLStory(t, newSQLStore(t, db, postgres.Options{}), s, fmt.Sprint(m, name, where, i)) })
+				}
+			}
+			all.Wait()
 		}
 	}
 }

@@ -20,7 +20,7 @@ func (s *Store) Get(ctx context.Context, ids []store.ID) ([]store.SwapResult, er
 		return nil, s.fault("get", err)
 	}
 	defer conn.Release()
-	answers, err := get(ctx, conn.Conn, conn.on, s.texts.framesOf(conn)[look], lookup{ids: ids, confirmed: s.replicated.Load()})
+	answers, err := get(ctx, conn.Conn, conn.on, s.texts.framesOf(conn)[first], lookup{ids: ids, confirmed: s.replicated.Load()})
 	if err != nil && conn.own && conn.IsClosed() && ctx.Err() == nil { // it was lost, and another one may not be
 		return s.Get(ctx, ids)
 	}

@@ -57,12 +57,6 @@ func WatchReplication(config *pgx.ConnConfig) {
 // the last look. It is nil if that is nothing.
 const waitKey = "semel.replication"
 
-// isWatched reports whether WatchReplication was called for the connection.
-func isWatched(conn *pgx.Conn) bool {
-	_, ok := conn.PgConn().CustomData()[waitKey]
-	return ok
-}
-
 // cancelledWait returns the error of a commit of the connection whose wait for a standby
 // was cancelled since the last call.
 func cancelledWait(conn *pgx.Conn) error {
@@ -81,10 +75,11 @@ func replication(ctx context.Context, conn *pgx.Conn) (worst store.Failure, beca
 	if err := conn.QueryRow(ctx, `SELECT current_setting('synchronous_standby_names')`).Scan(&standbys); err != nil {
 		return 0, "", err
 	}
+	_, watched := conn.PgConn().CustomData()[waitKey]
 	switch {
 	case standbys == "":
 		return store.PowerLoss, "synchronous_standby_names is empty: no commit waits for a standby", nil
-	case !isWatched(conn):
+	case !watched:
 		return store.PowerLoss, "the pool does not report cancelled waits for synchronous replication: pass its ConnConfig to postgres.WatchReplication", nil
 	default:
 		return store.Failover, "", nil

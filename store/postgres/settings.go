@@ -11,36 +11,29 @@ import (
 // the next transaction.
 
 // busyAfter limits how long a Swap waits for other open transactions. A record that
-// is retried alone, because its batch was blocked, waits for less; after someBusy
-// of them were still busy, the others hardly wait; and after manyBusy there is no
-// further retry. So a Swap waits for about half a second, plus the round trips.
-// Locks that are released within these times are not counted: a batch may wait for
-// several of them, one after the other.
+// is retried alone, because its batch was blocked, waits for less; and after manyBusy
+// of them were still busy, there is no further retry. So a Swap waits for about half a
+// second, plus the round trips. Locks that are released within these times are not
+// counted: a batch may wait for several of them, one after the other.
 const (
 	busyAfter      = 100 * time.Millisecond
-	busyAfterAlone = 20 * time.Millisecond
-	busyAtOnce     = time.Millisecond
+	busyAfterAlone = 3 * time.Millisecond
 
-	someBusy = 8
 	manyBusy = 128
 )
 
-// byKeys are the settings for statements that find records by their IDs or join a batch
-// to the table. A plan that was made while the table was small would read the whole table
-// later.
-func byKeys(wait time.Duration) []setting {
-	return append(byKey(), setting{"enable_hashjoin", "off"}, setting{"enable_mergejoin", "off"}, setting{"lock_timeout", millis(wait)})
-}
-
-// byKey is what the statements of a handler's transaction need of byKeys: each setting
-// costs time.
-func byKey() []setting { return []setting{{"enable_seqscan", "off"}} }
-
-// keyed are byKeys and the settings for statements that read an index in its order.
-// What these sort seems so expensive that the server would compile it.
+// keyed are the settings for statements that find records by their IDs, join a batch to the
+// table, or read an index in its order. A plan that was made while the table was small would
+// read the whole table later. What such statements sort seems so expensive that the server
+// would compile it.
 func keyed(wait time.Duration) []setting {
-	return append(byKeys(wait), setting{"enable_bitmapscan", "off"}, setting{"enable_sort", "off"}, setting{"jit", "off"})
+	return append(listed(), setting{"enable_hashjoin", "off"}, setting{"enable_mergejoin", "off"}, setting{"lock_timeout", millis(wait)},
+		setting{"enable_sort", "off"}, setting{"jit", "off"})
 }
+
+// byKey is what a statement for one record needs: each setting costs time in a handler's
+// transaction.
+func byKey() []setting { return []setting{{"enable_seqscan", "off"}} }
 
 // listed are the settings for lists that may be sorted.
 func listed() []setting { return append(byKey(), setting{"enable_bitmapscan", "off"}) }
@@ -59,14 +52,6 @@ func set(all []setting) string {
 
 // setSession is set for the rest of the session.
 func setSession(all []setting) string { return strings.ReplaceAll(set(all), ", true)", ", false)") }
-
-// made returns conditions that make the settings, and are true.
-func made(all []setting) (text string) {
-	for _, s := range all {
-		text += " AND " + set([]setting{s}) + " IS NOT NULL"
-	}
-	return text
-}
 
 // tempSettings are settings within another transaction: the statements that make
 // them, and those that restore the earlier values.
@@ -110,13 +95,11 @@ func millis(d time.Duration) string {
 type frame struct{ before, after []string }
 
 // frames are the frames of a swapper's round trips.
-type frames [4]frame
+type frames [2]frame
 
 const (
-	first = iota // all changes
-	look         // reads
+	first = iota // all changes, and reads
 	alone        // a change that was busy in a batch
-	hasty        // the same, after some changes were still busy
 )
 
 // texts are the statements that depend on the options and on no table.
@@ -125,7 +108,7 @@ type texts struct {
 	lent                  tempSettings // settings within a handler's transaction
 	swap, session, swapTx frames       // around changes on the pool, on the store's own connections, and in a caller's transaction
 	open                  string       // begins an Atomic with the right to the record, or none if that is null; look restores the settings
-	create, change        string       // begin an AtomicBatch with a create, and with another change, in the same way
+	change                string       // begins an AtomicBatch in the same way, and fails without the right
 }
 
 func newTexts(o *Options) texts {
@@ -134,18 +117,16 @@ func newTexts(o *Options) texts {
 	if all := o.bounds(); len(all) > 0 {
 		settings = set(all) + ", " + settings
 	}
-	bounded := made(o.bounds())
 	const haveRight = `coalesce(pg_try_advisory_xact_lock($1::bigint), true)`
 	of := func(wait time.Duration) frame { return framed(keyed(wait)) }
-	inTx := func(wait time.Duration) frame { return newTempSettings(byKeys(wait)).frame() }
+	inTx := func(wait time.Duration) frame { return newTempSettings(keyed(wait)).frame() }
 	return texts{
 		keyed: of(busyAfter), listed: framed(listed()), lent: lent,
-		swap:    frames{first: of(busyAfter), look: of(busyAfter), alone: of(busyAfterAlone), hasty: of(busyAtOnce)},
-		session: frames{alone: of(busyAfterAlone), hasty: of(busyAtOnce)},
-		swapTx:  frames{first: inTx(busyAfter), look: lent.frame(), alone: inTx(busyAfterAlone), hasty: inTx(busyAtOnce)},
+		swap:    frames{first: of(busyAfter), alone: of(busyAfterAlone)},
+		session: frames{alone: of(busyAfterAlone)},
+		swapTx:  frames{first: inTx(busyAfter), alone: inTx(busyAfterAlone)},
 		open:    `SELECT CASE WHEN ` + haveRight + ` THEN pg_current_xact_id()::text END, ` + settings,
-		create:  insert + firstValue + `$2::smallint / (` + strings.Replace(haveRight, "$1", "$15", 1) + bounded + `)::integer` + otherValues,
-		change:  `SELECT 1 / (` + haveRight + bounded + `)::integer`,
+		change:  `SELECT 1 / ` + haveRight + `::integer, ` + settings,
 	}
 }
 

@@ -111,11 +111,3 @@ func skipComments(sql string) string {
 		}
 	}
 }
-
-// onlyData reports whether a statement that cannot end a transaction needs none: it
-// has no effect on savepoints and settings.
-func onlyData(sql string) bool {
-	words := strings.FieldsFunc(strings.ToLower(skipComments(sql)), isNotWord)
-	return len(words) > 0 && !strings.Contains(sql, ";") &&
-		slices.Contains([]string{"delete", "insert", "merge", "select", "update", "values", "with"}, words[0])
-}

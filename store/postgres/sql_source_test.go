@@ -5,16 +5,13 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/semelgo/semel/internal/check"
-	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
@@ -78,36 +75,6 @@ func TestWrappedDriver(t *testing.T) {
 	}
 	if err := tx.Rollback(); err != nil || wrapped.Stats().InUse != 0 {
 		t.Errorf("Rollback: %v, and %d connections in use", err, wrapped.Stats().InUse)
-	}
-}
-
-// The store works in every query mode, and behind PgBouncer in those that need no session
-// from one round trip to the next. A store of the pool and a store of a *sql.DB that takes
-// its connections from the same pool use the same records.
-func TestSQLQueryModes(t *testing.T) {
-	t.Parallel()
-	url := database(t)
-	bouncer := realtest.PgBouncer(t, url)
-	for _, m := range queryModes() {
-		for _, address := range []string{url, bouncer} {
-			if address == bouncer && (m == pgx.QueryExecModeCacheStatement || m == pgx.QueryExecModeDescribeExec) {
-				continue
-			}
-			pool := connect(t, address, mode(m))
-			fromPool := stdlib.OpenDBFromPool(pool)
-			fromPool.SetMaxOpenConns(10)
-			t.Cleanup(func() { fromPool.Close() })
-			byPgx := newStore(t, pool, postgres.Options{})
-			for where, db := range map[string]*sql.DB{"own": openSQL(t, address, m), "pool": fromPool} {
-				s := newSQLStore(t, db, postgres.Options{})
-				var all sync.WaitGroup
-				for i := range 4 {
-					name := fmt.Sprintf("%v, %s, behind PgBouncer %v, %d", m, where, address == bouncer, i)
-					all.Go(func() { tellSQLStory(t, s, byPgx, name) })
-				}
-				all.Wait()
-			}
-		}
 	}
 }
 

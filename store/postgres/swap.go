@@ -122,12 +122,11 @@ func (w *swapper) batch(ctx context.Context, items []swapItem) ([]swapItem, erro
 	return w.swapAlone(ctx, items)
 }
 
-// swapAlone makes the changes one by one, with a shorter wait the more of them are
-// busy.
+// swapAlone makes the changes one by one, until many of them are busy.
 func (w *swapper) swapAlone(ctx context.Context, items []swapItem) (missed []swapItem, err error) {
-	which, busy := alone, 0
+	busy := 0
 	for i := range items {
-		late, err := w.send(ctx, which, items[i:i+1])
+		late, err := w.send(ctx, alone, items[i:i+1])
 		if err != nil {
 			late, err = w.answerAlone(items[i:i+1], err)
 		}
@@ -135,17 +134,14 @@ func (w *swapper) swapAlone(ctx context.Context, items []swapItem) (missed []swa
 			return nil, err
 		}
 		missed = append(missed, late...)
-		if !items[i].answer.Busy {
-			continue
+		if items[i].answer.Busy {
+			busy++
 		}
-		switch busy++; busy {
-		case someBusy:
-			which = hasty
-		case manyBusy:
+		if busy == manyBusy {
 			for _, it := range items[i+1:] {
 				it.answer.Busy = true
 			}
-			return missed, nil
+			break
 		}
 	}
 	return missed, nil
@@ -216,7 +212,7 @@ func (w *swapper) answerFromCurrent(ctx context.Context, missed []swapItem) erro
 	if err := w.connect(ctx); err != nil {
 		return err
 	}
-	found, err := get(ctx, w.in, w.on, w.frames[look], of)
+	found, err := get(ctx, w.in, w.on, w.frames[first], of)
 	if err != nil {
 		return err
 	}

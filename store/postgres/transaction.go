@@ -116,7 +116,10 @@ func (t *transaction) finish(ctx context.Context, last *store.Change) (store.Ver
 		b.Queue(t.conn.on.in(sqlEndCreate), append(args, t.number)...).Exec(e.isMade)
 	default:
 		b.Queue(sqlSameTx, t.number).Exec(e.isSame)
-		t.store.queueLast(b, t.conn.on, last, e.isMade)
+		k, args := statement(last)
+		b.Queue(t.store.texts.lent.made) // restored afterwards, because deferred triggers may run at COMMIT
+		b.Queue(t.conn.on.in(lastOf[k]), args...).Exec(e.isMade)
+		b.Queue(t.store.texts.lent.givenBack)
 	}
 	b.Queue(`COMMIT`).Exec(e.isOver)
 	err := t.send(ctx, b)
@@ -205,27 +208,13 @@ func (t *transaction) commitVerdict(last *store.Change, e *endReply, err error) 
 	}
 }
 
-// queueLast queues a last change of an existing record. It restores the settings,
-// because deferred triggers may run at COMMIT.
-func (s *Store) queueLast(b *pgx.Batch, on *tables, last *store.Change, made func(pgconn.CommandTag) error) {
-	k, args := statement(last)
-	b.Queue(s.texts.lent.made)
-	b.Queue(on.in(lastOf[k]), args...).Exec(made)
-	b.Queue(s.texts.lent.givenBack)
-}
-
 // isSuperseded reports whether the last change raised because the record had
 // changed.
 func (t *tables) isSuperseded(last *store.Change, err error) bool {
-	e := errorOf(err)
-	switch {
-	case e == nil:
-		return false
-	case kindOf(last) == create:
+	if kindOf(last) == create {
 		return t.recordExists(err)
-	default:
-		return e.Code == codeDivisionByZero
 	}
+	return codeOf(err) == codeDivisionByZero
 }
 
 // isNotSent reports whether the statements were not sent, because one of them could

@@ -114,25 +114,32 @@ func TestJoiningChangeHasItsOwnTime(t *testing.T) {
 	}
 }
 
-// If SQLite refuses a joined claim after its row was written, this claim is not applied, and
-// all others are.
-func TestJoinedClaimIsRejectedAfterItsRow(t *testing.T) {
+// If a trigger rejects a claim after its row was written, this claim is undone with the writes
+// of the trigger, and all others are applied, also if they have joined.
+func TestClaimIsRejectedAfterItsRow(t *testing.T) {
 	t.Parallel()
-	db := open(t)
-	s := sqlite.New(db, sqlite.Options{})
-	mustExec(t, db, `CREATE TABLE seen (key BLOB UNIQUE);
-INSERT INTO seen VALUES (CAST('joins7' AS BLOB));
+	for name, groups := range map[string][][]store.Change{
+		"alone":  {firstOf("k", 20)},
+		"joined": {firstOf("first", 9), firstOf("k", 20)},
+	} {
+		db := open(t)
+		s := sqlite.New(db, sqlite.Options{})
+		mustExec(t, db, `CREATE TABLE seen (key BLOB UNIQUE);
+INSERT INTO seen VALUES (CAST('k7' AS BLOB));
 CREATE TRIGGER see AFTER INSERT ON semel_records BEGIN INSERT INTO seen VALUES (new.key); END`)
-	first, joins := firstOf("first", 9), firstOf("joins", 20)
-	answers, err := s.SwapJoinable(t.Context(), first, joining(joins, firstOf("last", 9)))
-	if err != nil || len(answers) < len(first)+len(joins) {
-		t.Fatalf("SwapJoinable = %d answers, %v", len(answers), err)
-	}
-	for i, c := range slices.Concat(first, joins) {
-		refused := c.To.Key == "joins7"
-		checkClaim(t, c.To.Key, answers[i], c, false, refused)
-		if made := current(t, s, c) == c.To.Token; made == refused {
-			t.Errorf("claim of %s: made is %v", c.To.Key, made)
+		all := slices.Concat(groups...)
+		answers, err := s.SwapJoinable(t.Context(), groups[0], joining(groups[1:]...))
+		if err != nil || len(answers) != len(all) {
+			t.Fatalf("%s: SwapJoinable = %d answers, %v", name, len(answers), err)
+		}
+		for i, c := range all {
+			refused := c.To.Key == "k7"
+			checkClaim(t, name+": "+c.To.Key, answers[i], c, false, refused)
+			check.Equal(t, current(t, s, c) == c.To.Token, !refused, "%s: claim of %s: made", name, c.To.Key)
+		}
+		var seen int
+		if err := db.QueryRowContext(t.Context(), `SELECT count(*) FROM seen`).Scan(&seen); err != nil || seen != len(all) {
+			t.Errorf("%s: the trigger has seen %d keys, want %d (%v)", name, seen, len(all), err)
 		}
 	}
 }

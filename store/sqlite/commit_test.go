@@ -51,49 +51,37 @@ func commitErrors() []struct {
 	}
 }
 
-// An error of COMMIT is certain only if it is on the list. The errors here replace
-// a COMMIT, so that an uncertain one has not happened either.
+// An error of COMMIT is certain only if it is on the list. After an uncertain one the COMMIT may
+// not have happened, or it was done and lost its reply: that is never reported as not done.
 func TestCommitThatFailed(t *testing.T) {
 	b := openFaulty(t, true)
 	s := sqlite.New(b.DB, sqlite.Options{})
 	for i, row := range commitErrors() {
-		key := fmt.Sprint("failed ", i)
-		last := create(key, store.Succeeded, 1)
-		b.setFault(atCommit(func(func() error) error { return row.err }))
-		verdict, err := finish(t, s, key, &last)
-		b.setFault(atCommit(func(run func() error) error { return run() }))
-		if verdict != row.want || !errors.Is(err, row.err) {
-			t.Errorf("Atomic whose COMMIT fails with %#v = %v, %v, want %v", row.err, verdict, err, row.want)
-		}
-		if n, token := effects(t, b.DB, key), current(t, s, last); n != 0 || token != (store.Token{}) {
-			t.Errorf("after %#v: %d effects, %+v is current, want nothing", row.err, n, token)
+		for _, done := range []bool{false, true} {
+			if done && row.want == store.NotCommitted {
+				continue
+			}
+			key := fmt.Sprint(i, done)
+			last := create(key, store.Succeeded, 1)
+			b.setFault(atCommit(func(run func() error) error {
+				if done {
+					return errors.Join(run(), row.err)
+				}
+				return row.err
+			}))
+			verdict, err := finish(t, s, key, &last)
+			b.setFault(atCommit(func(run func() error) error { return run() }))
+			if verdict != row.want || !errors.Is(err, row.err) {
+				t.Errorf("Atomic whose COMMIT (done: %v) fails with %#v = %v, %v, want %v", done, row.err, verdict, err, row.want)
+			}
+			if n, token := effects(t, b.DB, key), current(t, s, last); (n == 1) != done || (token == last.To.Token) != done {
+				t.Errorf("after %#v of a COMMIT (done: %v): %d effects, and %+v is current", row.err, done, n, token)
+			}
 		}
 	}
 	afterwards := create("afterwards", store.Succeeded, 1)
 	if verdict, err := finish(t, s, "afterwards", &afterwards); err != nil {
 		t.Errorf("Atomic afterwards = %v, %v", verdict, err)
-	}
-}
-
-// A COMMIT that was done and lost its reply is never reported as not done.
-func TestCommitWithLostReply(t *testing.T) {
-	b := openFaulty(t, true)
-	s := sqlite.New(b.DB, sqlite.Options{})
-	for i, row := range commitErrors() {
-		if row.want != store.Unknown {
-			continue
-		}
-		key := fmt.Sprint("lost ", i)
-		last := create(key, store.Succeeded, 1)
-		b.setFault(atCommit(func(run func() error) error { return errors.Join(run(), row.err) }))
-		verdict, err := finish(t, s, key, &last)
-		b.setFault(atCommit(func(run func() error) error { return run() }))
-		if verdict != store.Unknown || err == nil {
-			t.Errorf("Atomic whose COMMIT is lost to %#v = %v, %v, want Unknown", row.err, verdict, err)
-		}
-		if n := effects(t, b.DB, key); n != 1 || current(t, s, last) != last.To.Token {
-			t.Errorf("after %#v: %d effects and %+v, want it committed", row.err, n, current(t, s, last))
-		}
 	}
 }
 

@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -54,21 +55,35 @@ func TestSwapTxBusy(t *testing.T) {
 	}
 }
 
-// The times are the same for every statement that makes a change, and every way to
-// read the clock.
-func TestTimesOfBatchesAndSingleChanges(t *testing.T) {
+// Every statement that makes a change stores the same times, for every way to read the clock,
+// and the same optional fields of a first claim.
+func TestBatchesAndSingleChangesAreAlike(t *testing.T) {
 	t.Parallel()
-	for _, n := range []int{1, 2, 50} {
+	for _, n := range []int{1, 2, 50, 150} {
 		s := sqlite.New(open(t), sqlite.Options{})
 		changes := make([]store.Change, n)
 		ids := make([]store.ID, n)
 		for i := range changes {
 			changes[i] = create(fmt.Sprint(i), store.InProgress, uint64(i+1))
-			changes[i].To.Due = time.Hour
-			ids[i] = changes[i].To.ID
+			to := &changes[i].To
+			to.Due, ids[i] = time.Hour, to.ID
+			switch i % 10 {
+			case 0:
+				to.Tainted, to.Attempt = true, 2
+			case 1:
+				to.Priority = 3
+			case 2:
+				to.Input = []byte("input")
+			case 3:
+				to.Attempt = 5
+			}
 		}
+		claims := slices.Clone(changes)
 		wantApplied(t, s, changes, true)
-		for _, r := range records(t, s, ids) {
+		for i, r := range records(t, s, ids) {
+			if c := claims[i].To; r.Token != c.Token || r.Tainted != c.Tainted || r.Priority != c.Priority || string(r.Input) != string(c.Input) {
+				t.Errorf("claim %d of %d is %+v, want %+v", i, n, r, c)
+			}
 			if r.Due > time.Hour || r.Due < 50*time.Minute || r.Age < 0 || r.Since < 0 || r.Age > time.Minute || r.Since > time.Minute {
 				t.Errorf("of %d claims one is %+v", n, r)
 			}
@@ -87,13 +102,16 @@ func TestTimesOfBatchesAndSingleChanges(t *testing.T) {
 		for i := range changes {
 			changes[i] = move(changes[i], store.Succeeded)
 			changes[i].IfDue = i%2 == 0 // the lease is over
-			changes[i].To.Due, changes[i].To.Expire = 0, 2*time.Hour
+			changes[i].To.Due, changes[i].To.Expire, changes[i].To.Input = 0, 2*time.Hour, nil
 			changes[i].To.Outcome = fmt.Append(nil, i)
 		}
 		wantApplied(t, s, changes, true)
 		for i, r := range records(t, s, ids) {
 			if r.Due != 0 || r.Expire > 2*time.Hour || r.Expire < time.Hour || string(r.Outcome) != fmt.Sprint(i) || r.Since < 0 {
 				t.Errorf("of %d ends one is %+v", n, r)
+			}
+			if c := claims[i].To; r.Tainted != c.Tainted || string(r.Input) != string(c.Input) {
+				t.Errorf("end %d of %d is %+v, want the taint and the input of its claim", i, n, r)
 			}
 		}
 	}
