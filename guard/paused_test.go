@@ -186,7 +186,7 @@ func pauseBeyondTheLease(t *testing.T, records servers.Place, fenced bool) {
 	t.Cleanup(p.http.CloseIdleConnections)
 	e := sharedRecordsFor(t, records)
 	child := realtest.StartProcess(t, realtest.Self(t, "GUARD_CHILD=receiver", text(records), server.URL, fmt.Sprint(fenced)))
-	for round := range rounds(20) {
+	for round := range rounds(6) { // each waits for a lease to expire
 		key := strconv.Itoa(round)
 		child.Command(t, key)
 		child.Await(t, "executing")
@@ -315,7 +315,7 @@ func stopCommits(t *testing.T, records servers.Place, driver, name string, open 
 	t.Cleanup(func() { _ = c.db.Close() })
 	e := sharedRecordsFor(t, records)
 	child := realtest.StartProcess(t, realtest.Self(t, "GUARD_CHILD=commits", text(records), driver, name))
-	for round := range rounds(50) {
+	for round := range rounds(10) { // each waits for a lease to expire
 		heals := round%2 == 0
 		key := map[bool]string{true: "healed", false: "fenced"}[heals] + strconv.Itoa(round)
 		child.Command(t, key)

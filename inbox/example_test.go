@@ -15,18 +15,20 @@ import (
 
 type order struct{ Item string }
 
+// must ends an example that fails.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
 // A message is handled in the transaction that writes its record. However often
 // it is delivered, it has one effect.
 func ExampleHandleTx() {
 	records := memory.New(memory.Options{}) // sqlite.New(db, sqlite.Options{}), postgres.New(pool, …)
-	shipping, err := inbox.New("ship_order", inbox.Options[order]{Group: "shipping"})
-	if err != nil {
-		panic(err)
-	}
-	engine, err := semel.New(records, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{shipping.Operation()}})
-	if err != nil {
-		panic(err)
-	}
+	shipping := must(inbox.New("ship_order", inbox.Options[order]{Group: "shipping"}))
+	engine := must(semel.New(records, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{shipping.Operation()}}))
 	m := inbox.Message[order]{Producer: "shop", ID: "order-7", Payload: order{Item: "a book"}}
 	for range 3 { // the broker delivers the message three times
 		r := inbox.HandleTx(context.Background(), shipping, engine, m, func(_ context.Context, tx *memory.Tx, o order) error {
@@ -45,17 +47,11 @@ func ExampleHandleTx() {
 // A message whose handler fails is redelivered, and is poison after MaxErrors
 // errors. An operator who has removed the cause redrives it.
 func ExampleHandleTx_poison() {
-	shipping, err := inbox.New("ship_order", inbox.Options[order]{
+	shipping := must(inbox.New("ship_order", inbox.Options[order]{
 		Group: "shipping",
 		Retry: semel.Retry{MaxErrors: 2, Delay: func(int) time.Duration { return 0 }},
-	})
-	if err != nil {
-		panic(err)
-	}
-	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{shipping.Operation()}})
-	if err != nil {
-		panic(err)
-	}
+	}))
+	engine := must(semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{shipping.Operation()}}))
 	ctx, mended := context.Background(), false
 	deliver := func() inbox.Result {
 		m := inbox.Message[order]{Producer: "shop", ID: "order-7", Payload: order{Item: "a piano"}}
@@ -73,10 +69,7 @@ func ExampleHandleTx_poison() {
 	fmt.Println(r.Err)
 
 	mended = true
-	_, err = admin.Redrive(ctx, engine, admin.RedriveRequest{ID: r.ID, Actor: "ann", Reason: "we have a crane now"})
-	if err != nil {
-		panic(err)
-	}
+	must(admin.Redrive(ctx, engine, admin.RedriveRequest{ID: r.ID, Actor: "ann", Reason: "we have a crane now"}))
 	deliver()
 	// Output:
 	// Redeliver poisoned: false
@@ -88,16 +81,10 @@ func ExampleHandleTx_poison() {
 // An effect outside the database needs a policy, which names what is promised
 // when a consumer dies. With Keyed the receiver deduplicates by key.
 func ExampleHandle() {
-	charging, err := inbox.New("charge_order", inbox.Options[order]{
+	charging := must(inbox.New("charge_order", inbox.Options[order]{
 		Group: "billing", Mode: inbox.Leased, Policy: semel.Keyed(),
-	})
-	if err != nil {
-		panic(err)
-	}
-	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{charging.Operation()}})
-	if err != nil {
-		panic(err)
-	}
+	}))
+	engine := must(semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{charging.Operation()}}))
 	m := inbox.Message[order]{Producer: "shop", ID: "order-7", Payload: order{Item: "a book"}}
 	r := inbox.Handle(context.Background(), charging, engine, m, func(ctx context.Context, o order) error {
 		key, err := semel.ChildKey(ctx, "charge")
@@ -117,14 +104,8 @@ func ExampleHandle() {
 // duplicate. It is published at least once, even if the process dies between
 // the commit and the publishing.
 func ExampleReplyTx() {
-	shipping, err := inbox.New("ship_order", inbox.Options[order]{Group: "shipping"})
-	if err != nil {
-		panic(err)
-	}
-	engine, err := semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure})
-	if err != nil {
-		panic(err)
-	}
+	shipping := must(inbox.New("ship_order", inbox.Options[order]{Group: "shipping"}))
+	engine := must(semel.New(memory.New(memory.Options{}), semel.Options{Survive: store.NoFailure}))
 	m := inbox.Message[order]{Producer: "shop", ID: "order-7", Payload: order{Item: "a book"}}
 	parcels := 0
 	for range 2 {

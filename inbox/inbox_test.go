@@ -254,13 +254,6 @@ func TestInvalidOptions(t *testing.T) {
 	}
 }
 
-// TestDecisionAndModeNames: decisions and modes have names for logs.
-func TestDecisionAndModeNames(t *testing.T) {
-	t.Parallel()
-	got := fmt.Sprint(inbox.Redeliver, inbox.Ack, inbox.Reject, inbox.Decision(9), inbox.Pessimistic, inbox.Optimistic, inbox.Leased, inbox.Mode(9))
-	check.Equal(t, got, "Redeliver Ack Reject Decision(?) Pessimistic Optimistic Leased Mode(?)", "they are called")
-}
-
 // TestGenerations: a message without a time still has its record after the end
 // of its generation, and no longer after the end of the next one. Its failures
 // are not stored.

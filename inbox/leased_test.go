@@ -74,59 +74,6 @@ func TestHoldLeavesItInDoubt(t *testing.T) {
 	check.Equal(t, l.runs, 2, "runs")
 }
 
-// TestHoldAfterACrash: a crashed consumer also leaves the message InDoubt,
-// because its progress is unknown.
-func TestHoldAfterACrash(t *testing.T) {
-	t.Parallel()
-	l := newLeased(t, inbox.Options[string]{})
-	l.crash(t)
-	want(t, l.deliver(t, nil), inbox.Result{Decision: inbox.Reject, InDoubt: true})
-	check.Equal(t, l.runs, 0, "the handler ran")
-}
-
-// TestRunAgainUntilPoison: a policy that allows another attempt retries after
-// errors and after crashes, each with its own limit.
-func TestRunAgainUntilPoison(t *testing.T) {
-	t.Parallel()
-	retry := semel.Retry{MaxErrors: 2, MaxCrashes: 2}
-	for name, policy := range map[string]semel.Policy{"AtLeastOnce": semel.AtLeastOnce(), "Keyed": semel.Keyed()} {
-		t.Run(name+"/Crashes", func(t *testing.T) {
-			t.Parallel()
-			l := newLeased(t, inbox.Options[string]{Policy: policy, Retry: retry})
-			l.crash(t)
-			want(t, l.deliver(t, semel.NotCommitted(errHandler)), inbox.Result{Decision: inbox.Redeliver})
-			l.crash(t)
-			// The effects of the crashed attempts are unknown, so the record
-			// must not be Failed.
-			want(t, l.deliver(t, nil), inbox.Result{Decision: inbox.Reject, InDoubt: true})
-			if l.runs != 1 {
-				t.Errorf("%d runs, want the one between the crashes", l.runs)
-			}
-		})
-		t.Run(name+"/Errors", func(t *testing.T) {
-			t.Parallel()
-			l := newLeased(t, inbox.Options[string]{Policy: policy, Retry: retry})
-			want(t, l.deliver(t, semel.NotCommitted(errHandler)), inbox.Result{Decision: inbox.Redeliver})
-			want(t, l.deliver(t, semel.NotCommitted(errHandler)), inbox.Result{Decision: inbox.Reject, Poisoned: true})
-			want(t, l.deliver(t, nil), inbox.Result{Decision: inbox.Reject, Poisoned: true, Duplicate: true})
-			check.Equal(t, l.runs, 2, "runs")
-		})
-	}
-}
-
-// TestHealFromEvidence: evidence completes the record that a dead consumer or
-// an Unknown error left.
-func TestHealFromEvidence(t *testing.T) {
-	t.Parallel()
-	charged := false
-	probe := func(context.Context, semel.Scope, string) (any, bool, error) { return struct{}{}, charged, nil }
-	l := newLeased(t, inbox.Options[string]{Policy: semel.Heal(probe)})
-	want(t, l.deliver(t, errHandler), inbox.Result{Decision: inbox.Reject, InDoubt: true})
-	charged = true
-	want(t, l.deliver(t, nil), inbox.Result{Decision: inbox.Ack, Duplicate: true})
-	check.Equal(t, l.runs, 1, "runs")
-}
-
 // TestFencedLooksUpFirst: after another consumer's attempt, a fenced consumer
 // raises the fence and looks up the result before it acts.
 func TestFencedLooksUpFirst(t *testing.T) {

@@ -62,9 +62,6 @@ func (b *breaker) enter(stop context.Context, l *lane) (leave func()) {
 		return nil
 	case <-l.attempt.Context().Done():
 		return nil
-	case end := <-l.ending:
-		l.ending <- end
-		return nil
 	}
 	leave = func() { <-b.turn }
 	if b.open() && !l.pause(stop, b.delay()) {

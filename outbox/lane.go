@@ -17,7 +17,7 @@ type lane struct {
 	relay     *Relay
 	number    int
 	wakeups   chan struct{} // holds a value when the lane may have work
-	ending    chan struct{} // holds a value when the lane is to be given back
+	giveBack  func()        // ends the context of run; also called more than once
 	redriving atomic.Bool   // an operator has redriven parked aggregates
 
 	// The fields below belong to the goroutine.
@@ -47,20 +47,11 @@ func (c *changes) count(seq int64, failures int) {
 	c.failures[seq] = failures
 }
 
-func newLane(r *Relay, n int) *lane {
-	return &lane{
-		relay: r, number: n, wakeups: make(chan struct{}, 1), ending: make(chan struct{}, 1),
-		failing: make(map[aggregate]*failure),
-	}
-}
-
-func (l *lane) giveBack() { signal(l.ending) }
-
-// run publishes until stop ends, or the lane is idle, lost or given back.
+// run publishes until stop ends, or the lane is idle or lost. Stop ends when the relay ends or gives the lane back.
 func (l *lane) run(stop context.Context) {
 	for {
 		held := l.hold(stop)
-		if l.relay.forget(l, !held || stop.Err() != nil || len(l.ending) > 0) {
+		if l.relay.forget(l, !held || stop.Err() != nil) {
 			return
 		}
 	}
@@ -108,7 +99,7 @@ func (l *lane) work(stop context.Context) bool {
 
 // over reports whether the lane must be given up.
 func (l *lane) over(stop context.Context) bool {
-	return stop.Err() != nil || l.attempt.Context().Err() != nil || len(l.ending) > 0
+	return stop.Err() != nil || l.attempt.Context().Err() != nil
 }
 
 // pause waits, and reports whether the lane may go on.
@@ -120,13 +111,11 @@ func (l *lane) pause(stop context.Context, d time.Duration) bool {
 		return true
 	case <-stop.Done():
 	case <-l.attempt.Context().Done():
-	case <-l.ending:
-		l.giveBack() // for over and run; a poll may have done it meanwhile
 	}
 	return false
 }
 
-// wait waits for work. It returns false if the lane is to be given back.
+// wait waits for work. It returns false if the lane must be given up.
 func (l *lane) wait(stop context.Context) bool {
 	wait, retries := idle, false
 	for _, f := range l.failing {
@@ -144,8 +133,6 @@ func (l *lane) wait(stop context.Context) bool {
 		return retries
 	case <-stop.Done():
 	case <-l.attempt.Context().Done():
-	case <-l.ending:
-		l.giveBack() // for over and run; a poll may have done it meanwhile
 	}
 	return false
 }

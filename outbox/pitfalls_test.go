@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -19,7 +18,8 @@ import (
 	"github.com/semelgo/semel/outbox"
 )
 
-// The tests of this file are the six pitfalls of outboxes.
+// The tests of this file are the pitfalls of outboxes. That several relays keep the order, although some events
+// fail at first, is tested by TestHistory.
 
 // TestGap: the position of an event that is committed late is smaller than positions that
 // were published before. A reader that goes on after the last position misses it.
@@ -57,51 +57,6 @@ func unrelatedTransaction[Tx any](t *testing.T, d *database[Tx]) {
 	d.write(e, events...)
 	b.gets(list...)
 	emptied(t, e)
-}
-
-// TestTwoRelays publish many aggregates, of which some fail at first. Readers that skip
-// locked rows, or failed ones, change the order.
-func TestTwoRelays(t *testing.T) {
-	t.Parallel()
-	onAll(t, suite{twoRelays[*sql.Tx], twoRelays[pgx.Tx]})
-}
-
-func twoRelays[Tx any](t *testing.T, d *database[Tx]) {
-	t.Helper()
-	b := newBroker(t)
-	var mu sync.Mutex
-	failed := make(map[string]int)
-	b.fail = func(_ context.Context, m outbox.Message) error {
-		mu.Lock()
-		defer mu.Unlock()
-		if (m.Aggregate == "a1" || m.Aggregate == "a4") && failed[m.ID] < 2 {
-			failed[m.ID]++
-			return errRefused
-		}
-		return nil
-	}
-	engines := []*semel.Engine[Tx]{newEngine(t, d.store, semel.Options{}), newEngine(t, d.store, semel.Options{})}
-	for _, e := range engines {
-		start(t, e, b, quick)
-	}
-	want := make(map[string][]string)
-	for round := range 4 {
-		for a := range 8 {
-			name := "a" + strconv.Itoa(a)
-			body := name + "-" + strconv.Itoa(round)
-			d.write(engines[(round+a)%2], about(name, body))
-			want[name] = append(want[name], body)
-		}
-	}
-	for _, list := range want {
-		b.gets(list...)
-	}
-	emptied(t, engines[0])
-	for name, list := range want {
-		if got := b.of(name); !slices.Equal(got, list) {
-			t.Errorf("%s: %v were published, want %v", name, got, list)
-		}
-	}
 }
 
 // TestNoTransactionWhilePublishing: the broker may take its time.

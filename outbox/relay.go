@@ -159,9 +159,13 @@ func (r *Relay) wake(stop context.Context, n int, redriving bool) {
 	defer r.mu.Unlock()
 	l := r.lanes[n]
 	if l == nil {
-		l = newLane(r, n)
+		lasts, giveBack := context.WithCancel(stop)
+		l = &lane{relay: r, number: n, wakeups: make(chan struct{}, 1), giveBack: giveBack, failing: make(map[aggregate]*failure)}
 		r.lanes[n] = l
-		r.work.Go(func() { l.run(stop) })
+		r.work.Go(func() {
+			defer giveBack()
+			l.run(lasts)
+		})
 	}
 	if redriving {
 		l.redriving.Store(true)

@@ -17,6 +17,18 @@ import (
 
 type greeting struct{ Member string }
 
+// require ends an example that fails.
+func require(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func must[T any](v T, err error) T {
+	require(err)
+	return v
+}
+
 // A program enqueues a task in the transaction that makes the task necessary. A
 // worker runs it later.
 func Example() {
@@ -27,17 +39,9 @@ func Example() {
 		Retry:  &semel.Retry{},
 	})
 	db := memory.New(memory.Options{})
-	engine, err := semel.New(db, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{welcome}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	worker, err := task.New(engine, task.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	err = task.Handle(worker, welcome, func(ctx context.Context, g greeting) (string, error) {
+	engine := must(semel.New(db, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{welcome}}))
+	worker := must(task.New(engine, task.Options{}))
+	require(task.Handle(worker, welcome, func(ctx context.Context, g greeting) (string, error) {
 		defer stop() // one mail is enough for the example
 		key, err := semel.ChildKey(ctx, "mail")
 		if err != nil {
@@ -45,14 +49,10 @@ func Example() {
 		}
 		fmt.Println("mail to", g.Member, "under a key of", len(key), "digits")
 		return "sent", nil
-	}, task.HandlerOptions{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	}, task.HandlerOptions{}))
 
 	join := semel.Define("join", semel.OperationOptions[string]{})
-	_, _, err = semel.DoTx(ctx, engine, join.Call(semel.ScopeOf("climbers"), "ann", "ann"),
+	_, _, err := semel.DoTx(ctx, engine, join.Call(semel.ScopeOf("climbers"), "ann", "ann"),
 		func(ctx context.Context, tx *memory.Tx) (string, error) {
 			if err := tx.Put("members/ann", nil); err != nil {
 				return "", err
@@ -80,17 +80,9 @@ func ExampleHandleTx() {
 		Retry:  &semel.Retry{Delay: func(int) time.Duration { return 0 }},
 	})
 	db := memory.New(memory.Options{})
-	engine, err := semel.New(db, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{welcome}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	worker, err := task.New(engine, task.Options{Poll: time.Millisecond})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	err = task.HandleTx(worker, engine, welcome, func(ctx context.Context, tx *memory.Tx, g greeting) (string, error) {
+	engine := must(semel.New(db, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{welcome}}))
+	worker := must(task.New(engine, task.Options{Poll: time.Millisecond}))
+	require(task.HandleTx(worker, engine, welcome, func(ctx context.Context, tx *memory.Tx, g greeting) (string, error) {
 		attempt, _ := semel.AttemptOf(ctx)
 		text := fmt.Sprintf("welcome, %s, says attempt %d", g.Member, attempt.Number())
 		if err := tx.Put("posts/1", []byte(text)); err != nil {
@@ -101,16 +93,9 @@ func ExampleHandleTx() {
 		}
 		defer stop()
 		return "posts/1", nil
-	}, task.HandlerOptions{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	}, task.HandlerOptions{}))
 	call := welcome.Call(semel.ScopeOf("climbers"), "ann", greeting{Member: "ann"})
-	if _, err := semel.Enqueue(ctx, engine, call, semel.EnqueueOptions{}); err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(semel.Enqueue(ctx, engine, call, semel.EnqueueOptions{}))
 	fmt.Println("worked", worker.Run(ctx))
 	post, _ := db.Value("posts/1")
 	fmt.Printf("%s\n", post)
@@ -126,22 +111,14 @@ func ExamplePeriodic() {
 	db := memory.New(memory.Options{})
 	midnight := time.Now().UTC().Truncate(24 * time.Hour)
 	for _, process := range []string{"first", "second"} {
-		engine, err := semel.New(db, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{report}})
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		nightly, err := task.NewPeriodic(engine, task.PeriodicOptions[time.Time]{
+		engine := must(semel.New(db, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{report}}))
+		nightly := must(task.NewPeriodic(engine, task.PeriodicOptions[time.Time]{
 			Name:      "nightly",
 			Schedule:  task.Every(24 * time.Hour), // or a schedule of robfig/cron
 			Operation: report,
 			Scope:     semel.Shared(),
 			Input:     func(tick time.Time) time.Time { return tick },
-		})
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
+		}))
 		// Run does this at each tick.
 		added, err := nightly.Tick(context.Background(), midnight.Add(24*time.Hour))
 		fmt.Println(process, added, err)
@@ -159,18 +136,10 @@ func ExampleWorker_deadLetter() {
 		Retry:  &semel.Retry{MaxErrors: 2, Delay: func(int) time.Duration { return 0 }},
 	})
 	db := memory.New(memory.Options{})
-	engine, err := semel.New(db, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{charge}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	worker, err := task.New(engine, task.Options{Poll: time.Millisecond})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	engine := must(semel.New(db, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{charge}}))
+	worker := must(task.New(engine, task.Options{Poll: time.Millisecond}))
 	broken, stop := true, func() {}
-	err = task.Handle(worker, charge, func(ctx context.Context, cents int) (string, error) {
+	require(task.Handle(worker, charge, func(ctx context.Context, cents int) (string, error) {
 		attempt, _ := semel.AttemptOf(ctx)
 		if broken {
 			if attempt.Number() == 2 {
@@ -180,31 +149,17 @@ func ExampleWorker_deadLetter() {
 		}
 		stop()
 		return fmt.Sprintf("charged %d", cents), nil
-	}, task.HandlerOptions{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	}, task.HandlerOptions{}))
 	work := func() error {
 		ctx, cancel := context.WithCancel(context.Background())
 		stop = cancel
 		return worker.Run(ctx)
 	}
 	ctx := context.Background()
-	if _, err := semel.Enqueue(ctx, engine, charge.Call(semel.Shared(), "bill-7", 1000), semel.EnqueueOptions{}); err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err := work(); err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(semel.Enqueue(ctx, engine, charge.Call(semel.Shared(), "bill-7", 1000), semel.EnqueueOptions{}))
+	require(work())
 
-	letters, err := admin.List(ctx, engine, store.Query{State: store.Failed, Operation: "charge", Limit: 10})
-	if err != nil || len(letters) != 1 {
-		fmt.Println(len(letters), err)
-		return
-	}
+	letters := must(admin.List(ctx, engine, store.Query{State: store.Failed, Operation: "charge", Limit: 10}))
 	failure := (&adapter.Outcome{Record: letters[0]}).Failure()
 	fmt.Println(failure)
 	var history admin.Progress
@@ -214,12 +169,9 @@ func ExampleWorker_deadLetter() {
 	}
 
 	broken = false
-	_, err = admin.Redrive(ctx, engine, admin.RedriveRequest{ID: letters[0].ID, Actor: "ann", Reason: "the bank is open"})
+	_, err := admin.Redrive(ctx, engine, admin.RedriveRequest{ID: letters[0].ID, Actor: "ann", Reason: "the bank is open"})
 	fmt.Println("redriven", err)
-	if err := work(); err != nil {
-		fmt.Println(err)
-		return
-	}
+	require(work())
 	record, _, err := admin.Get(ctx, engine, "charge", semel.Shared(), "bill-7")
 	fmt.Println(record.State, err)
 	// Output:

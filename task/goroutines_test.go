@@ -3,7 +3,6 @@ package task_test
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -76,16 +75,11 @@ func TestCompletionDoesNotWaitForQueuedTasks(t *testing.T) {
 	for i := range n {
 		check.Must(semel.Enqueue(t.Context(), engine, op.Call(me, fmt.Sprint(i), input{i}), semel.EnqueueOptions{}))(t)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- worker.Run(ctx) }()
+	stop := (&rig{t: t, worker: worker}).start()
 	for range n {
 		<-done
 	}
-	cancel()
-	if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	stop()
 	if at := f.at.Load(); at == 0 || at == n {
 		t.Errorf("the first success was recorded when %d of %d functions had started", at, n)
 	}
@@ -115,14 +109,9 @@ func TestEngineClosesAfterAnObserverPanic(t *testing.T) {
 		worker := check.Must(task.New(engine, task.Options{}))(t)
 		check.Require(t, task.Handle(worker, op, func(context.Context, input) (int, error) { return 0, nil }, task.HandlerOptions{}))
 		check.Must(semel.Enqueue(t.Context(), engine, op.Call(me, "k", input{}), semel.EnqueueOptions{}))(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- worker.Run(ctx) }()
+		stop := (&rig{t: t, worker: worker}).start()
 		sleep(time.Minute)
-		cancel()
-		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		stop()
 		short, end := context.WithTimeout(t.Context(), time.Second)
 		defer end()
 		check.NoError(t, engine.Close(short), "Close")

@@ -12,7 +12,6 @@ import (
 	"github.com/semelgo/semel/adapter"
 	"github.com/semelgo/semel/admin"
 	"github.com/semelgo/semel/event"
-	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
@@ -53,48 +52,6 @@ func (r *rig) history(c semel.Call, code string) admin.Progress {
 	return p
 }
 
-// TestErrorsEndTasks: an error is retried as often as the operation says and its policy
-// allows. Proven errors end in Failed, and unknown ones in InDoubt.
-func TestErrorsEndTasks(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		policy semel.Policy
-		err    error
-		runs   int
-		state  store.State
-		code   string // of the failure
-	}{
-		"proven":             {semel.AtLeastOnce(), semel.NotCommitted(errBoom), 3, store.Failed, "exhausted"},
-		"unknown":            {semel.AtLeastOnce(), errBoom, 3, store.InDoubt, ""},
-		"unknown under Hold": {semel.Hold(), errBoom, 1, store.InDoubt, ""},
-		"final":              {semel.Keyed(), semel.Final(&semel.Failure{Code: "no such user"}), 1, store.Failed, "no such user"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				o := leasedOptions(tt.policy)
-				o.Retry.MaxErrors = 3
-				r, call, ran := runFailing(t, o, func(context.Context) (int, error) { return 0, tt.err })
-				check.Equal(t, len(ran), tt.runs, "attempts")
-				var p admin.Progress
-				switch tt.code {
-				case "exhausted":
-					p = r.history(call, tt.code)
-				case "":
-					r.wantState(call, tt.state)
-					p = r.progress(call)
-				default: // the function's own failure has no history
-					out := adapter.Outcome{Record: r.wantState(call, tt.state)}
-					check.Equal(t, out.Failure().Code, tt.code, "the failure")
-					return
-				}
-				if p.Errors != tt.runs || len(p.Tries) != tt.runs || p.Tries[tt.runs-1].Error != "boom" || p.Tries[tt.runs-1].Kind != admin.TryError {
-					t.Errorf("the history is %+v, want %d errors", p, tt.runs)
-				}
-			})
-		})
-	}
-}
-
 // TestFunctionWithoutReturn: a panic or runtime.Goexit counts as an error, the
 // Observer receives an event, and the worker continues.
 func TestFunctionWithoutReturn(t *testing.T) {
@@ -121,10 +78,13 @@ func TestFunctionWithoutReturn(t *testing.T) {
 				}
 				r.wantState(call, store.InDoubt) // the verdict is Unknown
 				p := r.progress(call)
-				if p.Errors != 2 || !strings.Contains(p.Tries[1].Error, tt.text) {
+				if p.Errors != 2 || p.Tries[1].Kind != admin.TryError || !strings.Contains(p.Tries[1].Error, tt.text) {
 					t.Errorf("the history is %+v, want two errors with %q", p, tt.text)
 				}
 				r.wantEvent(event.Released, tt.text)
+				if panicked, ok := errtype.Find[*task.PanicError](r.seen.of(event.Released)[0].Err); ok != (name != "goexit") || ok && len(panicked.Stack) == 0 {
+					t.Errorf("got %v, want a *PanicError with its stack", r.seen.of(event.Released)[0].Err)
+				}
 			})
 		})
 	}
@@ -140,38 +100,6 @@ func (r *rig) wantEvent(kind event.Kind, says string) {
 		}
 	}
 	r.t.Errorf("events %+v, want one with the text %q", r.seen.of(kind), says)
-}
-
-// TestPanicInATransactionIsRolledBack: the rollback proves that there was no
-// effect, so the task may be retried.
-func TestPanicInATransactionIsRolledBack(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		o := atomicOptions()
-		o.Retry.MaxErrors = 2
-		op := semel.Define("op", o)
-		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
-		handleTx(r, op, func(_ context.Context, tx *memory.Tx, _ input) (int, error) {
-			_ = tx.Put("effect", nil)
-			panic("on purpose")
-		})
-		call := op.Call(me, "k", input{})
-		r.enqueue(call)
-		defer r.start()()
-		sleep(time.Hour)
-		if p := r.history(call, "exhausted"); p.Errors != 2 {
-			t.Errorf("the history is %+v, want two errors", p)
-		}
-		if _, there := r.mem.Value("effect"); there {
-			t.Error("the effect is there, want it rolled back")
-		}
-		events := r.seen.of(event.Released)
-		if len(events) == 0 {
-			t.Fatal("no event, want the panic")
-		}
-		if panicked, ok := errtype.Find[*task.PanicError](events[0].Err); !ok || len(panicked.Stack) == 0 {
-			t.Errorf("got %v, want a *PanicError with its stack", events[0].Err)
-		}
-	})
 }
 
 // panickingResult panics when it is encoded.
@@ -229,24 +157,4 @@ func TestUndecodableInput(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestTimeoutIsAnError(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		o := atomicOptions()
-		o.Retry.MaxErrors = 2
-		op := semel.Define("op", o)
-		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
-		handleTx(r, op, func(ctx context.Context, _ *memory.Tx, _ input) (int, error) {
-			<-ctx.Done()
-			return 0, ctx.Err()
-		}, task.HandlerOptions{Timeout: time.Minute})
-		call := op.Call(me, "k", input{})
-		r.enqueue(call)
-		defer r.start()()
-		sleep(time.Hour)
-		if p := r.history(call, "exhausted"); p.Errors != 2 || !strings.Contains(p.Tries[1].Error, "deadline") {
-			t.Errorf("the history is %+v, want two timeouts", p)
-		}
-	})
 }

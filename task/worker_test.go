@@ -3,7 +3,6 @@ package task_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -35,42 +34,6 @@ func TestRunsEnqueuedTasks(t *testing.T) {
 		v, replayed, err := semel.Do(t.Context(), r, call, func(context.Context) (string, error) { return "", errBoom })
 		if v != "done" || !replayed || err != nil {
 			t.Errorf("Do = %q, %v, %v; want what the task returned", v, replayed, err)
-		}
-	})
-}
-
-func TestRunsInTheRecordTransaction(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		op := semel.Define("op", atomicOptions())
-		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
-		var runs syncList[uint32]
-		handleTx(r, op, func(ctx context.Context, tx *memory.Tx, in input) (int, error) {
-			a, _ := semel.AttemptOf(ctx)
-			runs.add(a.Number())
-			if err := tx.Put(fmt.Sprint("effect of attempt ", a.Number()), nil); err != nil {
-				return 0, err
-			}
-			if a.Number() == 1 {
-				return 0, errBoom
-			}
-			return in.N, nil
-		})
-		call := op.Call(me, "k", input{7})
-		r.enqueue(call)
-		defer r.start()()
-		sleep(time.Minute)
-		r.wantState(call, store.Succeeded)
-		if got := runs.all(); len(got) != 2 {
-			t.Errorf("attempts %v ran, want two", got)
-		}
-		for attempt, want := range map[int]bool{1: false, 2: true} {
-			if _, got := r.mem.Value(fmt.Sprint("effect of attempt ", attempt)); got != want {
-				t.Errorf("the effect of attempt %d is there: %v, want %v", attempt, got, want)
-			}
-		}
-		v, replayed, err := semel.DoTx(t.Context(), r.Engine, call, func(context.Context, *memory.Tx) (int, error) { return 0, errBoom })
-		if v != 7 || !replayed || err != nil {
-			t.Errorf("DoTx = %d, %v, %v; want what the task returned", v, replayed, err)
 		}
 	})
 }

@@ -89,29 +89,6 @@ func (s *testDB) wantNotes(t *testing.T, id string, want ...string) {
 	}
 }
 
-// TestRedriveDeadLetter: the record is Pending again, its errors are counted
-// from zero, and it runs to its end.
-func TestRedriveDeadLetter(t *testing.T) {
-	t.Parallel()
-	everyDatabase(t, func(t *testing.T, s *testDB) {
-		call := smsOf("k")
-		s.enqueue(t, call, semel.EnqueueOptions{})
-		id := s.refuse(t, call, errDown)
-		if now := s.state(t, call); now != store.Failed {
-			t.Fatalf("the record is %v, want Failed", now)
-		}
-		c := s.change(t, "redrive", id)
-		if c.Was != "Failed" || c.State != "Pending" || c.Progress.Errors != 0 || c.Progress.Redrives != 1 || c.Attempt != 1 {
-			t.Errorf("redrive wrote %+v", c)
-		}
-		s.wantNotes(t, id, "Failed to Pending")
-		if v, replayed, err := s.do(t, call, "sent", nil); v != "sent" || replayed || err != nil {
-			t.Errorf("run again: %q, replayed %v, %v", v, replayed, err)
-		}
-		s.runOn(t, "redrive", id, "--reason", "r").want(t, exit.Refused, "is Succeeded, not a dead letter")
-	})
-}
-
 // TestCallersKeyIsNotRedriven: the callers were told that it failed. The record
 // of a dead letter is marked. For any other message, which keeps no input,
 // --message is needed.
@@ -154,33 +131,6 @@ func TestCallersKeyIsNotRedriven(t *testing.T) {
 	})
 }
 
-// TestCancelPending: the record becomes Failed, or InDoubt if an earlier
-// attempt may have had an effect.
-func TestCancelPending(t *testing.T) {
-	t.Parallel()
-	everyDatabase(t, func(t *testing.T, s *testDB) {
-		waiting := mailOf("waiting")
-		id := s.enqueue(t, waiting, semel.EnqueueOptions{Delay: time.Hour})
-		if c := s.change(t, "cancel", id); c.Was != "Pending" || c.State != "Failed" {
-			t.Errorf("cancel wrote %+v", c)
-		}
-		s.wantNotes(t, id, "Pending to Failed")
-		_, _, err := s.do(t, waiting, "", nil)
-		if f, ok := errtype.Find[*semel.Failure](err); !ok || f.Code != "cancelled" || f.Message != "asked the team" {
-			t.Errorf("retry: %v, want that it was cancelled", err)
-		}
-		s.runOn(t, "cancel", id, "--reason", "r").want(t, exit.Refused, "is Failed, neither Pending nor InProgress")
-
-		tainted := store.Record{Token: token(store.Pending, 1), Key: "tainted", Input: []byte(`1`), Due: time.Hour, Tainted: true}
-		s.put(t, tainted)
-		id = store.NewID("payout", someScope().Bytes(), "tainted").String()
-		if c := s.change(t, "cancel", id); c.State != "InDoubt" {
-			t.Errorf("cancel of a tainted record wrote %+v", c)
-		}
-		s.wantNotes(t, id, "Pending to InDoubt")
-	})
-}
-
 // TestCancelInProgress: the worker sees the request with its next heartbeat.
 func TestCancelInProgress(t *testing.T) {
 	t.Parallel()
@@ -208,52 +158,4 @@ func TestCancelInProgress(t *testing.T) {
 		_, _ = attempts[0].End(nil, semel.NotCommitted(errDown))
 		check.Equal(t, s.state(t, call), store.Failed, "the record")
 	})
-}
-
-// TestReschedulePending, to an earlier and to a later time.
-func TestReschedulePending(t *testing.T) {
-	t.Parallel()
-	everyDatabase(t, func(t *testing.T, s *testDB) {
-		call := mailOf("k")
-		id := s.enqueue(t, call, semel.EnqueueOptions{Delay: time.Hour})
-		if c := s.change(t, "reschedule", id, "--delay", "3h"); c.Was != "Pending" || c.State != "Pending" || c.Due < 2*3600 {
-			t.Errorf("reschedule --delay 3h wrote %+v", c)
-		}
-		if c := s.change(t, "reschedule", id, "--delay", "0"); c.Due > 0 {
-			t.Errorf("reschedule --delay 0 wrote %+v", c)
-		}
-		s.wantNotes(t, id, "Pending to Pending", "Pending to Pending")
-		if v, _, err := s.do(t, call, "sent", nil); v != "sent" || err != nil {
-			t.Errorf("run: %q, %v, want it due", v, err)
-		}
-		s.runOn(t, "reschedule", id, "--delay", "1h", "--reason", "r").want(t, exit.Refused, "is Succeeded, not Pending")
-	})
-}
-
-// TestChangesWithInvalidFlags are rejected before the database is used.
-func TestChangesWithInvalidFlags(t *testing.T) {
-	t.Parallel()
-	s := newSQLite(t)
-	call := mailOf("k")
-	id := s.enqueue(t, call, semel.EnqueueOptions{})
-	none := strings.Repeat("0", 32)
-	for _, command := range [][]string{{"redrive"}, {"cancel"}, {"reschedule", "--delay", "0"}} {
-		for want, args := range map[string][]string{
-			"--reason is required":     {id, "--reason", " "},
-			"--retention must be more": {id, "--reason", "r", "--retention", "0"},
-			"give the record's ID":     {"--reason", "r"},
-			"not both":                 {id, "--key", "k", "--reason", "r"},
-			"is not a record ID":       {id, "it", "--reason", "r"},
-		} {
-			s.runOn(t, append(command, args...)...).want(t, exit.Usage, want)
-		}
-		s.runOn(t, append(command, none, "--reason", "r")...).want(t, exit.NotFound, "there is no record")
-	}
-	s.runOn(t, "reschedule", id, "--reason", "r").want(t, exit.Usage, "--delay is required")
-	s.runOn(t, "reschedule", id, "--delay", "-1s", "--reason", "r").want(t, exit.Usage, "--delay -1s")
-	s.runOn(t, "redrive", id, "--delay", "-1s", "--reason", "r").want(t, exit.Usage, "--delay -1s")
-	s.runOn(t, "cancel", id, "--retention", "1ms", "--reason", "r").want(t, exit.Usage, "--retention must be long")
-	s.runOn(t, "redrive", id, "--reason", "r").want(t, exit.Refused, "is Pending, not a dead letter")
-	check.Equal(t, s.state(t, call), store.Pending, "the record")
-	s.wantNotes(t, id)
 }

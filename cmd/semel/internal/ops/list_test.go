@@ -67,25 +67,6 @@ func TestListReadsAllPages(t *testing.T) {
 	})
 }
 
-func TestListWithInvalidFlags(t *testing.T) {
-	t.Parallel()
-	s := newSQLite(t)
-	for want, args := range map[string][]string{
-		`--state "done" is none of pending, inprogress`:              {"--state", "done"},
-		`--state "in-doubt" is none of pending, inprogress, indoubt`: {"--state", "in-doubt"},
-		"--limit -1":                    {"--limit", "-1"},
-		`invalid time "-1h"`:            {"--until", "-1h"},
-		`invalid time "long"`:           {"--since", "long"},
-		"--newest or --oldest":          {"--newest", "--oldest"},
-		"--count cannot be combined":    {"--newest", "--count"},
-		"--code is for Failed":          {"--state", "succeeded", "--code", "c"},
-		"--scope or --shared, not both": {"--shared", "--scope", "s"},
-		"unknown command":               {"everything"},
-	} {
-		s.runOn(t, append([]string{"ls"}, args...)...).want(t, exit.Usage, want)
-	}
-}
-
 // TestShowMissingRecord: a missing record has its own exit code.
 func TestShowMissingRecord(t *testing.T) {
 	t.Parallel()

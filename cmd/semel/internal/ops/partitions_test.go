@@ -155,22 +155,3 @@ func TestDropOldPartitions(t *testing.T) {
 		t.Errorf("drop --yes of a partition that is no longer held = %+v", last)
 	}
 }
-
-func TestPartitionsWithInvalidFlags(t *testing.T) {
-	t.Parallel()
-	lite, s := newSQLite(t), newPostgres(t)
-	for _, args := range [][]string{{"list"}, {"divide"}, {"ahead"}, {"drop", "--keep", "24h", "--yes"}} {
-		lite.runOn(t, append([]string{"partitions"}, args...)...).want(t, exit.Usage, "partitions are for PostgreSQL")
-	}
-	for want, args := range map[string][]string{
-		"--keep is required":  {"drop"},
-		"--keep must be more": {"drop", "--keep", "0"},
-		"--width 1s":          {"ahead", "--width", "1s"},
-		"--width 1m0.5s":      {"divide", "--width", "60.5s"},
-		"--width 0s":          {"divide", "--width", "0"},
-		"--ahead 0":           {"ahead", "--ahead", "0"},
-		"unknown command":     {"list", "all"},
-	} {
-		s.runOn(t, append([]string{"partitions"}, args...)...).want(t, exit.Usage, want)
-	}
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -126,61 +125,6 @@ func TestResolveWithBytes(t *testing.T) {
 	if err != nil || out.Decode(&raw) != nil || string(raw) != "\x00\xff" {
 		t.Errorf("Begin = %v, %v: %q is stored, want the bytes", out, err, raw)
 	}
-}
-
-// TestResolveRejected for a record that is not InDoubt, and changes nothing.
-func TestResolveRejected(t *testing.T) {
-	t.Parallel()
-	everyDatabase(t, func(t *testing.T, s *testDB) {
-		call := callOf("done")
-		if _, _, err := s.do(t, call, "v", nil); err != nil {
-			t.Fatal(err)
-		}
-		id := call.ID().String()
-		s.runOn(t, "resolve", id, "--to", "failed", "--reason", "r").want(t, exit.Refused, "is Succeeded, not InDoubt")
-		if v, replayed, err := s.do(t, call, "", nil); v != "v" || !replayed || err != nil {
-			t.Errorf("retry: %q, %v, %v, want the stored result", v, replayed, err)
-		}
-		s.runOn(t, "resolve", strings.Repeat("0", 32), "--to", "failed", "--reason", "r").want(t, exit.NotFound, "there is no record")
-	})
-}
-
-// TestResolveWithInvalidFlags: the error names the flag, and the database is
-// not used.
-func TestResolveWithInvalidFlags(t *testing.T) {
-	t.Parallel()
-	s := newSQLite(t)
-	call := callOf("k")
-	id := s.makeInDoubt(t, call)
-	notJSON, large := writeFile(t, "{"), writeFile(t, `"`+strings.Repeat("<", 1<<20/6+1)+`"`)
-	good := []string{"--to", "succeeded", "--reason", "r"}
-	tests := map[string][]string{
-		"--to is required":         {id, "--reason", "r"},
-		`--to "done" is none of`:   {id, "--to", "done", "--reason", "r"},
-		`--to "indoubt" is none`:   {id, "--to", "indoubt", "--reason", "r"},
-		"--reason is required":     {id, "--to", "failed", "--reason", " "},
-		"--result requires --to":   {id, "--to", "failed", "--reason", "r", "--result", notJSON},
-		"--result is not JSON":     append([]string{id, "--result", notJSON}, good...),
-		"--result: open":           append([]string{id, "--result", notJSON + ".none"}, good...),
-		"the store keeps less":     append([]string{id, "--result", large}, good...),
-		"--any-form requires":      append([]string{id, "--any-form"}, good...),
-		"--raw requires":           append([]string{id, "--raw"}, good...),
-		"--failure-code and":       append([]string{id, "--failure-code", "c"}, good...),
-		"--retention must be more": append([]string{id, "--retention", "0"}, good...),
-		"--retention must be long": append([]string{id, "--retention", "1ms"}, good...),
-		"is not a record ID":       append([]string{id[1:]}, good...),
-		"not both":                 append([]string{id, "--key", "k"}, good...),
-		"give the record's ID":     good,
-		"--key is required":        append([]string{"--operation", "charge"}, good...),
-		"--operation is required":  append([]string{"--key", "k"}, good...),
-		"--scope is required":      append([]string{"--operation", "charge", "--key", "k"}, good...),
-		"--scope must not be":      append([]string{"--operation", "charge", "--key", "k", "--scope", ""}, good...),
-		"--scope or --shared":      append([]string{"--operation", "charge", "--key", "k", "--scope", "s", "--shared"}, good...),
-	}
-	for want, args := range tests {
-		s.runOn(t, append([]string{"resolve"}, args...)...).want(t, exit.Usage, want)
-	}
-	check.Equal(t, s.state(t, call), store.InDoubt, "the record")
 }
 
 // TestResolveWithAnotherForm: the answer of another system is easily taken for the result

@@ -94,34 +94,6 @@ func TestResolveAllInDoubt(t *testing.T) {
 	})
 }
 
-// TestAllNeedsAFilter: without a filter --all changes nothing, and filter flags
-// without --all change nothing.
-func TestAllNeedsAFilter(t *testing.T) {
-	t.Parallel()
-	s := newSQLite(t)
-	id := s.makeInDoubt(t, callOf("k"))
-	for want, args := range map[string][]string{
-		"--all needs a flag":                             {"cancel", "--all"},
-		"--all needs a flag that selects records":        {"cancel", "--all", "--limit", "0"},
-		"--all needs a flag that selects":                {"cancel", "--all", "--overdue=false"},
-		"--state is empty":                               {"cancel", "--all", "--state", "", "--since", "1h"},
-		"--operation is empty":                           {"cancel", "--all", "--operation", "", "--since", "1d"},
-		"invalid time":                                   {"cancel", "--all", "--since", ""},
-		"--message with --all needs --operation":         {"redrive", "--all", "--since", "1d", "--message"},
-		"--state, --since cannot be used without --all":  {"redrive", id, "--state", "failed", "--since", "1h"},
-		"record IDs or --all, not both":                  {"redrive", id, "--all", "--operation", "sms"},
-		`--state "succeeded" is none of failed, indoubt`: {"redrive", "--all", "--state", "succeeded"},
-		"--code is for Failed":                           {"cancel", "--all", "--code", "c"},
-		"--reason is required":                           {"redrive", "--all", "--operation", "sms"},
-	} {
-		if want != "--reason is required" {
-			args = append(args, "--reason", "r")
-		}
-		s.runOn(t, args...).want(t, exit.Usage, want)
-	}
-	s.runOn(t, "resolve", "--all", "--operation", "charge", "--to", "succeeded", "--result", "-", "--reason", "r").want(t, exit.Usage, "--result requires a single record")
-}
-
 // TestShowSeveralRecords: missing records are reported.
 func TestShowSeveralRecords(t *testing.T) {
 	t.Parallel()

@@ -82,44 +82,6 @@ func TestIDsFromStandardInput(t *testing.T) {
 	})
 }
 
-// TestInvalidCommandLinesForSeveralRecords: an invalid command line is reported
-// before a record is changed.
-func TestInvalidCommandLinesForSeveralRecords(t *testing.T) {
-	t.Parallel()
-	s := newSQLite(t)
-	call := callOf("k")
-	id := s.makeInDoubt(t, call)
-	result := writeFile(t, `"v"`)
-	for want, args := range map[string][]string{
-		"is not a record ID":         {id, "it", "--to", "pending"},
-		"not both":                   {id, "-", "--to", "pending"},
-		"give record IDs, or":        {id, id, "--operation", "charge", "--to", "pending"},
-		"--result requires a single": {id, id, "--to", "succeeded", "--result", result},
-	} {
-		s.runOn(t, append([]string{"resolve", "--reason", "r"}, args...)...).want(t, exit.Usage, want)
-	}
-	check.Equal(t, s.state(t, call), store.InDoubt, "the record")
-}
-
-// TestRedriveDeadLetterInDoubt: a dead letter that is InDoubt can be redriven
-// like a Failed one.
-func TestRedriveDeadLetterInDoubt(t *testing.T) {
-	t.Parallel()
-	everyDatabase(t, func(t *testing.T, s *testDB) {
-		call := smsOf("k")
-		s.enqueue(t, call, semel.EnqueueOptions{})
-		if _, _, err := s.do(t, call, "", errDown); err == nil {
-			t.Fatal("the error was not returned")
-		}
-		if now := s.state(t, call); now != store.InDoubt {
-			t.Fatalf("the record is %v, want InDoubt", now)
-		}
-		if c := s.change(t, "redrive", call.ID().String()); c.Was != "InDoubt" || c.State != "Pending" {
-			t.Errorf("redrive wrote %+v", c)
-		}
-	})
-}
-
 // TestListOverdue reads all pages, ordered by the time the records were due. An
 // empty list has a heading.
 func TestListOverdue(t *testing.T) {
@@ -156,16 +118,4 @@ func TestListOverdue(t *testing.T) {
 			t.Errorf("listed were %d records %v, want %d in the order of their Due", len(got), got, len(want))
 		}
 	})
-}
-
-// TestDurationsInDays: flags accept durations in the format of lists.
-func TestDurationsInDays(t *testing.T) {
-	t.Parallel()
-	s := newSQLite(t)
-	for _, text := range []string{"1d", "29d23h", "1d12h30m", "90m"} {
-		s.must(t, "ls", "--until", text)
-	}
-	for _, text := range []string{"d", "1.5d", "-1d", "1d-1h", "1h1d", "1dd", "1d+1h", "200000d", "106751d23h59m"} {
-		s.runOn(t, "ls", "--until", text).want(t, exit.Usage, "--until")
-	}
 }
