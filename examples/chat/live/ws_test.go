@@ -279,13 +279,5 @@ func TestVanishedClient(t *testing.T) {
 	if testing.Short() {
 		return // the closing handshake takes 5 seconds
 	}
-	err = realtest.Retry(t.Context(), func() bool {
-		c := dial(t, s, "")
-		accepted := c.answer(c.ask(`"op":"hello","token":"token-1"`)).Err == nil
-		if !accepted {
-			_ = c.ws.CloseNow() // or it counts as a socket without a session while the server closes it
-		}
-		return accepted
-	})
-	check.NoError(t, err)
+	s.untilAccepted(t)
 }

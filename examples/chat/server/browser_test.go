@@ -40,15 +40,26 @@ func (b *browser) signIn(t *testing.T, base, name string) user {
 	t.Helper()
 	b.Do(t, chromedp.Navigate(base))
 	b.credentials(t, name, "#sign-up-button")
-	b.Do(t, chromedp.WaitVisible(css("#new-group")))
+	b.untilConnected(t)
 	return b.user(t)
+}
+
+// untilConnected waits until the page receives pushes. From then on it loads the list of groups only
+// when it must, and no notice that there is no connection moves what a test is about to click.
+func (b *browser) untilConnected(t *testing.T) {
+	t.Helper()
+	b.Do(t, chromedp.WaitVisible(css("#new-group")), chromedp.Evaluate[chromedp.Void](`import("/static/live.js").then((page) => new Promise((done) => {
+		const look = () => page.state === "open" && done();
+		page.live.addEventListener("state", look);
+		look();
+	}))`, chromedp.EvalAwaitPromise))
 }
 
 // logIn signs in on the page that is open, as a user that exists.
 func (b *browser) logIn(t *testing.T, name string) {
 	t.Helper()
 	b.credentials(t, name, "#sign-in-button")
-	b.Do(t, chromedp.WaitVisible(css("#new-group")))
+	b.untilConnected(t)
 }
 
 // user is the user that is signed in.

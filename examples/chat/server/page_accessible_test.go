@@ -77,6 +77,7 @@ func TestPageByKeyboard(t *testing.T) {
 	b.untilMessage(t, "kept")
 	open("Notes")
 
+	s.untilQueue(t, ada, "welcome_member", queueCount{Done: 2})
 	check.Must(openFile(t, f.domain).ExecContext(t.Context(), `update messages set created_at = 1577880000000000 where seq = 1`))(t)
 	b.Do(t, chromedp.Reload())
 	b.untilMessage(t, "one\ntwo")
