@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/semelgo/semel/examples/chat/server"
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest/chromium"
 )
@@ -26,6 +28,12 @@ type browser struct{ *chromium.Tab }
 func browse(t *testing.T) *browser {
 	t.Helper()
 	return &browser{chromium.Open(t, patience)}
+}
+
+// servePage opens a browser, and runs a server with an SQLite database.
+func servePage(t *testing.T, to server.Hooks) (*browser, *localServer) {
+	t.Helper()
+	return browse(t), serveLocal(t, to, newFiles(t, inline).args(time.Minute)...)
 }
 
 // credentials fills the form and clicks on a button, #sign-up-button or #sign-in-button.

@@ -91,8 +91,7 @@ func TestPageByKeyboard(t *testing.T) {
 // there is one main heading, and texts contrast with what is behind them. Nothing is loaded from another server.
 func TestPageIsAccessible(t *testing.T) {
 	t.Parallel()
-	b := browse(t)
-	s := serveLocal(t, server.Hooks{}, newFiles(t, inline).args(time.Minute)...)
+	b, s := servePage(t, server.Hooks{})
 	readable := func(state string) {
 		t.Helper()
 		grounds := make(map[string]bool)

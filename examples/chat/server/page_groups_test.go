@@ -20,8 +20,7 @@ import (
 // members and a new name are seen without a reload.
 func TestPageShowsChangesOfOthers(t *testing.T) {
 	t.Parallel()
-	b := browse(t)
-	s := serveLocal(t, server.Hooks{}, newFiles(t, inline).args(time.Minute)...)
+	b, s := servePage(t, server.Hooks{})
 	grace := s.signIn(t, "Grace")
 	s.signIn(t, "Alan")
 	ada := b.signIn(t, s.base, "Ada")
@@ -60,8 +59,7 @@ func TestPageShowsChangesOfOthers(t *testing.T) {
 // messages, and leaves.
 func TestPageChangesAGroup(t *testing.T) {
 	t.Parallel()
-	b := browse(t)
-	s := serveLocal(t, server.Hooks{}, newFiles(t, inline).args(time.Minute)...)
+	b, s := servePage(t, server.Hooks{})
 	grace := s.signIn(t, "Grace")
 	s.signIn(t, "Alan")
 	b.signIn(t, s.base, "Ada")

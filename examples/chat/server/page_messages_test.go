@@ -23,8 +23,7 @@ import (
 // scrolls up, and the view stays where it was.
 func TestPageScrolls(t *testing.T) {
 	t.Parallel()
-	b := browse(t)
-	s := serveLocal(t, server.Hooks{}, newFiles(t, inline).args(time.Minute)...)
+	b, s := servePage(t, server.Hooks{})
 	ada := b.signIn(t, s.base, "Ada")
 	group := s.newGroup(t, ada, "Long")
 	const sent = 120
@@ -201,8 +200,7 @@ func TestPageCatchesUp(t *testing.T) {
 // cannot be seen and very long words stay text, and do not change what is beside them.
 func TestPageShowsHostileText(t *testing.T) {
 	t.Parallel()
-	b := browse(t)
-	s := serveLocal(t, server.Hooks{}, newFiles(t, inline).args(time.Minute)...)
+	b, s := servePage(t, server.Hooks{})
 	ada := b.signIn(t, s.base, "Ada")
 	texts := []string{
 		`<img src=x onerror="document.title='hacked'"><script>document.title='hacked'</script>`,

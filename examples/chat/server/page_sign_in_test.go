@@ -16,8 +16,7 @@ import (
 // out, and in again on a second device.
 func TestPageAddsOneUser(t *testing.T) {
 	t.Parallel()
-	b := browse(t)
-	s := serveLocal(t, server.Hooks{}, newFiles(t, inline).args(time.Minute)...)
+	b, s := servePage(t, server.Hooks{})
 	b.Do(t,
 		chromedp.Navigate(s.base), chromedp.WaitVisible(css("#sign-in-name")),
 		chromedp.SendKeys(css("#sign-in-name"), "Dora"), chromedp.SendKeys(css("#sign-in-password"), password),
