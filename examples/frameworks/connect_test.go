@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 	"testing"
 
 	"connectrpc.com/connect"
@@ -53,20 +52,6 @@ func TestConnectRetry(t *testing.T) {
 		check.Equal(t, s.call(t, "ann", key, "book", o...), result{order: int64(i + 1), replayed: true}, "the retry")
 	}
 	check.Equal(t, s.orders(t), 3, "orders")
-}
-
-func TestConnectDuplicates(t *testing.T) {
-	s := newConnectShop(t)
-	var clients sync.WaitGroup
-	got := make([]result, 8)
-	for i := range got {
-		clients.Go(func() { got[i] = s.call(t, "ann", "key-1", "book") })
-	}
-	clients.Wait()
-	for _, r := range got {
-		check.Equal(t, r.order, 1, "the order")
-	}
-	check.Equal(t, s.orders(t), 1, "orders")
 }
 
 // TestConnectErrors: errors of the procedure are stored or not, as their codes say, and

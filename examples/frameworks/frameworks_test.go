@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -147,23 +146,6 @@ func TestRetry(t *testing.T) {
 		check.Equal(t, s.order(t, "key-1", book), want, "the retry")
 		check.Equal(t, s.order(t, "key-2", book).location, "/orders/2", "the location of another order")
 		check.Equal(t, s.orders(t), 2, "orders")
-	})
-}
-
-// TestDuplicates: concurrent requests with one key are one order, and all get its response.
-func TestDuplicates(t *testing.T) {
-	onEach(t, func(t *testing.T, s *shop) {
-		var clients sync.WaitGroup
-		got := make([]response, 8)
-		for i := range got {
-			clients.Go(func() { got[i] = s.order(t, "key-1", book) })
-		}
-		clients.Wait()
-		for _, r := range got {
-			check.Equal(t, r.location, "/orders/1", "the location")
-			check.Equal(t, r.status, http.StatusCreated, "the status")
-		}
-		check.Equal(t, s.orders(t), 1, "orders")
 	})
 }
 

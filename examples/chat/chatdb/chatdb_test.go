@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel/examples/chat/chatdb"
@@ -119,16 +118,6 @@ func TestGroupReadsBackAsItWasCreated(t *testing.T) {
 		}
 		check.NoDiff(t, cmp.Diff(made, check.Must(chatdb.GroupByID(t.Context(), db, made.ID))(t)), "GroupByID")
 		check.NoDiff(t, cmp.Diff([]chatdb.Group{made}, check.Must(chatdb.GroupsOf(t.Context(), db, 3))(t)), "GroupsOf")
-	})
-}
-
-func TestUnknownMembersAreNamed(t *testing.T) {
-	onEach(t, 1, func(t *testing.T, db chatdb.DB) {
-		_, err := createGroup(t, db, chatdb.NewGroup{OwnerID: 1, Name: "g", Members: []int64{9, 1, 7, 9}})
-		var unknown *chatdb.UnknownUsersError
-		if !errors.As(err, &unknown) || !cmp.Equal(unknown.IDs, []int64{7, 9}) {
-			t.Errorf("CreateGroup = %v, want unknown users 7 and 9", err)
-		}
 	})
 }
 
@@ -243,17 +232,4 @@ func TestTablesAreCreatedConcurrently(t *testing.T) {
 func databaseID(t *testing.T, db chatdb.DB) string {
 	t.Helper()
 	return check.Must(chatdb.DatabaseID(t.Context(), db))(t)
-}
-
-func TestTransactionIsOfItsOwnDatabase(t *testing.T) {
-	onEach(t, 0, func(t *testing.T, db chatdb.DB) {
-		inTx(t, db, func(_ context.Context, tx chatdb.Tx) error {
-			_, lite := chatdb.Beneath[*sql.Tx](tx)
-			_, post := chatdb.Beneath[pgx.Tx](tx)
-			if lite == post {
-				t.Errorf("beneath is a *sql.Tx: %v, a pgx.Tx: %v; want one of them", lite, post)
-			}
-			return nil
-		})
-	})
 }

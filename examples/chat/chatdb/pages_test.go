@@ -14,52 +14,6 @@ import (
 	"github.com/semelgo/semel/internal/check"
 )
 
-// seqs lists the numbers of messages.
-func seqs(p chatdb.Page) []int64 {
-	all := []int64{}
-	for _, m := range p.Messages {
-		all = append(all, m.Seq)
-	}
-	return all
-}
-
-func TestPages(t *testing.T) {
-	onEach(t, 1, func(t *testing.T, db chatdb.DB) {
-		var w chatdb.Writer
-		g := create(t, db, chatdb.NewGroup{OwnerID: 1, Name: "crew"})
-		for i := range 5 { // changes 2 to 6
-			check.Must(send(t, db, w, g.ID, 1, fmt.Sprint(i)))(t)
-		}
-		_, err := do(t, db, func(ctx context.Context, tx chatdb.Tx) (chatdb.Message, error) {
-			return w.Edit(ctx, tx, g.ID, 2, 1, "edited") // change 7
-		})
-		must(t, err, rename(t, db, w, g.ID, 1, "team")) // change 8
-		for _, test := range []struct {
-			name   string
-			read   func(ctx context.Context, q chatdb.Querier, group string, from int64, limit int) (chatdb.Page, error)
-			from   int64
-			limit  int
-			want   []int64
-			change int64
-		}{
-			{"newest", chatdb.MessagesBefore, 1 << 62, 2, []int64{4, 5}, 8},
-			{"before", chatdb.MessagesBefore, 4, 2, []int64{2, 3}, 8},
-			{"before the first", chatdb.MessagesBefore, 1, 2, []int64{}, 8},
-			{"after", chatdb.MessagesAfter, 1, 2, []int64{2, 3}, 8},
-			{"after the last", chatdb.MessagesAfter, 5, 2, []int64{}, 8},
-			{"changes", chatdb.MessagesChangedAfter, 4, 9, []int64{4, 5, 2}, 8},
-			{"changes, first page", chatdb.MessagesChangedAfter, 4, 2, []int64{4, 5}, 6},
-			{"changes, next page", chatdb.MessagesChangedAfter, 6, 2, []int64{2}, 8},
-			{"no changes", chatdb.MessagesChangedAfter, 8, 2, []int64{}, 8},
-		} {
-			got, err := test.read(t.Context(), db, g.ID, test.from, test.limit)
-			if err != nil || !slices.Equal(seqs(got), test.want) || got.Change != test.change {
-				t.Errorf("%s: messages %v, change %d, %v; want %v, %d", test.name, seqs(got), got.Change, err, test.want, test.change)
-			}
-		}
-	})
-}
-
 // TestFollowingChangesMissesNothing reads the changes of a group from page to page while
 // others write: it ends with every message as it is.
 func TestFollowingChangesMissesNothing(t *testing.T) {

@@ -68,8 +68,8 @@ type readyBus struct {
 
 func (r *readyBus) Subscribe(ctx context.Context, f func(bus.Event)) error {
 	return r.Bus.Subscribe(ctx, func(e bus.Event) {
+		f(e) // at first the loss of earlier events, of which no client of the test is told
 		r.once.Do(func() { close(r.done) })
-		f(e)
 	})
 }
 

@@ -44,32 +44,27 @@ func TestHello(t *testing.T) {
 
 func TestBadClients(t *testing.T) {
 	s := newSite(t, live.Options{MaxMessage: 1000})
+	const in = `{"id":1,"op":"hello","token":"token-1"}`
 	for name, test := range map[string]struct {
-		frame string
-		code  int
+		frames []string
+		code   int
 	}{
-		"unknown token":     {`{"id":1,"op":"hello","token":"nonsense"}`, hub.CodeBadToken},
-		"application down":  {`{"id":1,"op":"hello","token":"down"}`, hub.CodeInternal},
-		"no hello":          {`{"id":1,"op":"ping"}`, 1008},
-		"not JSON at first": {`hello`, 1008},
-		"too large":         {`{"id":1,"op":"hello","token":"` + text(2000) + `"}`, 1009},
+		"unknown token":     {[]string{`{"id":1,"op":"hello","token":"nonsense"}`}, hub.CodeBadToken},
+		"application down":  {[]string{`{"id":1,"op":"hello","token":"down"}`}, hub.CodeInternal},
+		"no hello":          {[]string{`{"id":1,"op":"ping"}`}, 1008},
+		"not JSON at first": {[]string{`hello`}, 1008},
+		"too large":         {[]string{`{"id":1,"op":"hello","token":"` + text(2000) + `"}`}, 1009},
+		"not JSON":          {[]string{in, `{"id":`}, 1007},
+		"id is an object":   {[]string{in, `{"id":{},"op":"ping"}`}, 1007},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := dial(t, s, "")
-			c.write(test.frame)
+			for _, frame := range test.frames {
+				c.write(frame)
+			}
 			c.wantClosed(test.code)
 		})
 	}
-	t.Run("not JSON", func(t *testing.T) {
-		c := login(t, s, 1)
-		c.write(`{"id":`)
-		c.wantClosed(1007)
-	})
-	t.Run("id is an object", func(t *testing.T) {
-		c := login(t, s, 1)
-		c.write(`{"id":{},"op":"ping"}`)
-		c.wantClosed(1007)
-	})
 	t.Run("not UTF-8", func(t *testing.T) {
 		c := login(t, s, 1)
 		c.write("{\"id\":2,\"op\":\"send\",\"group\":\"g\",\"key\":\"bad\",\"text\":\"\xff\"}")
@@ -279,13 +274,5 @@ func TestVanishedClient(t *testing.T) {
 	if testing.Short() {
 		return // the closing handshake takes 5 seconds
 	}
-	err = realtest.Retry(t.Context(), func() bool {
-		c := dial(t, s, "")
-		accepted := c.answer(c.ask(`"op":"hello","token":"token-1"`)).Err == nil
-		if !accepted {
-			_ = c.ws.CloseNow() // or it counts as a socket without a session while the server closes it
-		}
-		return accepted
-	})
-	check.NoError(t, err)
+	s.untilAccepted(t)
 }

@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/semelgo/semel/examples/chat/server"
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest/chromium"
 )
@@ -28,6 +30,12 @@ func browse(t *testing.T) *browser {
 	return &browser{chromium.Open(t, patience)}
 }
 
+// servePage opens a browser, and runs a server with an SQLite database.
+func servePage(t *testing.T, to server.Hooks) (*browser, *localServer) {
+	t.Helper()
+	return browse(t), serveLocal(t, to, newFiles(t, inline).args(time.Minute)...)
+}
+
 // credentials fills the form and clicks on a button, #sign-up-button or #sign-in-button.
 func (b *browser) credentials(t *testing.T, name, button string) {
 	t.Helper()
@@ -40,15 +48,26 @@ func (b *browser) signIn(t *testing.T, base, name string) user {
 	t.Helper()
 	b.Do(t, chromedp.Navigate(base))
 	b.credentials(t, name, "#sign-up-button")
-	b.Do(t, chromedp.WaitVisible(css("#new-group")))
+	b.untilConnected(t)
 	return b.user(t)
+}
+
+// untilConnected waits until the page receives pushes. From then on it loads the list of groups only
+// when it must, and no notice that there is no connection moves what a test is about to click.
+func (b *browser) untilConnected(t *testing.T) {
+	t.Helper()
+	b.Do(t, chromedp.WaitVisible(css("#new-group")), chromedp.Evaluate[chromedp.Void](`import("/static/live.js").then((page) => new Promise((done) => {
+		const look = () => page.state === "open" && done();
+		page.live.addEventListener("state", look);
+		look();
+	}))`, chromedp.EvalAwaitPromise))
 }
 
 // logIn signs in on the page that is open, as a user that exists.
 func (b *browser) logIn(t *testing.T, name string) {
 	t.Helper()
 	b.credentials(t, name, "#sign-in-button")
-	b.Do(t, chromedp.WaitVisible(css("#new-group")))
+	b.untilConnected(t)
 }
 
 // user is the user that is signed in.

@@ -71,7 +71,7 @@ func TestLiveDeliveryThroughOutages(t *testing.T) {
 func through(t *testing.T, outages int, args []string, kill, start func()) {
 	t.Helper()
 	published := make(chan struct{}, 1)
-	counted := server.Hooks{Publish: func(next outbox.Publisher) outbox.Publisher {
+	seen := server.Hooks{Publish: func(next outbox.Publisher) outbox.Publisher {
 		return outbox.PublisherFunc(func(ctx context.Context, m outbox.Message) error {
 			err := next.Publish(ctx, m)
 			if err == nil {
@@ -83,18 +83,18 @@ func through(t *testing.T, outages int, args []string, kill, start func()) {
 			return err
 		})
 	}}
-	one, two := serveLocal(t, counted, args...), serveLocal(t, counted, args...)
+	one, two := serveLocal(t, seen, args...), serveLocal(t, seen, args...)
 	ann := one.signIn(t, "ann")
-	ended := make(chan error, 1)
-	go func() {
-		_, err := load.Run(t.Context(), load.Options{
-			Servers: []string{one.base, two.base}, Clients: 24, Messages: 600, Rate: 50, Drop: 3 * time.Second, Patience: patience,
-		})
-		ended <- err
-	}()
+	load := sendMessages(t, load.Options{
+		Servers: []string{one.base, two.base}, Clients: 24, Messages: 300, Rate: 50, Drop: 3 * time.Second,
+	})
 	for range outages {
 		for range 50 {
-			<-published
+			select {
+			case <-published:
+			case <-load.failed:
+				t.FailNow()
+			}
 		}
 		lost := two.logIn(t, "ann", "lost phone")
 		listens := two.listen(t, lost, "")
@@ -103,6 +103,42 @@ func through(t *testing.T, outages int, args []string, kill, start func()) {
 		start()
 		listens.wantRevoked(t)
 	}
-	check.NoError(t, <-ended)
+	load.calm()
 	one.send(t, request{method: "GET", path: "/v1/groups", as: ann}).want(t, http.StatusOK, "")
+}
+
+// clients send messages until calm is called, and verify what they have seen.
+type clients struct {
+	failed <-chan struct{} // closed when something was wrong
+	calm   func()          // waits until all of the last messages were seen
+}
+
+// sendMessages runs the load again and again until calm is called, so that a test reaches each
+// point under load on a slow machine too.
+func sendMessages(t *testing.T, options load.Options) *clients {
+	t.Helper()
+	options.Patience = patience
+	failed, calm, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			report, err := load.Run(t.Context(), options)
+			if err != nil {
+				t.Error(err)
+				close(failed)
+				return
+			}
+			report.Write(t.Output())
+			select {
+			case <-calm:
+				return
+			default:
+			}
+		}
+	}()
+	t.Cleanup(func() { <-ended })
+	return &clients{failed, func() {
+		close(calm)
+		<-ended
+	}}
 }

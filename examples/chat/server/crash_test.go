@@ -56,7 +56,7 @@ func newCrash(t *testing.T, mode, point string) *crash {
 }
 
 func (c *crash) run(t *testing.T) {
-	n := rounds(10)
+	n := rounds(5)
 	for i := range n {
 		c.round(t, i)
 	}

@@ -75,17 +75,25 @@ func TestCommitWithoutAnAnswer(t *testing.T) {
 	check.Equal(t, creations(t, domain, owner, "undone"), 0, "undone: creations")
 }
 
-// TestOperatorResolves lists and resolves a record in doubt while the server runs.
-func TestOperatorResolves(t *testing.T) {
-	t.Parallel()
-	f, c := newFiles(t, records), new(commits)
-	s := serveLocal(t, c.hooks(), f.args(time.Minute)...)
-	owner := s.signIn(t, "owner")
-	asked := creation(owner, "secret-key", "crew")
+// leaveInDoubt runs a server with the records in another database, which does not know whether a
+// creation was committed. It was not.
+func leaveInDoubt(t *testing.T) (f files, s *localServer, owner user, asked request) {
+	t.Helper()
+	c := new(commits)
+	f = newFiles(t, records)
+	s = serveLocal(t, c.hooks(), f.args(time.Minute)...)
+	owner = s.signIn(t, "owner")
+	asked = creation(owner, "secret-key", "crew")
 	c.lost.Store(true)
 	s.send(t, asked).want(t, http.StatusServiceUnavailable, "outcome_unknown")
 	c.lost.Store(false)
+	return f, s, owner, asked
+}
 
+// TestOperatorResolves lists and resolves a record in doubt while the server runs.
+func TestOperatorResolves(t *testing.T) {
+	t.Parallel()
+	f, s, owner, asked := leaveInDoubt(t)
 	list, code := f.operator(t, "doubts")
 	id, rest, _ := strings.Cut(list, "  ")
 	if code != 0 || !strings.HasPrefix(rest, "create_group of user 1, attempt 1, in doubt for ") || strings.Contains(list, "secret") {
@@ -112,13 +120,7 @@ func TestOperatorResolves(t *testing.T) {
 // although the group was created meanwhile.
 func TestMistakenResolutionCreatesNoSecondGroup(t *testing.T) {
 	t.Parallel()
-	f, c := newFiles(t, records), new(commits)
-	s := serveLocal(t, c.hooks(), f.args(time.Minute)...)
-	owner := s.signIn(t, "owner")
-	asked := creation(owner, "k", "crew")
-	c.lost.Store(true)
-	s.send(t, asked).want(t, http.StatusServiceUnavailable, "outcome_unknown")
-	c.lost.Store(false)
+	f, s, owner, asked := leaveInDoubt(t)
 	list, _ := f.operator(t, "doubts")
 	id, _, _ := strings.Cut(list, "  ")
 	if text, code := f.operator(t, "resolve", id, "pending", "there is none"); code != 0 {

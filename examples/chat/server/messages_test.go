@@ -70,7 +70,7 @@ func TestMessagesChange(t *testing.T) {
 		s.ask(t, bob, "PATCH", two, `{"text":"back"}`).want(t, http.StatusNotFound, "not_found")
 		for query, want := range map[string][]float64{
 			"?limit=2": {4, 5, 8}, "?before=4&limit=2": {2, 3, 8}, "?after=3": {4, 5, 8}, "?changed_after=6": {3, 4, 8},
-			"?changed_after=4&limit=1": {5, 6}, "?before=1": {8},
+			"?changed_after=4&limit=1": {5, 6}, "?changed_after=4": {5, 3, 4, 8}, "?changed_after=8": {8}, "?before=1": {8}, "?after=5": {8},
 		} {
 			a := s.ask(t, bob, "GET", group+"/messages"+query, "").want(t, http.StatusOK, "").value(t)
 			var got []float64

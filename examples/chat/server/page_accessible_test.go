@@ -77,6 +77,7 @@ func TestPageByKeyboard(t *testing.T) {
 	b.untilMessage(t, "kept")
 	open("Notes")
 
+	s.untilQueue(t, ada, "welcome_member", queueCount{Done: 2})
 	check.Must(openFile(t, f.domain).ExecContext(t.Context(), `update messages set created_at = 1577880000000000 where seq = 1`))(t)
 	b.Do(t, chromedp.Reload())
 	b.untilMessage(t, "one\ntwo")
@@ -90,8 +91,7 @@ func TestPageByKeyboard(t *testing.T) {
 // there is one main heading, and texts contrast with what is behind them. Nothing is loaded from another server.
 func TestPageIsAccessible(t *testing.T) {
 	t.Parallel()
-	b := browse(t)
-	s := serveLocal(t, server.Hooks{}, newFiles(t, inline).args(time.Minute)...)
+	b, s := servePage(t, server.Hooks{})
 	readable := func(state string) {
 		t.Helper()
 		grounds := make(map[string]bool)

@@ -20,8 +20,7 @@ import (
 // TestPageSendsFiftyDuplicates requests one group 50 times.
 func TestPageSendsFiftyDuplicates(t *testing.T) {
 	t.Parallel()
-	b := browse(t)
-	s := serveLocal(t, server.Hooks{}, newFiles(t, inline).args(time.Minute)...)
+	b, s := servePage(t, server.Hooks{})
 	u := b.signIn(t, s.base, "Ada")
 	if chromium.Read[bool](t, b.Tab, `document.querySelector(".tile, #tiles, #queue") !== null`) {
 		t.Error("the experiment is on the page of the chat")

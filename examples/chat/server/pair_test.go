@@ -99,7 +99,7 @@ func killPairsAtEveryPoint(t *testing.T, newFiles func(t *testing.T, mode string
 				t.Parallel()
 				d := &pairCrash{pair: startPair(t, newFiles(t, mode)), point: point}
 				d.owner, d.domain = d.at(0).signIn(t, "owner"), d.openDomain(t)
-				n := rounds(5)
+				n := rounds(3)
 				for i := range n {
 					d.round(t, i)
 				}

@@ -90,7 +90,7 @@ func TestStopWithSilentClients(t *testing.T) {
 	fullOnly(t)
 	s := serveLocal(t, server.Hooks{}, newFiles(t, inline).args(time.Minute)...)
 	const webSocket = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: chat.v1.json\r\n"
-	for i := range 10 {
+	for i := range 5 {
 		u := s.signIn(t, fmt.Sprint("user ", i))
 		for range 20 {
 			ticket := s.send(t, request{method: "POST", path: "/v1/tickets", as: u}).want(t, http.StatusCreated, "").value(t)["ticket"].(string)

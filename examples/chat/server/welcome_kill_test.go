@@ -90,7 +90,7 @@ func killedWelcoming(t *testing.T, f files, point string) {
 	s := start(t, f.args(shortLease)...)
 	owner, other := s.signIn(t, "owner"), s.signIn(t, "other")
 	domain := f.openDomain(t)
-	n := rounds(3)
+	n := rounds(2)
 	var groups []string
 	for i := range n {
 		asked := creation(owner, fmt.Sprintf("key-%d", i), "crew", other.ID)

@@ -25,7 +25,7 @@ func TestZombie(t *testing.T) {
 		rounds int
 	}{
 		// In the handler or in a task the leader would hold SQLite's only write lock.
-		"sqlite":          {newServeOnly, leased, afterClaim, 20},
+		"sqlite":          {newServeOnly, leased, afterClaim, 8},
 		"postgres leased": {newPostgres, leased, inHandler, 5},
 		// PostgreSQL and MariaDB end the transaction of a leader that is idle for a lease.
 		"postgres inline": {newPostgres, inline, inHandler, 5},

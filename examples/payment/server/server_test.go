@@ -17,18 +17,19 @@ import (
 	"github.com/semelgo/semel/store/sqlite"
 )
 
-// run serves the database in file until stop is called.
-func run(t *testing.T, file string) (url string, stop func()) {
+// run serves the database in file until stop is called. lines has what the server prints after its URL.
+func run(t *testing.T, file string, args ...string) (url string, lines *bufio.Reader, stop func()) {
 	t.Helper()
 	t.Attr("engine", "sqlite")
 	ctx, cancel := context.WithCancel(t.Context())
 	out, in := io.Pipe()
 	ended := make(chan int, 1)
 	go func() {
-		ended <- server.Main(ctx, []string{"-addr", "127.0.0.1:0", "-db", "sqlite:" + file}, in, io.Discard)
+		ended <- server.Main(ctx, append([]string{"-addr", "127.0.0.1:0", "-db", "sqlite:" + file}, args...), in, io.Discard)
 		_ = in.Close()
 	}()
-	line, err := bufio.NewReader(out).ReadString('\n')
+	lines = bufio.NewReader(out)
+	line, err := lines.ReadString('\n')
 	check.Require(t, err, "the server did not start")
 	_, url, _ = strings.Cut(strings.TrimSpace(line), "serving ")
 	stop = sync.OnceFunc(func() {
@@ -36,7 +37,7 @@ func run(t *testing.T, file string) (url string, stop func()) {
 		check.Equal(t, <-ended, 0, "the server ended with")
 	})
 	t.Cleanup(stop)
-	return url, stop
+	return url, lines, stop
 }
 
 // testClient has a transport of its own: httptest.Server.Close closes the idle
@@ -91,13 +92,13 @@ func count(t *testing.T, url, merchant string) int {
 func TestAKeyIsChargedOnce(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "payment.db")
-	url, stop := run(t, file)
+	url, _, stop := run(t, file)
 	first := ask(t, url, post, "shop", "k1", five)
 	if first.status != http.StatusCreated || first.replayed {
 		t.Fatalf("got %d %s, replayed %v", first.status, first.body, first.replayed)
 	}
 	stop()
-	url, _ = run(t, file)
+	url, _, _ = run(t, file)
 	again := ask(t, url, post, "shop", "k1", five)
 	if again.status != first.status || again.body != first.body || !again.replayed {
 		t.Errorf("repeated, got %d %s, replayed %v; want %s", again.status, again.body, again.replayed, first.body)
@@ -116,7 +117,7 @@ func TestAKeyIsChargedOnce(t *testing.T) {
 // TestADeclineIsKept: a declined charge is stored with its key.
 func TestADeclineIsKept(t *testing.T) {
 	t.Parallel()
-	url, _ := run(t, filepath.Join(t.TempDir(), "payment.db"))
+	url, _, _ := run(t, filepath.Join(t.TempDir(), "payment.db"))
 	much := strings.Replace(five, "500", "100001", 1)
 	first, again := ask(t, url, post, "shop", "k1", much), ask(t, url, post, "shop", "k1", much)
 	if first.status != http.StatusPaymentRequired || again.status != first.status || again.body != first.body || !again.replayed {
@@ -131,7 +132,7 @@ func TestADeclineIsKept(t *testing.T) {
 // does not claim its key.
 func TestInvalidRequestIsNamed(t *testing.T) {
 	t.Parallel()
-	url, _ := run(t, filepath.Join(t.TempDir(), "payment.db"))
+	url, _, _ := run(t, filepath.Join(t.TempDir(), "payment.db"))
 	for _, row := range []struct {
 		name, target, merchant, key, body string
 		status                            int
@@ -197,7 +198,7 @@ func TestStartWaitsForTheWriteLock(t *testing.T) {
 	t.Cleanup(func() { _ = db.Close() })
 	tx := check.Must(db.BeginTx(t.Context(), nil))(t)
 	time.AfterFunc(3*time.Second, func() { _ = tx.Rollback() })
-	url, _ := run(t, file)
+	url, _, _ := run(t, file)
 	if a := ask(t, url, "POST /v1/charges", "shop", `"k"`, `{"amount":1,"currency":"EUR","reference":"r"}`); a.status != http.StatusCreated {
 		t.Errorf("a charge: %d %s", a.status, a.body)
 	}
@@ -206,17 +207,7 @@ func TestStartWaitsForTheWriteLock(t *testing.T) {
 // TestMetrics: the address of -metrics serves the metrics of the engine and of the database.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	t.Attr("engine", "sqlite")
-	ctx, stop := context.WithCancel(t.Context())
-	out, in := io.Pipe()
-	ended := make(chan int, 1)
-	go func() {
-		file := filepath.Join(t.TempDir(), "payment.db")
-		ended <- server.Main(ctx, []string{"-addr", "127.0.0.1:0", "-metrics", "127.0.0.1:0", "-db", "sqlite:" + file}, in, io.Discard)
-		_ = in.Close()
-	}()
-	lines := bufio.NewReader(out)
-	_, url, _ := strings.Cut(strings.TrimSpace(check.Must(lines.ReadString('\n'))(t)), "serving ")
+	url, lines, _ := run(t, filepath.Join(t.TempDir(), "payment.db"), "-metrics", "127.0.0.1:0")
 	_, metrics, _ := strings.Cut(strings.TrimSpace(check.Must(lines.ReadString('\n'))(t)), "metrics at ")
 	for range 2 {
 		check.Equal(t, ask(t, url, post, "shop", "k1", five).status, http.StatusCreated, "status")
@@ -230,6 +221,4 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("the metrics lack %s:\n%s", want, text)
 		}
 	}
-	stop()
-	check.Equal(t, <-ended, 0, "the server ended with")
 }

@@ -36,7 +36,7 @@ export function startConversation() {
     location.hash = "#/";
   });
   document.addEventListener("visibilitychange", seen);
-  new ResizeObserver(() => following && toEnd()).observe(list);
+  new ResizeObserver(() => stays() && toEnd()).observe(list);
 }
 
 /** Shows the group in the address. */
@@ -64,6 +64,7 @@ export async function show() {
 }
 
 let following = true; // new messages scroll into view
+let end = 0; // where toEnd has scrolled to
 
 const atEnd = () => {
   const list = $("scroller");
@@ -74,8 +75,12 @@ const atEnd = () => {
 function toEnd() {
   const list = $("scroller");
   list.scrollTop = list.scrollHeight;
+  end = list.scrollTop;
   following = true;
 }
+
+/** Whether the view stays at its end. The user may have scrolled up without an event yet. */
+const stays = () => following && ($("scroller").scrollTop >= end || atEnd());
 
 /** Marks the group as read when its end is in view. */
 function seen() {
@@ -98,7 +103,7 @@ function drawHead() {
 function draw() {
   drawHead();
   const list = $("scroller");
-  const stay = following;
+  const stay = stays();
   const height = list.scrollHeight - list.scrollTop;
   const items = [];
   if (opened.oldest === null) items.push(["note", el("li", { className: "note" }, "Loading …")]);
