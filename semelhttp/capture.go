@@ -22,8 +22,9 @@ var ErrResponseClosed = errors.New("semelhttp: written after the outcome")
 // Unlike net/http's writer it has a lock, because a goroutine that the handler left
 // behind may still write while the outcome is being decided.
 type capture struct {
-	w     http.ResponseWriter
-	limit int64
+	*settings
+
+	w http.ResponseWriter
 
 	mu       sync.Mutex  // guards the fields up to closed
 	before   http.Header // the client's headers before the handler ran; nil: there were none
@@ -36,10 +37,9 @@ type capture struct {
 	hijacked bool
 	closed   bool
 
-	http10  bool        // the client speaks HTTP/1.0
-	sealed  bool        // nothing may be sent before the outcome is stored
-	streams []string    // media types of responses that a flush sends
-	over    atomic.Bool // the handler has returned and must not use w any more
+	http10 bool        // the client speaks HTTP/1.0
+	sealed bool        // nothing may be sent before the outcome is stored
+	over   atomic.Bool // the handler has returned and must not use w any more
 }
 
 // Header returns the client's headers. The response has the headers at the time
@@ -95,7 +95,7 @@ func (c *capture) Write(p []byte) (int, error) {
 	if !hasBody(c.own.Status) {
 		return 0, http.ErrBodyNotAllowed
 	}
-	if !c.sealed && int64(len(c.own.Body)+len(p)) > c.limit {
+	if !c.sealed && int64(len(c.own.Body)+len(p)) > c.MaxResponse {
 		c.pass()
 	}
 	if c.passing {

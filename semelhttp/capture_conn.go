@@ -32,7 +32,7 @@ func (c *capture) FlushError() error {
 	if c.own.Status == 0 {
 		c.begin(http.StatusOK)
 	}
-	if !c.passing && !isStream(linesOf(c.own.Header, "Content-Type"), c.streams) {
+	if !c.passing && !isStream(linesOf(c.own.Header, "Content-Type"), c.StreamTypes) {
 		return nil
 	}
 	c.pass()

@@ -95,10 +95,7 @@ func Declare(o Options, t Terms) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := json.MarshalIndent(d, "", "  ")
-	if err != nil { // not reachable: strings, numbers and lists of them
-		return nil, err
-	}
+	text, _ := json.MarshalIndent(d, "", "  ") // strings, numbers and lists of them can always be encoded
 	text = append(text, '\n')
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -126,7 +123,7 @@ func DeclarationOf(o Options, t Terms) (*Declaration, error) {
 		RetentionSeconds: int64(t.Retention / time.Second),
 		AfterRetention:   choose(t.KeyTime != "", "expired", "run"),
 		InProgress:       choose(t.Wait > 0, "wait", "reject"), WaitSeconds: seconds(t.Wait),
-		ServerErrors: choose(s.broken && !t.Value, "stored", "certain"), // the result of a function has no status
+		ServerErrors: choose(s.Profile == Stripe && !t.Value, "stored", "certain"), // the result of a function has no status
 		NeverStored:  s.neverStored(), Statuses: s.declaredStatuses(), Errors: s.errors, Problems: s.ProblemBase,
 		ReplayHeader: HeaderReplayed, ReplayValue: "true", ReplayMaxBytes: s.MaxResponse,
 		Reauthorizes: s.Reauthorize != nil,
@@ -135,7 +132,7 @@ func DeclarationOf(o Options, t Terms) (*Declaration, error) {
 		d.Methods = []string{http.MethodPost, http.MethodPatch}
 	}
 	if !t.Value { // otherwise every method is protected
-		d.Methods = slices.DeleteFunc(d.Methods, s.ignores)
+		d.Methods = slices.DeleteFunc(d.Methods, s.Profile.ignores)
 	}
 	if s.KeyFunc != nil {
 		d.Header, d.Key.Forms, d.Key.Same = "", []string{}, false

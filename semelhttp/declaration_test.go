@@ -1,17 +1,12 @@
 package semelhttp_test
 
 import (
-	"encoding/json"
 	"errors"
 	"math"
 	"net/http"
-	"net/http/httptest"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/internal/check"
@@ -24,39 +19,6 @@ func declared(t *testing.T, o semelhttp.Options, terms semelhttp.Terms) *semelht
 	d, err := semelhttp.DeclarationOf(o, terms)
 	check.Require(t, err, "DeclarationOf")
 	return d
-}
-
-// TestDeclarationIsServed: as JSON with every member, so that its readers need no
-// defaults.
-func TestDeclarationIsServed(t *testing.T) {
-	t.Parallel()
-	h := check.Must(semelhttp.Declare(options(), semelhttp.Terms{Retention: 24 * time.Hour}))(t)
-	mux := http.NewServeMux()
-	mux.Handle("GET /.well-known/idempotency", h)
-	srv := httptest.NewServer(mux)
-	t.Cleanup(srv.Close)
-	var got map[string]any
-	check.Require(t, json.Unmarshal([]byte(get(t, srv.URL+"/.well-known/idempotency")), &got))
-	statuses := map[string]any{}
-	for code, status := range declared(t, options(), semelhttp.Terms{Retention: time.Hour}).Statuses {
-		statuses[code] = float64(status)
-	}
-	want := map[string]any{
-		"version": 1.0, "profile": "lenient", "specification": "draft-ietf-httpapi-idempotency-key-header-07",
-		"header": "Idempotency-Key", "required": true, "methods": []any{"POST", "PATCH"},
-		"key":   map[string]any{"forms": []any{"string", "raw"}, "same": true, "max_length": 255.0, "time": ""},
-		"scope": "principal", "other_operation": "independent",
-		"fingerprint": map[string]any{
-			"covers": []any{"method", "target", "media_type", "body"}, "body": "bytes", "fields": []any{}, "headers": []any{},
-		},
-		"retention_seconds": 86400.0, "after_retention": "run", "in_progress": "reject", "wait_seconds": 0.0,
-		"server_errors": "certain", "never_stored": []any{401.0, 403.0, 408.0, 413.0, 415.0, 423.0, 425.0, 429.0},
-		"statuses": statuses, "errors": "problem", "problems": "/problems/",
-		"replay_header": "Idempotent-Replayed", "replay_value": "true", "replay_max_bytes": 983040.0, "reauthorizes": false,
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the declaration differs from what is wanted (-want +got):\n%s", diff)
-	}
 }
 
 // TestDeclarationHasTheOptions: each option and each term is in it.
@@ -104,33 +66,6 @@ func TestDeclarationOfEndpoints(t *testing.T) {
 		}
 		if d.ServerErrors != "certain" || !slices.Equal(d.Methods, methods) {
 			t.Errorf("%v: a 5xx is %s, and the methods are %v", p, d.ServerErrors, d.Methods)
-		}
-	}
-}
-
-// TestServerObeysItsDeclaration: a server with the same options sends the declared
-// errors.
-func TestServerObeysItsDeclaration(t *testing.T) {
-	t.Parallel()
-	for _, p := range []semelhttp.Profile{semelhttp.Lenient, semelhttp.Strict, semelhttp.Stripe} {
-		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
-		o := profiled(p)
-		d := declared(t, o, semelhttp.Terms{Retention: time.Hour})
-		srv := b.atomicServer(t, define("op", plain{}), o, created(n))
-		key := []string{`"k"`}
-		_ = testRequest{key: key}.do(t, srv)
-		for code, a := range map[string]testRequest{
-			"key_missing":     {key: []string{}},
-			"key_malformed":   {key: []string{""}},
-			"key_reused":      {key: key, body: "other"},
-			"unauthenticated": {key: key, user: "-"},
-		} {
-			if got := a.do(t, srv); got.status != d.Statuses[code] {
-				t.Errorf("%v: %s is %d, declared as %d", p, code, got.status, d.Statuses[code])
-			}
-		}
-		if got := (testRequest{key: key}).do(t, srv); got.header.Get(d.ReplayHeader) != d.ReplayValue {
-			t.Errorf("%v: the replay is not marked as declared: %v", p, got.header)
 		}
 	}
 }

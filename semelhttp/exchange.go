@@ -60,7 +60,7 @@ func newMiddleware(e semel.Runner, op *semel.Operation[Request], o Options) (*mi
 func (m *middleware) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		unkeyed := m.Optional && !m.atomic && m.KeyFunc == nil && len(r.Header[HeaderKey]) == 0
-		if unkeyed || m.ignores(r.Method) {
+		if unkeyed || m.Profile.ignores(r.Method) {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -78,7 +78,7 @@ func (m *middleware) wrap(next http.Handler) http.Handler {
 				m.refuse(w, r, err)
 				return
 			}
-			if path, _ := target(r); m.endpoints {
+			if path, _ := target(r); m.Profile == Stripe {
 				x.endpoint = r.Method + " " + path
 			}
 			x.answer() //nolint:contextcheck // x has the request's context
@@ -106,15 +106,11 @@ func (x *exchange) newRun() *run {
 	// In HTTP/1.0 the response ends with its connection, so a part of it would be taken
 	// for the whole.
 	http10 := !x.r.ProtoAtLeast(1, 1)
-	x.run = &run{
-		settings: x.settings,
-		capture: capture{
-			w: x.w, own: Response{endpoint: x.endpoint},
-			limit: x.MaxResponse, http10: http10, sealed: x.atomic || http10, streams: x.StreamTypes,
-		},
-	}
+	x.run = &run{capture: capture{
+		settings: x.settings, w: x.w, own: Response{endpoint: x.endpoint}, http10: http10, sealed: x.atomic || http10,
+	}}
 	if h := x.w.Header(); len(h) > 0 {
-		x.run.capture.before = h.Clone()
+		x.run.before = h.Clone()
 	}
 	x.run.body.Reset(x.in.body)
 	return x.run
@@ -128,8 +124,8 @@ func (x *exchange) respond(own, replayed bool, err error) {
 	case denied != nil:
 		x.fail(denied)
 	case own && err == nil, err != nil && x.isOwnAnswer(err):
-		if !x.run.capture.gone() {
-			x.run.capture.send(true)
+		if !x.run.gone() {
+			x.run.send(true)
 		}
 	case err != nil:
 		x.refuse(err)
@@ -157,7 +153,7 @@ func (x *exchange) isOwnAnswer(err error) bool {
 
 // refuse sends err's problem, or the stored failure.
 func (x *exchange) refuse(err error) {
-	if x.run != nil && x.run.verdict() == store.Unknown && x.run.capture.gone() {
+	if x.run != nil && x.run.verdict() == store.Unknown && x.run.gone() {
 		return
 	}
 	failure, failed := errtype.Find[*semel.Failure](err)
@@ -183,7 +179,7 @@ func (x *exchange) fail(err error) {
 // withdraw closes the connection if the client has received a part of a response that is
 // not the outcome, so that the part is not taken for the response.
 func (x *exchange) withdraw() {
-	if x.run != nil && x.run.capture.passing {
+	if x.run != nil && x.run.passing {
 		panic(http.ErrAbortHandler) //nolint:forbidigo // net/http's way to break off a response
 	}
 }
@@ -206,7 +202,7 @@ func (x *exchange) sendStored(stored *Response, replayed bool) {
 // at another endpoint. This is known only if that request has a stored response;
 // every other error is returned unchanged.
 func (x *exchange) otherEndpoint(err error) error {
-	if !x.endpoints || !errors.Is(err, semel.ErrMismatch) {
+	if x.Profile != Stripe || !errors.Is(err, semel.ErrMismatch) {
 		return err
 	}
 	record, _, gerr := admin.Get(x.r.Context(), x.engine, x.op.Name(), x.in.scope, x.in.key)

@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -128,20 +127,5 @@ func TestStatusVerdict(t *testing.T) {
 	}
 	if d := declared(t, o, semelhttp.Terms{Retention: 1 << 40}); len(d.NeverStored) != 1 || d.NeverStored[0] != http.StatusServiceUnavailable {
 		t.Errorf("never stored: %v, want 503", d.NeverStored)
-	}
-}
-
-// TestHandlerCannotSetTheReplayHeader: a handler cannot mark a first response as a replay, in any
-// spelling of the header.
-func TestHandlerCannotSetTheReplayHeader(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{semelhttp.HeaderReplayed, strings.ToLower(semelhttp.HeaderReplayed)} {
-		b := newTestEngine(t, semel.Options{})
-		srv := b.leasedServer(t, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
-			w.Header()[name] = []string{"true"}
-		})
-		if got := (testRequest{}).do(t, srv); got.replayed() {
-			t.Errorf("%s of the handler is on the first response", name)
-		}
 	}
 }

@@ -114,18 +114,13 @@ func eachField(r *http.Request, body []byte, do func(name, file string, value []
 // eachPair calls do for each field of a body in the form of a URL's query.
 func eachPair(body string, do func(name, file string, value []byte)) error {
 	for pair := range strings.SplitSeq(body, "&") {
-		if pair == "" {
-			continue
-		}
-		name, value, _ := strings.Cut(pair, "=")
-		name, err := url.QueryUnescape(name)
+		field, err := url.ParseQuery(pair)
 		if err != nil {
 			return err
 		}
-		if value, err = url.QueryUnescape(value); err != nil {
-			return err
+		for name, values := range field {
+			do(name, "", []byte(values[0]))
 		}
-		do(name, "", []byte(value))
 	}
 	return nil
 }

@@ -201,8 +201,11 @@ func created(n *atomic.Int64) http.HandlerFunc {
 	}
 }
 
+// serveFunc serves a handler behind an entry point.
+type serveFunc = func(*testEngine, *semel.Operation[semelhttp.Request], semelhttp.Options, http.HandlerFunc) string
+
 // both runs test behind Atomic and behind Middleware.
-func both(t *testing.T, test func(t *testing.T, serve func(*testEngine, *semel.Operation[semelhttp.Request], semelhttp.Options, http.HandlerFunc) string)) {
+func both(t *testing.T, test func(t *testing.T, serve serveFunc)) {
 	t.Helper()
 	t.Run("atomic", func(t *testing.T) {
 		t.Parallel()
@@ -217,5 +220,3 @@ func both(t *testing.T, test func(t *testing.T, serve func(*testEngine, *semel.O
 		})
 	})
 }
-
-type serveFunc = func(*testEngine, *semel.Operation[semelhttp.Request], semelhttp.Options, http.HandlerFunc) string

@@ -53,12 +53,11 @@ func sendLater(t *testing.T, late chan<- answer) func(base string) {
 	}
 }
 
-// TestInterruptedStreamIsNoResponse: a leader that lost its lease while it was
-// streaming closes its connection, so that its part is not taken for the whole.
-func TestInterruptedStreamIsNoResponse(t *testing.T) {
-	t.Parallel()
-	b, n, bar := newTestEngine(t, semel.Options{}), new(atomic.Int64), newBarrier()
-	h := func(w http.ResponseWriter, _ *http.Request) {
+// streamsUntil returns a handler that streams the number of its run. The first run stops in the
+// middle until bar is opened.
+func streamsUntil(bar *barrier) http.HandlerFunc {
+	n := new(atomic.Int64)
+	return func(w http.ResponseWriter, _ *http.Request) {
 		run := n.Add(1)
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprintf(w, "run %d", run)
@@ -67,8 +66,15 @@ func TestInterruptedStreamIsNoResponse(t *testing.T) {
 			bar.wait()
 		}
 	}
+}
+
+// TestInterruptedStreamIsNoResponse: a leader that lost its lease while it was
+// streaming closes its connection, so that its part is not taken for the whole.
+func TestInterruptedStreamIsNoResponse(t *testing.T) {
+	t.Parallel()
+	b, bar := newTestEngine(t, semel.Options{}), newBarrier()
 	var resp *http.Response
-	zombie, first := overtaken(t, b, runAgain, h, bar.entered, func(zombie string) {
+	zombie, first := overtaken(t, b, runAgain, streamsUntil(bar), bar.entered, func(zombie string) {
 		var err error
 		if resp, err = testClient.Do(testRequest{}.request(t, zombie)); err != nil {
 			t.Fatal(err)
@@ -87,18 +93,9 @@ func TestInterruptedStreamIsNoResponse(t *testing.T) {
 // response.
 func TestInterruptedStreamInHTTP10(t *testing.T) {
 	t.Parallel()
-	b, n, bar := newTestEngine(t, semel.Options{}), new(atomic.Int64), newBarrier()
-	h := func(w http.ResponseWriter, _ *http.Request) {
-		run := n.Add(1)
-		w.Header().Set("Content-Type", "text/event-stream")
-		fmt.Fprintf(w, "run %d", run)
-		if run == 1 {
-			_ = http.NewResponseController(w).Flush()
-			bar.wait()
-		}
-	}
+	b, bar := newTestEngine(t, semel.Options{}), newBarrier()
 	var conn net.Conn
-	_, first := overtaken(t, b, runAgain, h, bar.entered, func(zombie string) {
+	_, first := overtaken(t, b, runAgain, streamsUntil(bar), bar.entered, func(zombie string) {
 		conn = sendHTTP10(t, zombie)
 	})
 	wantFirst(t, first, http.StatusOK, "run 2")

@@ -105,11 +105,12 @@ func others() map[string]testRequest {
 	}
 }
 
+// TestAnotherRequestIsRefused, also if the edge has cached the response to the first.
 func TestAnotherRequestIsRefused(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, serve serveFunc) {
-		for _, status := range []int{201, 409} { // Succeeded, and behind Atomic Failed
-			b, now := newTestEngine(t, semel.Options{}), new(atomic.Int64)
+		for status, o := range map[int]semel.Options{201: {}, 409: {}, 202: inMemory()} { // 409 behind Atomic: Failed
+			b, now := newTestEngine(t, o), new(atomic.Int64)
 			now.Store(int64(status))
 			srv := serve(b, define("op", plain{}), options(), func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(int(now.Add(0)))
@@ -117,6 +118,9 @@ func TestAnotherRequestIsRefused(t *testing.T) {
 			})
 			first := testRequest{}.do(t, srv)
 			wantFirst(t, first, status, "")
+			for range 2 {
+				wantReplay(t, testRequest{}.do(t, srv), first)
+			}
 			for name, other := range others() {
 				got := other.do(t, srv)
 				wantProblem(t, got, http.StatusUnprocessableEntity, "key_reused")

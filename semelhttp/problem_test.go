@@ -127,10 +127,7 @@ func TestProblemTypesAreDocumented(t *testing.T) {
 		}
 	}
 	list := get(t, srv.URL+"/docs/errors/")
-	for _, code := range []string{
-		"key_missing", "key_malformed", "key_reused", "key_expired", "in_progress", "outcome_unknown", "result_unavailable",
-		"unavailable", "unauthenticated", "forbidden", "body_too_large", "body_unreadable", "body_invalid", "failed", "internal",
-	} {
+	for code := range declared(t, o, semelhttp.Terms{Retention: time.Hour}).Statuses {
 		if !strings.Contains(list, `href="`+code+`"`) {
 			t.Errorf("the list does not name %s", code)
 		}

@@ -2,7 +2,6 @@ package semelhttp
 
 import (
 	"net/http"
-	"slices"
 	"strconv"
 
 	"github.com/semelgo/semel/semelhttp/internal/wire"
@@ -56,13 +55,6 @@ type profileRules struct {
 	name  string
 	forms []string // of a key, as a Declaration names them: "string" is one structured string, "raw" the line as it is
 	parse func(line string) (key, reason string)
-	// unkeyed are the methods, besides the safe ones, whose requests need no key.
-	unkeyed []string
-	// broken means that a response from 500 up is an answer like any other.
-	broken bool
-	// endpoints means that a key used at another endpoint is distinguished from one
-	// used with other parameters.
-	endpoints bool
 	// statuses of this package's own problems, if they are not the usual ones.
 	statuses map[string]int
 	// errors is the format of problems, as a Declaration names it.
@@ -85,7 +77,6 @@ func (p Profile) rules() (profileRules, bool) {
 	case Stripe:
 		return profileRules{
 			name: "stripe", forms: []string{"raw"}, parse: wire.ParseRaw,
-			unkeyed: []string{http.MethodDelete}, broken: true, endpoints: true,
 			statuses: map[string]int{codeKeyReused: http.StatusBadRequest},
 			errors:   "stripe", format: inStripe,
 		}, true
@@ -95,6 +86,6 @@ func (p Profile) rules() (profileRules, bool) {
 }
 
 // ignores reports whether requests of that method run without a key.
-func (d *profileRules) ignores(method string) bool {
-	return wire.Safe(method) || slices.Contains(d.unkeyed, method)
+func (p Profile) ignores(method string) bool {
+	return wire.Safe(method) || p == Stripe && method == http.MethodDelete
 }

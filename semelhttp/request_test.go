@@ -115,6 +115,25 @@ func TestTargetsThatAreNotUTF8(t *testing.T) {
 	}
 }
 
+// TestFingerprintBytesOfARequest holds the bytes whose digest is stored: after a change,
+// retries across an upgrade would be other requests. Each field follows its length, so that no
+// two requests have the same bytes.
+func TestFingerprintBytesOfARequest(t *testing.T) {
+	t.Parallel()
+	r := semelhttp.Request{
+		Method: "POST", Path: "/ops", Query: "a=1", MediaType: "text/plain", Body: []byte(strings.Repeat("b", 200)),
+	}
+	want := "before" + "\x02" + "\x04POST" + "\x04/ops" + "\x03a=1" + "\x0atext/plain" + "\xc8\x01" + strings.Repeat("b", 200)
+	check.Result(appended(r))(t, want, "AppendFingerprint")
+	r.Headers = map[string][]string{"Prefer": {"x", ""}, "If-Match": {"1"}}
+	check.Result(appended(r))(t, want+"\x08If-Match\x01\x011"+"\x06Prefer\x02\x01x\x00", "AppendFingerprint with headers")
+}
+
+func appended(r semelhttp.Request) (string, error) {
+	b, err := r.AppendFingerprint([]byte("before"))
+	return string(b), err
+}
+
 // TestFingerprintsOfRequestsAreStable holds the JSON whose digest is stored: after
 // a change, retries across an upgrade would be other requests.
 func TestFingerprintsOfRequestsAreStable(t *testing.T) {

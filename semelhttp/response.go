@@ -95,8 +95,8 @@ func ParseResponse(raw semel.Raw) (*Response, error) {
 	return r, nil
 }
 
-// decoder reads a stored response from the front. After the first error it reads
-// nothing more.
+// decoder reads a stored response from the front. After an error bad is true, and what it
+// reads has no meaning.
 type decoder struct {
 	rest []byte
 	bad  bool
@@ -104,11 +104,8 @@ type decoder struct {
 
 func (d *decoder) number() uint64 {
 	n, size := binary.Uvarint(d.rest)
-	if size <= 0 {
-		d.fail()
-		return 0
-	}
-	d.rest = d.rest[size:]
+	d.bad = d.bad || size <= 0
+	d.rest = d.rest[max(size, 0):]
 	return n
 }
 
@@ -116,7 +113,7 @@ func (d *decoder) number() uint64 {
 func (d *decoder) count() uint64 {
 	n := d.number()
 	if n > uint64(len(d.rest)) {
-		d.fail()
+		d.bad = true
 		return 0
 	}
 	return n
@@ -128,5 +125,3 @@ func (d *decoder) bytes() []byte {
 	d.rest = d.rest[n:]
 	return b
 }
-
-func (d *decoder) fail() { d.bad, d.rest = true, nil }

@@ -43,52 +43,6 @@ func TestCacheAnswersRetries(t *testing.T) {
 	}
 }
 
-// TestCacheIsOfOneRequest: a request that differs in any part does not get the
-// cached response.
-func TestCacheIsOfOneRequest(t *testing.T) {
-	t.Parallel()
-	b, n := newTestEngine(t, inMemory()), new(atomic.Int64)
-	srv, _ := remembering(t, b, options(), n)
-	for name, other := range map[string]testRequest{
-		"method": {method: http.MethodPatch}, "route": {path: "/ops/7"}, "query": {path: "/ops?x=1"},
-		"media type": {mediaType: "text/plain"}, "body": {body: `{"n":2}`}, "shorter body": {body: `{"n":1`},
-	} {
-		if got := other.do(t, srv); got.status != http.StatusUnprocessableEntity || got.replayed() {
-			t.Errorf("another %s got %d %s, want 422", name, got.status, got.body)
-		}
-	}
-	wantFirst(t, testRequest{user: "bob"}.do(t, srv), http.StatusCreated, "run 2")
-	wantFirst(t, testRequest{key: []string{"k2"}}.do(t, srv), http.StatusCreated, "run 3")
-}
-
-// TestCacheIsOfOneHost: if the host is compared, the second of two hosts does not
-// get the response of the first, neither from the record nor from the cache.
-func TestCacheIsOfOneHost(t *testing.T) {
-	t.Parallel()
-	b, n := newTestEngine(t, inMemory()), new(atomic.Int64)
-	o := options()
-	o.FingerprintHeaders = []string{"host"}
-	protect := check.Must(semelhttp.Middleware(b.Engine, define("op", plain{}), o))(t)
-	h, mux := protect(created(n)), http.NewServeMux()
-	mux.Handle("POST a.example/ops", h)
-	mux.Handle("POST b.example/{what}", h)
-	send := func(host string) *httptest.ResponseRecorder {
-		w, r := httptest.NewRecorder(), testRequest{}.request(t, "")
-		r.Host = host
-		mux.ServeHTTP(w, r)
-		return w
-	}
-	for i := range 3 { // run, from the record, from the edge's cache
-		got := send("a.example")
-		if replayed := got.Header().Get(semelhttp.HeaderReplayed) == "true"; got.Code != http.StatusCreated || replayed != (i > 0) {
-			t.Fatalf("time %d: answered %d, replayed is %t", i, got.Code, replayed)
-		}
-	}
-	if got := send("b.example"); got.Code != http.StatusUnprocessableEntity || n.Load() != 1 {
-		t.Errorf("the other host answered %d %q after %d runs, want 422 after 1", got.Code, got.Body, n.Load())
-	}
-}
-
 // TestCacheOfManyRequests: more callers and keys than the cache has slots get their
 // own responses.
 func TestCacheOfManyRequests(t *testing.T) {

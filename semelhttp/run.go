@@ -22,10 +22,9 @@ var (
 // run is one run of the handler. A conflict in the database causes another run, which
 // shares nothing with this one.
 type run struct {
-	*settings
-	capture capture
-	request *http.Request // as the handler received it
-	body    bodyReader
+	capture
+
+	body bodyReader
 
 	// The lock of capture guards the following fields until the run is over.
 	unstored  string // why the handler's response cannot be replayed, or empty
@@ -37,15 +36,15 @@ type run struct {
 // handle runs next with a copy of r, and returns what its response means for the
 // engine: a result, or an error for its status.
 func (o *run) handle(ctx context.Context, r *http.Request, next http.Handler) (any, error) {
-	o.request = setBody(r.Clone(ctx), &o.body) // the handler may change it
+	r = setBody(r.Clone(ctx), &o.body) // the handler may change it
 	defer func() {
-		o.capture.end()
-		if o.request.MultipartForm != nil { // the server removes only the files of its own request
-			_ = o.request.MultipartForm.RemoveAll()
+		o.end()
+		if r.MultipartForm != nil { // the server removes only the files of its own request
+			_ = r.MultipartForm.RemoveAll()
 		}
 	}()
-	next.ServeHTTP(&o.capture, o.request)
-	late := o.capture.end()
+	next.ServeHTTP(&o.capture, r)
+	late := o.end()
 	switch {
 	case o.committed && late > 0:
 		return nil, ErrResponseClosed // the engine informs its Observer
@@ -58,11 +57,10 @@ func (o *run) handle(ctx context.Context, r *http.Request, next http.Handler) (a
 
 // take takes what was written as the handler's response.
 func (o *run) take() {
-	c := &o.capture
 	switch {
-	case c.gone(), int64(len(c.own.Body)) > c.limit, c.own.Status < http.StatusOK:
+	case o.gone(), int64(len(o.own.Body)) > o.MaxResponse, o.own.Status < http.StatusOK:
 		o.unstored = "the response was streamed or is larger than is kept"
-	case !o.KeepNoStore && noStore(c.own.Header):
+	case !o.KeepNoStore && noStore(o.own.Header):
 		o.unstored = "the response says no-store"
 	}
 }
@@ -70,16 +68,15 @@ func (o *run) take() {
 // Encode returns to the engine, inside the transaction of InTx, what the handler
 // has written. The handler's later writes are refused.
 func (o *run) Encode(any) (any, error) {
-	c := &o.capture
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.over.Load() { // a goroutine that the handler left behind ends its transaction
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.over.Load() { // a goroutine that the handler left behind ends its transaction
 		return nil, ErrResponseClosed
 	}
-	if c.own.Status == 0 && !c.hijacked {
+	if o.own.Status == 0 && !o.hijacked {
 		return nil, errNothingWritten
 	}
-	c.closed = true
+	o.closed = true
 	o.take()
 	o.committed, o.undone = true, false
 	return o.result(), nil
@@ -89,24 +86,22 @@ func (o *run) Encode(any) (any, error) {
 // dropped, and the handler responds again, or runs again and reads its request
 // again. After the handler has returned, its response stays.
 func (o *run) Undone() {
-	c := &o.capture
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.over.Load() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.over.Load() {
 		return
 	}
 	o.unstored, o.committed, o.undone = "", false, true
-	c.reset()
+	o.reset()
 	_, _ = o.body.Seek(0, io.SeekStart) // cannot fail
 }
 
 // Claims reports whether the handler's response says that the operation took place.
 // It is called after the handler has returned.
 func (o *run) Claims() bool {
-	c := &o.capture
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.own.Status < http.StatusBadRequest
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.own.Status < http.StatusBadRequest
 }
 
 // verdict returns what the handler's response says about the operation: NotCommitted is a
@@ -114,7 +109,7 @@ func (o *run) Claims() bool {
 // operation's answer. Without a transaction, the application's StatusVerdict may know better
 // than the table what a status proves.
 func (o *run) verdict() store.Verdict {
-	switch status := o.capture.own.Status; {
+	switch status := o.own.Status; {
 	case status < http.StatusBadRequest:
 		return store.Committed
 	case o.StatusVerdict != nil && !o.atomic:
@@ -131,11 +126,11 @@ func (o *run) verdict() store.Verdict {
 }
 
 // outcome returns what the response says about the operation. A response from 500 up
-// says nothing, unless the profile takes it for an answer and either a rollback proves
-// that nothing happened, or the response can be stored: a tombstone would say that the
-// operation succeeded.
+// says nothing, unless the profile is Stripe and either a rollback proves that nothing
+// happened, or the response can be stored: a tombstone would say that the operation
+// succeeded.
 func (o *run) outcome() (any, error) {
-	verdict, status, rolledBack := o.verdict(), o.capture.own.Status, o.atomic || o.undone
+	verdict, status, rolledBack := o.verdict(), o.own.Status, o.atomic || o.undone
 	refused := verdict == store.Committed && status >= http.StatusBadRequest
 	unknown := verdict != store.Committed && verdict != store.NotCommitted
 	switch {
@@ -143,10 +138,10 @@ func (o *run) outcome() (any, error) {
 		return nil, errRolledBack
 	case verdict == store.NotCommitted:
 		return nil, semel.NotCommitted(&StatusError{Status: status})
-	case refused && o.atomic, unknown && o.broken && rolledBack:
+	case refused && o.atomic, unknown && o.Profile == Stripe && rolledBack:
 		o.failed = true
 		return nil, semel.Final(failureOf(status, o.encoded()))
-	case unknown && (!o.broken || o.unstored != ""):
+	case unknown && (o.Profile != Stripe || o.unstored != ""):
 		return nil, &StatusError{Status: status}
 	default:
 		return o.result(), nil
@@ -159,9 +154,9 @@ func (o *run) result() any {
 	switch {
 	case o.unstored == "":
 		return o.encoded()
-	case o.capture.own.Status >= http.StatusBadRequest && o.verdict() == store.Committed:
-		r := o.responseTo(refusal(failureOf(o.capture.own.Status, nil)))
-		r.endpoint = o.capture.own.endpoint
+	case o.own.Status >= http.StatusBadRequest && o.verdict() == store.Committed:
+		r := o.responseTo(refusal(failureOf(o.own.Status, nil)))
+		r.endpoint = o.own.endpoint
 		return r.encode(keptNames(nil, r.Header, o.ReplayHeaders))
 	default:
 		return adapter.Tombstone(o.unstored)
@@ -173,8 +168,7 @@ func (o *run) encoded() semel.Raw {
 	if o.unstored != "" {
 		return nil
 	}
-	own := &o.capture.own
-	return own.encode(keptNames(make([]string, 0, 8), own.Header, o.ReplayHeaders))
+	return o.own.encode(keptNames(make([]string, 0, 8), o.own.Header, o.ReplayHeaders))
 }
 
 // temporaryStatuses are the statuses after which the key may be retried.

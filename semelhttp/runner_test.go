@@ -23,10 +23,10 @@ func TestMiddlewareWithoutTransactions(t *testing.T) {
 	})
 	wrap := check.Must(semelhttp.Middleware(e, define("op", plain{}), options()))(t)
 	n := new(atomic.Int64)
-	srv := httptest.NewServer(wrap(secret(n)))
+	srv := httptest.NewServer(wrap(created(n)))
 	t.Cleanup(srv.Close)
 	first := testRequest{}.do(t, srv.URL)
-	wantFirst(t, first, http.StatusCreated, "canary")
+	wantFirst(t, first, http.StatusCreated, "run 1")
 	wantReplay(t, testRequest{}.do(t, srv.URL), first)
 	check.Equal(t, n.Load(), 1, "the handler runs")
 }

@@ -55,16 +55,6 @@ func TestStoreDownAfterTheEffect(t *testing.T) {
 	check.Equal(t, n.Load(), 1, "the handler ran")
 }
 
-func TestClosedEngine(t *testing.T) {
-	t.Parallel()
-	both(t, func(t *testing.T, serve serveFunc) {
-		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
-		srv := serve(b, define("op", plain{}), options(), created(n))
-		check.Require(t, b.Close(t.Context()))
-		wantProblem(t, testRequest{}.do(t, srv), http.StatusServiceUnavailable, "unavailable")
-	})
-}
-
 // TestUnknown: a handler that failed leaves the effect unknown. The leader and the
 // followers are told so, and an operator resolves the record.
 func TestUnknown(t *testing.T) {

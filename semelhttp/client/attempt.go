@@ -21,10 +21,10 @@ var (
 // try sends the request once more. A response that is short, or may be retried, is
 // read before it is accepted.
 func (s *clientCall) try() (*http.Response, error) {
-	body := s.body.first
+	body := s.again.Body
 	if s.tries > 0 {
 		var err error
-		if body, err = s.body.reopen(); err != nil {
+		if body, err = s.again.GetBody(); err != nil {
 			s.hopeless = true
 			return nil, fmt.Errorf("get request body: %w", err)
 		}
@@ -67,11 +67,11 @@ func (s *clientCall) reads(resp *http.Response) bool {
 func (s *clientCall) send(ctx context.Context, body io.ReadCloser) (*http.Response, error) {
 	var asked, connected atomic.Bool
 	ctx = context.WithValue(ctx, triesName{}, s.tries+1)
-	r := s.r.Clone(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+	r := s.again.Clone(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) { asked.Store(true) },
 		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
 	}))
-	r.Body, r.GetBody, r.ContentLength = body, s.body.reopen, s.body.length
+	r.Body = body
 	if r.Header == nil {
 		r.Header = make(http.Header)
 	}

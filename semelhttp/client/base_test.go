@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp/client"
 )
 
@@ -105,10 +104,22 @@ type idler struct {
 
 func (i *idler) CloseIdleConnections() { i.closed = true }
 
-// TestTransportSurvivesABaseThatReturnsNothing.
-func TestTransportSurvivesABaseThatReturnsNothing(t *testing.T) {
+// TestTransportSurvivesABaseThatReturnsBoth a response and an error, or neither: it is an
+// error, and nothing stays open.
+func TestTransportSurvivesABaseThatReturnsBoth(t *testing.T) {
 	t.Parallel()
-	b := &tripper{answer: func(int, *http.Request) (*http.Response, error) { return nil, nil }}
-	_, err := quick(&client.Transport{Base: b, MaxTries: 1}).RoundTrip(post(t, "http://x", nil))
-	check.Fails(t, err, "neither a response nor an error")
+	var closed int
+	broken := errors.New("broken")
+	b := &tripper{answer: func(try int, r *http.Request) (*http.Response, error) {
+		if try == 1 {
+			return nil, nil
+		}
+		resp := respond(r, http.StatusOK)
+		resp.Body = countedBody{resp.Body, &closed}
+		return resp, broken
+	}}
+	resp, err := quick(&client.Transport{Base: b, MaxTries: 3}).RoundTrip(post(t, "http://x", nil))
+	if resp != nil || !errors.Is(err, broken) || closed != 2 || len(b.at) != 3 {
+		t.Errorf("got %v, %v, with %d of 2 responses closed after %d tries", resp, err, closed, len(b.at))
+	}
 }

@@ -11,44 +11,37 @@ import (
 	"github.com/semelgo/semel"
 )
 
-// requestBody is the body of a call.
-type requestBody struct {
-	first  io.ReadCloser                 // body of the first try
-	reopen func() (io.ReadCloser, error) // body of a later try
-	length int64                         // as Request.ContentLength
-}
-
-// bodyOf makes sure that the body of r can be sent again, within the remaining
-// time. After an error the body is closed.
-func (t *Transport) bodyOf(r *http.Request, left time.Duration) (requestBody, error) {
-	b := requestBody{r.Body, r.GetBody, r.ContentLength}
+// repeatable returns a copy of r whose body can be sent again, by its GetBody. A body without
+// one is read within the remaining time. After an error the body is closed.
+func (t *Transport) repeatable(r *http.Request, left time.Duration) (*http.Request, error) {
+	again := r.WithContext(r.Context())
 	switch {
 	case r.Body == nil || r.Body == http.NoBody:
-		b.reopen = func() (io.ReadCloser, error) { return r.Body, nil }
-		return b, nil
+		again.GetBody = func() (io.ReadCloser, error) { return r.Body, nil }
+		return again, nil
 	case r.GetBody != nil:
-		return b, nil
+		return again, nil
 	case r.ContentLength > t.MaxBody:
 		closeBody(r)
-		return b, onlyOnce(t.MaxBody)
+		return nil, onlyOnce(t.MaxBody)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), left)
 	defer cancel()
 	text, err := readAll(ctx, r.Body, t.MaxBody)
 	switch {
 	case err != nil:
-		return b, fmt.Errorf("read request body: %w", err)
+		return nil, fmt.Errorf("read request body: %w", err)
 	case r.ContentLength > 0 && int64(len(text)) != r.ContentLength:
-		return b, &semel.FieldError{
+		return nil, &semel.FieldError{
 			Field: "ContentLength", Reason: fmt.Sprintf("is %d, and the body has another length", r.ContentLength),
 		}
 	case int64(len(text)) > t.MaxBody:
-		return b, onlyOnce(t.MaxBody)
+		return nil, onlyOnce(t.MaxBody)
 	}
-	b.length = int64(len(text))
-	b.reopen = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
-	b.first, err = b.reopen()
-	return b, err
+	again.ContentLength = int64(len(text))
+	again.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
+	again.Body, err = again.GetBody()
+	return again, err
 }
 
 func onlyOnce(most int64) error {

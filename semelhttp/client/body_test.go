@@ -1,7 +1,6 @@
 package client_test
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -137,20 +136,3 @@ func TestTransportReportsABodyThatCannotBeRead(t *testing.T) {
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
-
-// TestTransportDoesNotWaitForABodyThatNeverEnds longer than its context lasts.
-func TestTransportDoesNotWaitForABodyThatNeverEnds(t *testing.T) {
-	t.Parallel()
-	s, url := plays(t, status(http.StatusOK))
-	reader, writer := io.Pipe()
-	defer writer.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		_, _ = writer.Write([]byte("x"))
-		cancel()
-	}()
-	if _, err := quick(new(client.Transport)).RoundTrip(post(t, url, reader).WithContext(ctx)); !errors.Is(err, context.Canceled) {
-		t.Errorf("got the error %v, want that the context was cancelled", err)
-	}
-	s.none(t)
-}

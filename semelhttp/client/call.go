@@ -16,10 +16,10 @@ func now() time.Time { return time.Now() } //nolint:forbidigo // see above
 
 // clientCall is one call with all its tries.
 type clientCall struct {
-	t     *Transport // with its defaults
-	r     *http.Request
-	line  string // of the key; empty: none
-	body  requestBody
+	t     *Transport    // with its defaults
+	r     *http.Request // of the caller
+	again *http.Request // copied for each try; its GetBody has the body of a later one
+	line  string        // of the key; empty: none
 	bound time.Duration // of the next random wait
 	ends  time.Time     // end of the budget
 	tries int

@@ -119,23 +119,6 @@ func TestTransportSendsNothingAfterItsContext(t *testing.T) {
 	}
 }
 
-// TestTransportSurvivesABaseThatReturnsBoth a response and an error: it is an
-// error, and nothing stays open.
-func TestTransportSurvivesABaseThatReturnsBoth(t *testing.T) {
-	t.Parallel()
-	var closed int
-	broken := errors.New("broken")
-	b := &tripper{answer: func(_ int, r *http.Request) (*http.Response, error) {
-		resp := respond(r, http.StatusOK)
-		resp.Body = countedBody{resp.Body, &closed}
-		return resp, broken
-	}}
-	resp, err := quick(&client.Transport{Base: b, MaxTries: 2}).RoundTrip(post(t, "http://x", strings.NewReader("x")))
-	if resp != nil || !errors.Is(err, broken) || closed != len(b.at) {
-		t.Errorf("got %v, %v, with %d of %d responses closed", resp, err, closed, len(b.at))
-	}
-}
-
 // TestTransportErrorsDoNotShowTheKey, but beside it.
 func TestTransportErrorsDoNotShowTheKey(t *testing.T) {
 	t.Parallel()

@@ -28,14 +28,6 @@ func needsInvitation(status int) bool {
 	return status == http.StatusConflict || status == http.StatusLocked
 }
 
-// isFinal reports whether the same request always has the same response: the request
-// is wrong, or its sender has no right to it. Nothing else is then considered.
-func isFinal(status int) bool {
-	return slices.Contains([]int{
-		http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity,
-	}, status)
-}
-
 const headerShouldRetry = "Stripe-Should-Retry"
 
 // shouldRetry reports whether to retry after resp, which was read; keyed means that the
@@ -43,10 +35,14 @@ const headerShouldRetry = "Stripe-Should-Retry"
 func shouldRetry(resp *http.Response, keyed bool) bool {
 	status, told := resp.StatusCode, resp.Header.Get(headerShouldRetry)
 	switch {
-	case status < http.StatusBadRequest, isFinal(status), resp.Header.Get(wire.HeaderReplayed) == "true", told == "false":
+	case status < http.StatusBadRequest, resp.Header.Get(wire.HeaderReplayed) == "true", told == "false":
 		return false
 	case needsInvitation(status):
 		return keyed && invitesRetry(resp)
+	}
+	switch status {
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity:
+		return false // the request is wrong, or its sender has no right to it, whatever else the response says
 	default:
 		return isTemporary(status) || keyed && told == "true"
 	}

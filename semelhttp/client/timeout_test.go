@@ -16,20 +16,23 @@ import (
 	"github.com/semelgo/semel/semelhttp/client"
 )
 
-// TestTransportBoundsTheCopying of a body that never ends, and sends nothing of it.
+// TestTransportBoundsTheCopying of a body that never ends by the budget and by the context,
+// and sends nothing of it.
 func TestTransportBoundsTheCopying(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		endless, _ := io.Pipe()
-		b, began := always(http.StatusOK), time.Now()
-		_, err := (&client.Transport{Base: b, Budget: 5 * time.Second}).RoundTrip(post(t, "http://x", endless))
-		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, semel.ErrOutcomeUnknown) || len(b.at) != 0 {
-			t.Errorf("got the error %v after %d tries, want that there was no time", err, len(b.at))
-		}
-		if took := time.Since(began); took != 5*time.Second {
-			t.Errorf("took %v, want the budget", took)
-		}
-	})
+	for _, row := range []struct{ budget, ctx time.Duration }{{5 * time.Second, time.Hour}, {time.Hour, 5 * time.Second}} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), row.ctx)
+			defer cancel()
+			endless, _ := io.Pipe()
+			b, began := always(http.StatusOK), time.Now()
+			_, err := (&client.Transport{Base: b, Budget: row.budget}).RoundTrip(post(t, "http://x", endless).WithContext(ctx))
+			if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, semel.ErrOutcomeUnknown) || len(b.at) != 0 {
+				t.Errorf("got the error %v after %d tries, want that there was no time", err, len(b.at))
+			}
+			check.Equal(t, time.Since(began), 5*time.Second, "took, with the budget %v", row.budget)
+		})
+	}
 }
 
 // countedBody is a body that is too long to be held, and counts how often it is closed.
@@ -135,6 +138,25 @@ func (s streaming) Read(p []byte) (int, error) {
 }
 
 func (streaming) Close() error { return nil }
+
+// TestTransportEndsATry whose response does not come whole in time, and retries.
+func TestTransportEndsATry(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &tripper{answer: func(try int, r *http.Request) (*http.Response, error) {
+			resp := respond(r, http.StatusOK)
+			if try == 1 {
+				resp.Body = streaming{r.Context()}
+			}
+			return resp, nil
+		}}
+		resp := check.Must((&client.Transport{Base: b, TryTimeout: 3 * time.Second}).RoundTrip(post(t, "http://x", nil)))(t)
+		text, err := io.ReadAll(resp.Body)
+		if string(text) != "body" || err != nil || len(b.at) != 2 {
+			t.Errorf("read %q, %v, after %d tries, want the body of the second", text, err, len(b.at))
+		}
+	})
+}
 
 // TestTransportDoesNotBoundTheReading of a response that it has returned; the
 // reader's Close ends the try.

@@ -138,7 +138,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return o.Base.RoundTrip(r)
 	}
 	s := &clientCall{t: o, r: r, line: line, bound: o.MinBackoff, ends: now().Add(o.Budget)}
-	if s.body, err = o.bodyOf(r, s.left()); err != nil {
+	if s.again, err = o.repeatable(r, s.left()); err != nil {
 		return nil, err
 	}
 	return s.run()

@@ -2,13 +2,13 @@ package client_test
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp/client"
 )
 
@@ -56,23 +56,6 @@ half of`
 			}
 			s.wantSame(t, 3, "{\"n\":\x001}")
 		})
-	}
-}
-
-// TestTransportEndsATry that takes too long, and retries.
-func TestTransportEndsATry(t *testing.T) {
-	t.Parallel()
-	slowBody := func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Length", "10")
-		w.WriteHeader(http.StatusOK)
-		_ = http.NewResponseController(w).Flush()
-		hang(w, r)
-	}
-	s, url := plays(t, hang, slowBody, status(http.StatusOK))
-	got := trip(t, &client.Transport{TryTimeout: 300 * time.Millisecond}, post(t, url, strings.NewReader("x")))
-	check.Equal(t, got.status, http.StatusOK, "status")
-	if n := len(s.arrived()); n < 3 { // a busy machine may need more
-		t.Errorf("answered after %d tries", n)
 	}
 }
 
@@ -196,6 +179,10 @@ func TestTransportNamesTheInvalidField(t *testing.T) {
 		"MinBackoff": {MinBackoff: -1},
 		"MaxBackoff": {MinBackoff: 2, MaxBackoff: 1},
 		"MaxBody":    {MaxBody: -1},
+		"Header":     {Header: "no header"},
+
+		"RetryBudget.PerCall": {RetryBudget: &client.RetryBudget{PerCall: math.NaN()}},
+		"RetryBudget.Burst":   {RetryBudget: &client.RetryBudget{Burst: -1}},
 	} {
 		b := newBody("x")
 		_, err := tr.RoundTrip(post(t, url, b))
