@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,6 +67,33 @@ func TestDeclarationOfEndpoints(t *testing.T) {
 		}
 		if d.ServerErrors != "certain" || !slices.Equal(d.Methods, methods) {
 			t.Errorf("%v: a 5xx is %s, and the methods are %v", p, d.ServerErrors, d.Methods)
+		}
+	}
+}
+
+// TestServerObeysItsDeclaration: a server with the same options sends the declared
+// errors.
+func TestServerObeysItsDeclaration(t *testing.T) {
+	t.Parallel()
+	for _, p := range []semelhttp.Profile{semelhttp.Lenient, semelhttp.Strict, semelhttp.Stripe} {
+		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
+		o := profiled(p)
+		d := declared(t, o, semelhttp.Terms{Retention: time.Hour})
+		srv := b.atomicServer(t, define("op", plain{}), o, created(n))
+		key := []string{`"k"`}
+		_ = testRequest{key: key}.do(t, srv)
+		for code, a := range map[string]testRequest{
+			"key_missing":     {key: []string{}},
+			"key_malformed":   {key: []string{""}},
+			"key_reused":      {key: key, body: "other"},
+			"unauthenticated": {key: key, user: "-"},
+		} {
+			if got := a.do(t, srv); got.status != d.Statuses[code] {
+				t.Errorf("%v: %s is %d, declared as %d", p, code, got.status, d.Statuses[code])
+			}
+		}
+		if got := (testRequest{key: key}).do(t, srv); got.header.Get(d.ReplayHeader) != d.ReplayValue {
+			t.Errorf("%v: the replay is not marked as declared: %v", p, got.header)
 		}
 	}
 }

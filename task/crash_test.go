@@ -150,6 +150,35 @@ func TestTooManyCrashesMakeADeadLetter(t *testing.T) {
 	}
 }
 
+// TestFencedLooksUpBeforeAnotherRun: the fence is raised to the number of the
+// new attempt, and the result that the look-up finds is stored.
+func TestFencedLooksUpBeforeAnotherRun(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var raised syncList[uint32]
+		raise := func(_ context.Context, _ semel.Scope, _ string, attempt uint32) error {
+			raised.add(attempt)
+			return nil
+		}
+		look := func(context.Context, semel.Scope, string) (any, bool, error) { return 7, true, nil }
+		op := semel.Define("op", leasedOptions(semel.Fenced(raise, look)))
+		r := newRig(t, memory.New(memory.Options{}), task.Options{}, op)
+		handle(r, op, func(context.Context, input) (int, error) {
+			t.Error("the function ran, want no run")
+			return 0, nil
+		})
+		call := op.Call(me, "k", input{})
+		r.enqueue(call)
+		r.crash(call)
+		r.sweepAfterCrash()
+		defer r.start()()
+		sleep(time.Minute)
+		r.wantResult(call, 7)
+		if got := raised.all(); len(got) != 1 || got[0] != 2 {
+			t.Errorf("the fence was raised to %v, want once to 2", got)
+		}
+	})
+}
+
 // TestSweeperIgnoresForeignOperations: a worker's sweeper does not touch
 // records of operations that the worker does not have.
 func TestSweeperIgnoresForeignOperations(t *testing.T) {

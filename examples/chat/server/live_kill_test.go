@@ -25,15 +25,12 @@ import (
 // once, in the order of its group.
 func TestLiveDeliveryWhileServersAreKilled(t *testing.T) {
 	t.Parallel()
-	options := load.Options{Clients: 64, Groups: 4, Messages: 1000, Rate: 50, Drop: 3 * time.Second}
+	options := load.Options{Clients: 200, Messages: 5000, Rate: 100, Drop: 10 * time.Second}
 	acts := []string{"kill", "stop"}
 	points := []string{beforePublish, afterPublish, beforeCommit, afterCommit}
-	switch {
-	case testing.Short():
+	if testing.Short() {
 		options = load.Options{Clients: 16, Messages: 200, Rate: 100, Drop: time.Second}
 		points = []string{afterPublish, beforeCommit}
-	case soaking():
-		options = load.Options{Clients: 200, Messages: 5000, Rate: 100, Drop: 10 * time.Second}
 	}
 	k := newLiveKill(t, options)
 	i := 0
