@@ -25,7 +25,7 @@ func surviving(f store.Failure, because string) *faulty {
 // store that may lose records is accepted with an alarm that names the setting.
 func TestRule17StoreThatMayLoseRecords(t *testing.T) {
 	t.Parallel()
-	const because = "fsync is off (its source in pg_settings: command line)"
+	const because = "fsync is off (set on the server's command line)"
 	for _, survives := range []store.Failure{store.NoFailure, store.ProcessEnd, store.PowerLoss} {
 		for _, required := range []store.Failure{0, store.NoFailure, store.ProcessEnd, store.PowerLoss} {
 			w, seen := surviving(survives, because), new(seen)

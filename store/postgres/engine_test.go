@@ -84,18 +84,3 @@ func TestARepeatLeavesTheRecordAsItIs(t *testing.T) {
 	check.Equal(t, one[string](t, pool, row), before, "the record was at %s, and is at", before)
 	check.NoError(t, engine.Close(t.Context()))
 }
-
-// TestOptimisticIsolation: above read committed it is refused, and nothing is run.
-func TestOptimisticIsolation(t *testing.T) {
-	t.Parallel()
-	pool := connect(t, database(t))
-	for _, level := range levels() {
-		engine := engineOver(t, newStore(t, pool, postgres.Options{Isolation: level}), semel.Options{})
-		op := semel.Define("op", semel.OperationOptions[string]{Optimistic: true})
-		_, _, err := semel.DoTx(t.Context(), engine, op.Call(semel.Shared(), "k", "in"), func(context.Context, pgx.Tx) (int, error) {
-			t.Errorf("at %q: it was run", level)
-			return 0, nil
-		})
-		check.ErrorIs(t, err, postgres.ErrIsolation, "at %q: DoTx", level)
-	}
-}

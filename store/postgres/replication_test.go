@@ -167,10 +167,10 @@ func TestSurvivesAFailover(t *testing.T) {
 		"the pool does not report cancelled waits for synchronous replication: pass its ConnConfig to postgres.WatchReplication")
 	for _, weak := range []string{"local", "remote_write"} {
 		wantSurvives(t, connect(t, url, watched, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["synchronous_commit"] = weak }),
-			store.PowerLoss, "synchronous_commit is "+weak+" (its source in pg_settings: client)")
+			store.PowerLoss, "synchronous_commit is "+weak+" (set by the client: the connection string, PGOPTIONS or RuntimeParams)")
 	}
 	wantSurvives(t, connect(t, url, watched, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["synchronous_commit"] = "off" }),
-		store.NoFailure, "synchronous_commit is off (its source in pg_settings: client)")
+		store.NoFailure, "synchronous_commit is off (set by the client: the connection string, PGOPTIONS or RuntimeParams)")
 	setting("")
 	wantSurvives(t, pool, store.PowerLoss)
 }

@@ -79,11 +79,11 @@ CREATE FUNCTION standby.pg_is_in_recovery() RETURNS boolean RETURN true`, pgx.Qu
 		because             string
 	}{
 		{safe, "", "", true, store.PowerLoss, noStandbys},
-		{safe, "synchronous_commit", "off", true, store.NoFailure, "synchronous_commit is off (its source in pg_settings: client)"},
-		{safe, "synchronous_commit", "local", true, store.PowerLoss, "synchronous_commit is local (its source in pg_settings: client)"},
+		{safe, "synchronous_commit", "off", true, store.NoFailure, "synchronous_commit is off (set by the client: the connection string, PGOPTIONS or RuntimeParams)"},
+		{safe, "synchronous_commit", "local", true, store.PowerLoss, "synchronous_commit is local (set by the client: the connection string, PGOPTIONS or RuntimeParams)"},
 		{safe, "search_path", "standby, pg_catalog, public", false, store.PowerLoss, noStandbys},
-		{torn, "", "", true, store.ProcessEnd, "full_page_writes is off (its source in pg_settings: command line)"},
-		{quick, "synchronous_commit", "on", true, store.ProcessEnd, "full_page_writes is off (its source in pg_settings: command line); fsync is off (its source in pg_settings: command line)"},
+		{torn, "", "", true, store.ProcessEnd, "full_page_writes is off (set on the server's command line)"},
+		{quick, "synchronous_commit", "on", true, store.ProcessEnd, "full_page_writes is off (set on the server's command line); fsync is off (set on the server's command line)"},
 	} {
 		pool := connect(t, row.url, func(c *pgxpool.Config) {
 			if row.setting != "" {

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -105,7 +106,17 @@ func (s weakSetting) survives() store.Failure {
 	return store.ProcessEnd
 }
 
-// String names the setting and where it was set, as in pg_settings.
+// String names the setting and the place where an operator finds it.
 func (s weakSetting) String() string {
-	return fmt.Sprintf("%s is %s (its source in pg_settings: %s)", s.Name, s.Value, s.Source)
+	places := map[string]string{
+		"configuration file": "in the server's configuration file, or with ALTER SYSTEM",
+		"command line":       "on the server's command line",
+		"global":             "with ALTER ROLE ALL",
+		"database":           "with ALTER DATABASE for this database",
+		"user":               "with ALTER ROLE for this role",
+		"database user":      "with ALTER ROLE … IN DATABASE for this role and database",
+		"client":             "by the client: the connection string, PGOPTIONS or RuntimeParams",
+		"session":            "with SET on the connection, for example in AfterConnect",
+	}
+	return fmt.Sprintf("%s is %s (set %s)", s.Name, s.Value, cmp.Or(places[s.Source], "by "+s.Source))
 }

@@ -51,22 +51,22 @@ func TestSettingsOfRoleAndDatabase(t *testing.T) {
 	database := pgx.Identifier{strings.TrimPrefix(address.Path, "/")}.Sanitize()
 	address.User = url.User("app")
 	app := address.String()
-	for _, row := range []struct{ source, set, reset string }{
-		{"user", `ALTER ROLE app SET synchronous_commit = off`, `ALTER ROLE app RESET ALL`},
-		{"user", `ALTER ROLE app SET Synchronous_Commit = 'False'`, `ALTER ROLE app RESET ALL`},
-		{"database", `ALTER DATABASE ` + database + ` SET synchronous_commit = off`, `ALTER DATABASE ` + database + ` RESET ALL`},
+	for _, row := range []struct{ place, set, reset string }{
+		{"with ALTER ROLE for this role", `ALTER ROLE app SET synchronous_commit = off`, `ALTER ROLE app RESET ALL`},
+		{"with ALTER ROLE for this role", `ALTER ROLE app SET Synchronous_Commit = 'False'`, `ALTER ROLE app RESET ALL`},
+		{"with ALTER DATABASE for this database", `ALTER DATABASE ` + database + ` SET synchronous_commit = off`, `ALTER DATABASE ` + database + ` RESET ALL`},
 		{
-			"database user",
+			"with ALTER ROLE … IN DATABASE for this role and database",
 			`ALTER ROLE app IN DATABASE ` + database + ` SET synchronous_commit = off`, `ALTER ROLE app IN DATABASE ` + database + ` RESET ALL`,
 		},
-		{"global", `ALTER ROLE ALL SET synchronous_commit = off`, `ALTER ROLE ALL RESET ALL`},
+		{"with ALTER ROLE ALL", `ALTER ROLE ALL SET synchronous_commit = off`, `ALTER ROLE ALL RESET ALL`},
 	} {
 		before := connect(t, app)
 		pooled := connect(t, realtest.PgBouncer(t, app), mode(pgx.QueryExecModeExec))
 		wantSurvives(t, before, store.PowerLoss)
 		wantSurvives(t, pooled, store.PowerLoss)
 		mustExec(t, owner, row.set)
-		because := "synchronous_commit is off (its source in pg_settings: " + row.source + ")"
+		because := "synchronous_commit is off (set " + row.place + ")"
 		wantSurvives(t, before, store.NoFailure, because)
 		wantSurvives(t, pooled, store.NoFailure, because)
 		wantSurvives(t, connect(t, app), store.NoFailure, because)
@@ -85,13 +85,13 @@ func TestSettingsOfRoleAndDatabase(t *testing.T) {
 	mustExec(t, owner, `ALTER ROLE app SET synchronous_commit = local`)
 	mustExec(t, owner, `CREATE ROLE other LOGIN`)
 	mustExec(t, owner, `ALTER ROLE other SET synchronous_commit = off`)
-	wantSurvives(t, connect(t, app), store.PowerLoss, "synchronous_commit is local (its source in pg_settings: user)")
+	wantSurvives(t, connect(t, app), store.PowerLoss, "synchronous_commit is local (set with ALTER ROLE for this role)")
 	wantSurvives(t, connect(t, app, func(c *pgxpool.Config) {
 		c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 			_, err := conn.Exec(ctx, `SET synchronous_commit = off`)
 			return err
 		}
-	}), store.NoFailure, "synchronous_commit is off (its source in pg_settings: session)")
+	}), store.NoFailure, "synchronous_commit is off (set with SET on the connection, for example in AfterConnect)")
 }
 
 // The error names all settings and tables together, so that an operator can change them
@@ -116,5 +116,5 @@ func TestUnloggedTablesAndPartitions(t *testing.T) {
 	wantSurvives(t, connect(t, pool.Config().ConnString(), func(c *pgxpool.Config) {
 		c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
 		c.ConnConfig.RuntimeParams["synchronous_commit"] = "off"
-	}), store.NoFailure, lowest, "synchronous_commit is off (its source in pg_settings: client)")
+	}), store.NoFailure, lowest, "synchronous_commit is off (set by the client: the connection string, PGOPTIONS or RuntimeParams)")
 }

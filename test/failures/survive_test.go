@@ -38,7 +38,7 @@ func TestRule17KilledServerLosesRecords(t *testing.T) {
 		},
 		{
 			"AsynchronousCommitOfTheRole", `ALTER ROLE postgres SET synchronous_commit = off`, `ALTER ROLE postgres RESET synchronous_commit`,
-			"synchronous_commit is off (its source in pg_settings: user)",
+			"synchronous_commit is off (set with ALTER ROLE for this role)",
 		},
 	} {
 		t.Run(l.name, func(t *testing.T) {
