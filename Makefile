@@ -26,7 +26,7 @@ docs: ## build the documentation site in var/site; a dead link is an error
 test: servers ## every package, each engine once, in a few minutes; installs servers where it may (PKG=, RUN=)
 	@.ci/gotest quick $(if $(RUN),-run='$(RUN)') $(PKG)
 
-test-full: servers ## the race detector, all matrices and mutants, kill tests; in twenty minutes (PKG=, RUN=)
+test-full: servers ## the race detector, all matrices and mutants, kill tests; in half an hour (PKG=, RUN=)
 	@.ci/gotest full $(if $(RUN),-run='$(RUN)') $(PKG)
 
 servers:

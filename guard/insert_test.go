@@ -56,10 +56,14 @@ func raceInserts[Tx any](t *testing.T, d *domain[Tx]) {
 				if i%2 == 0 {
 					got[i], replayed, err = guard.Insert(t.Context(), d.conn, newUser(d, own))
 				} else {
-					_, _, err = semel.DoTx(t.Context(), e, op.Call(me, id+"/"+own.MadeBy, ""), func(ctx context.Context, tx Tx) (user, error) {
-						got[i], replayed, err = guard.Insert(ctx, d.of(tx), newUser(d, own))
-						return got[i], err
-					})
+					call := op.Call(me, id+"/"+own.MadeBy, "")
+					// SQLite has one writer at a time, and a transaction that waits for it too long is refused.
+					for err = semel.ErrInProgress; errors.Is(err, semel.ErrInProgress); {
+						_, _, err = semel.DoTx(t.Context(), e, call, func(ctx context.Context, tx Tx) (user, error) {
+							got[i], replayed, err = guard.Insert(ctx, d.of(tx), newUser(d, own))
+							return got[i], err
+						})
+					}
 				}
 				check.NoError(t, err, "caller %d", i)
 				if !replayed {

@@ -1,10 +1,7 @@
 package guard_test
 
 import (
-	"flag"
 	"os"
-	"runtime"
-	"strconv"
 	"testing"
 
 	"github.com/semelgo/semel/internal/realtest"
@@ -18,11 +15,6 @@ func TestMain(m *testing.M) {
 	case "commits":
 		runCommitsChild()
 	default:
-		// Most tests wait for leases, so more of them run in parallel than there are processors.
-		flag.Parse()
-		if err := flag.Set("test.parallel", strconv.Itoa(max(8, runtime.GOMAXPROCS(0)))); err != nil {
-			panic(err)
-		}
 		os.Exit(realtest.Main(m))
 	}
 }
