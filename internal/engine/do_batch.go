@@ -112,7 +112,7 @@ func (i *inline) build(ctx context.Context) (any, sendFunc, error) {
 	if err := i.call.op.exhausted(&i.current, i.current.Attempt+1); err != nil {
 		return nil, nil, err
 	}
-	return i.batch(&txContext{Context: i.attempt.trace(ctx), call: *i.call})
+	return i.batch(&txContext{Context: i.attempt.trace(ctx), call: *i.call}) //nolint:contextcheck // a txContext inherits ctx
 }
 
 type (

@@ -67,7 +67,7 @@ func runOneTx(ctx context.Context, a *Attempt, fn func(context.Context, any) (an
 	verdict, err := a.c.atomic(ctx, a.call.id, false, func(ctx context.Context, tx any, _ store.SwapResult) (*store.Change, error) {
 		a.tx.open.Store(true)
 		within = &txContext{Context: ctx, c: a.c, tx: tx}
-		v, err := fn(within, tx)
+		v, err := fn(within, tx) //nolint:contextcheck // a txContext inherits ctx
 		if err == nil && a.adapter != nil {
 			v, err = a.adapter.Encode(v)
 		}

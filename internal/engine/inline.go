@@ -201,7 +201,7 @@ func (i *inline) body(ctx context.Context, tx any, current store.SwapResult) (*s
 		return i.functionFailed(ctx, err)
 	}
 	i.within = &txContext{Context: i.attempt.trace(ctx), call: *i.call, c: i.c, tx: tx}
-	v, err := i.fn(i.within, tx)
+	v, err := i.fn(i.within, tx) //nolint:contextcheck // a txContext inherits ctx
 	if err != nil {
 		return i.functionFailed(ctx, err)
 	}
