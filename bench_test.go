@@ -109,8 +109,8 @@ func BenchmarkCall(b *testing.B) {
 	b.Run("raw", func(b *testing.B) { measure(b, func() error { _ = payRaw.Call(payer, key, paidResult); return nil }) })
 }
 
-// allocations is what f allocates each time, given keys that are new. Tests that
-// ask for it are not parallel: others' allocations would count.
+// allocations returns the number of allocations of one call of f with a new key. Tests that
+// use it do not run in parallel, because allocations of other tests would count.
 func allocations(t *testing.T, f func(key string)) int {
 	t.Helper()
 	if raced {
@@ -137,8 +137,8 @@ func TestAllocations(t *testing.T) { //nolint:paralleltest // see allocations
 		o    semel.Options
 		once bool
 	}{
-		// The input, the ask with its attempt, the result, and the outcome that the store
-		// keeps; of its rows it makes several at a time.
+		// The input, the claimer with its attempt, the result, and the outcome that the store
+		// keeps. The store allocates several rows at a time.
 		"Do, first run":          {4, semel.Options{}, false},
 		"Do, replay":             {7, semel.Options{}, true},
 		"Do, replay from memory": {4, semel.Options{CacheBytes: 1 << 20}, true},

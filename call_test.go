@@ -18,7 +18,7 @@ import (
 	"github.com/semelgo/semel/store/memory"
 )
 
-// visit says itself what makes it the same request.
+// visit is an input with a method of its own for its fingerprint.
 type visit struct{ place, trace string }
 
 func (v visit) AppendFingerprint(b []byte) ([]byte, error) {
@@ -28,8 +28,8 @@ func (v visit) AppendFingerprint(b []byte) ([]byte, error) {
 	return append(b, v.place...), nil
 }
 
-// An input may say itself what makes it the same request, as a whole or as what one
-// of the Fingerprints chooses.
+// An input may have a method of its own for its fingerprint. The method counts for a whole input and
+// for a value that one of the Fingerprints chooses.
 func TestInputChoosesItsFingerprint(t *testing.T) {
 	eachInBubble(t, map[string]*semel.Operation[visit]{
 		"the input":     semel.Define("visit", semel.OperationOptions[visit]{}),
@@ -47,8 +47,7 @@ func TestInputChoosesItsFingerprint(t *testing.T) {
 	})
 }
 
-// What an input inherits from a type that knows how to write itself is not all that
-// it is: every field counts.
+// If an input embeds a type with such a method, its other fields count too.
 func TestFingerprintCoversFieldsBesideAnEmbeddedType(t *testing.T) {
 	t.Parallel()
 	type fetch struct {
@@ -63,7 +62,7 @@ func TestFingerprintCoversFieldsBesideAnEmbeddedType(t *testing.T) {
 	do(t.Context(), p, op.Call(me, "k", fetch{at, "b"}), never(t)).wantErr(t, semel.ErrMismatch)
 }
 
-// Nothing of one caller's input or result gets into another's.
+// The buffers of one call hold no part of the input or the result of another call.
 func TestConcurrentFingerprints(t *testing.T) {
 	t.Parallel()
 	p, _ := solo(t, semel.Options{})
@@ -96,8 +95,8 @@ func (l *textEncoded) UnmarshalJSON(text []byte) error {
 
 func (l *textEncoded) AppendFingerprint(b []byte) ([]byte, error) { return append(b, "loud"...), nil }
 
-// sameAt calls an operation with an input and with the place of it, which is the same
-// request and reads the same.
+// sameAt calls an operation with an input and with a pointer to it. Both are the same
+// request with the same text.
 func sameAt[In any](name string, in In, o semel.OperationOptions[In]) func(*testing.T) {
 	return func(t *testing.T) {
 		t.Parallel()
@@ -120,7 +119,7 @@ func sameAt[In any](name string, in In, o semel.OperationOptions[In]) func(*test
 	}
 }
 
-// TestCallAtIsCall: the place of an input is no part of what it is.
+// TestCallAtIsCall: a call by a pointer to the input is the same request as a call by its value.
 func TestCallAtIsCall(t *testing.T) {
 	t.Parallel()
 	t.Run("of fields", sameAt("fields", struct{ N int }{7}, semel.OperationOptions[struct{ N int }]{}))
@@ -138,12 +137,12 @@ func TestCallAtIsCall(t *testing.T) {
 	t.Run("is an interface", sameAt[any]("any", "word", semel.OperationOptions[any]{}))
 }
 
-// visitAt says itself what makes it the same request, and can be compared.
+// visitAt is a comparable input with a method of its own for its fingerprint.
 type visitAt struct{ Place string }
 
 func (v visitAt) AppendFingerprint(b []byte) ([]byte, error) { return append(b, v.Place...), nil }
 
-// TestCallAtRejectsWhatCallRejects, with what is wrong.
+// TestCallAtRejectsWhatCallRejects: the error names what is wrong.
 func TestCallAtRejectsWhatCallRejects(t *testing.T) {
 	t.Parallel()
 	p, _ := solo(t, semel.Options{})

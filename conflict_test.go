@@ -90,8 +90,8 @@ func TestOptimisticConcurrently(t *testing.T) {
 	})
 }
 
-// TestOptimisticInOneProcess: callers of one key still are one, and wait for it as
-// long as they are patient.
+// TestOptimisticInOneProcess: callers of one key still have one leader, and wait for it until their
+// Wait ends.
 func TestOptimisticInOneProcess(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, call := soloWith(t, semel.Options{Wait: time.Minute}, optimistic())
@@ -140,8 +140,8 @@ func TestOptimisticFailureToKeep(t *testing.T) {
 	})
 }
 
-// TestOptimisticRetry: the error of one that lost is not counted; that of one that did
-// not is, once.
+// TestOptimisticRetry: the error of an attempt that lost the conflict is not counted. The error of another
+// attempt is counted once.
 func TestOptimisticRetry(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, other, mem := pair(t, semel.Options{})

@@ -229,7 +229,7 @@ func TestDequeueReleasesWithinOneTimeout(t *testing.T) {
 	})
 }
 
-// TestVeryLongSnoozeIsNotFinal: no time is so long that it is over.
+// TestVeryLongSnoozeIsNotFinal: a very long delay does not overflow into the past.
 func TestVeryLongSnoozeIsNotFinal(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		retry := steady(9, 9)

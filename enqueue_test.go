@@ -192,8 +192,8 @@ func TestPendingTaskIsNotPurged(t *testing.T) {
 	})
 }
 
-// TestEnqueueOptions: when it is due, and with which priority, as long as it waits
-// and when it is run by a direct call.
+// TestEnqueueOptions: the record keeps its due time and its priority while it waits, and when a direct
+// caller runs it.
 func TestEnqueueOptions(t *testing.T) {
 	type row struct {
 		o        func() semel.EnqueueOptions
@@ -285,7 +285,7 @@ func TestEnqueueOverExistingRecords(t *testing.T) {
 	})
 }
 
-// TestEnqueueErrors: with each of its calls. Asked for again it is there once.
+// TestEnqueueErrors: each store call of Enqueue fails once. After a retry the call is in the queue once.
 func TestEnqueueErrors(t *testing.T) {
 	eachFaultyCall(t, 4, func(t *testing.T, f fault, k int) {
 		p, op := ownedTask(t, semel.AtLeastOnce(), 9, 9)

@@ -58,11 +58,14 @@ func raceInserts[Tx any](t *testing.T, d *domain[Tx]) {
 				} else {
 					call := op.Call(me, id+"/"+own.MadeBy, "")
 					// SQLite has one writer at a time, and a transaction that waits for it too long is refused.
-					for err = semel.ErrInProgress; errors.Is(err, semel.ErrInProgress); {
+					for {
 						_, _, err = semel.DoTx(t.Context(), e, call, func(ctx context.Context, tx Tx) (user, error) {
 							got[i], replayed, err = guard.Insert(ctx, d.of(tx), newUser(d, own))
 							return got[i], err
 						})
+						if !errors.Is(err, semel.ErrInProgress) {
+							break
+						}
 					}
 				}
 				check.NoError(t, err, "caller %d", i)

@@ -130,8 +130,8 @@
 //
 // # Isolation
 //
-// Everything works at read committed, which the transactions set themselves. [Options] can set a higher level for inline transactions. A
-// transaction that PostgreSQL then aborts because of a conflict, as at any level after a
-// deadlock, fails with store.ErrConflict: nothing was committed, and the whole
-// transaction may run again.
+// Everything works at read committed, which the transactions set themselves. [Options]
+// can set a higher level for inline transactions. A transaction that PostgreSQL then
+// aborts because of a conflict, as at any level after a deadlock, fails with
+// store.ErrConflict: nothing was committed, and the whole transaction may run again.
 package postgres

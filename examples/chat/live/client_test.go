@@ -68,7 +68,7 @@ type readyBus struct {
 
 func (r *readyBus) Subscribe(ctx context.Context, f func(bus.Event)) error {
 	return r.Bus.Subscribe(ctx, func(e bus.Event) {
-		f(e) // at first the loss of earlier events, of which no client of the test is told
+		f(e) // the first event says that earlier ones may be lost; no client is attached yet
 		r.once.Do(func() { close(r.done) })
 	})
 }

@@ -101,7 +101,7 @@ func TestRefusals(t *testing.T) {
 		"key too long":          {keyed(post("/v1/groups", `{"name":"a"}`), strings.Repeat("k", 256)), 400, "key_malformed", "Idempotency-Key"},
 		"key unfinished":        {keyed(post("/v1/groups", `{"name":"a"}`), `"unfinished`), 400, "key_malformed", "Idempotency-Key"},
 		"no token":              {sentBy(user{}, post("/v1/groups", `{"name":"a"}`)), 401, "unauthenticated", "Authorization"},
-		"unknown token":         {sentBy(user{Token: "nobody's"}, post("/v1/groups", `{"name":"a"}`)), 401, "unauthenticated", "Authorization"},
+		"unknown token":         {sentBy(user{Token: "unknown"}, post("/v1/groups", `{"name":"a"}`)), 401, "unauthenticated", "Authorization"},
 		"other scheme":          {request{method: "POST", path: "/v1/groups", key: key, header: map[string]string{"Authorization": "Basic " + w.ann.Token}}, 401, "unauthenticated", "Authorization"},
 		"message of a stranger": {sentBy(w.bob, post(group+"/messages", `{"text":"a"}`)), 403, "not_a_member", "id"},
 		"stranger's group":      {request{method: "GET", path: group, as: w.bob}, 403, "not_a_member", "id"},

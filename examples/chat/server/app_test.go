@@ -109,7 +109,7 @@ func TestRecordsAreTheDriversOwn(t *testing.T) {
 			inTx(t, s, func(ctx context.Context, tx chatdb.Tx) (any, error) {
 				answers, err := s.records.store.SwapTx(ctx, tx, []store.Change{c})
 				if err == nil && !answers[0].Applied(c) {
-					t.Errorf("SwapTx = %+v, want it in force", answers[0])
+					t.Errorf("SwapTx = %+v, want the change applied", answers[0])
 				}
 				return nil, err
 			})
