@@ -32,7 +32,7 @@ test-full: servers ## the race detector, all matrices and mutants, kill tests; i
 servers:
 	@.ci/servers
 
-bench: ## measure all that is promised about speed, in twenty minutes (QUICK=1 for 3 minutes, ROW=regexp, PROFILE=directory)
+bench: ## measure all that is promised about speed, in fifty minutes (QUICK=1 for 3 minutes, ROW=regexp, PROFILE=directory)
 	@.ci/servers postgresql mariadb-server redis-server etcd-server
 	@mkdir -p var
 	@cd bench && $(GO) build -o ../var/bench . && exec ../var/bench $(if $(QUICK),-quick) $(if $(ROW),-row '$(ROW)') $(if $(PROFILE),-profile '$(abspath $(PROFILE))')

@@ -3,7 +3,7 @@
 //
 //	go run . [-quick] [-row regexp] [-dir results] [-profile directory]
 //
-// It needs Linux, an installed PostgreSQL, and twenty minutes. With -quick it takes
+// It needs Linux, an installed PostgreSQL, and fifty minutes. With -quick it takes
 // less than 3 minutes and measures less. Both write latest.json, latest.md and
 // charts. With -row it measures only the experiments with a matching row, and
 // writes nothing unless -dir is given.

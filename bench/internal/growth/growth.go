@@ -42,7 +42,7 @@ func Experiments() []lab.Experiment {
 		{
 			Name: "stored bytes",
 			Rows: []goal.Row{
-				goal.AtMost(bytesRow, "x", 1.45, 1.45).NoAim(),
+				goal.AtMost(bytesRow, "x", 1.75, 1.75).NoAim(),
 				goal.Shown(bytesAtOnceRow, "x"),
 			},
 			Run: storedBytes,
