@@ -3,8 +3,6 @@ package semel_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -205,22 +203,6 @@ func TestResolveWithoutNotes(t *testing.T) {
 	})
 }
 
-func TestPurge(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		mem := memory.New(memory.Options{})
-		for _, s := range existingStates() {
-			op := plain("op", semel.OperationOptions[string]{Policy: semel.Keyed()})
-			createExisting(t, mem, op.Call(me, strings.ReplaceAll(string(s), " ", "_"), "in"), s)
-		}
-		p := start(t, mem, semel.Options{})
-		pass(48 * time.Hour)
-		check.Result(admin.Purge(t.Context(), p, 2))(t, 2, "Purge(2)")
-		check.Result(admin.Purge(t.Context(), p, 10))(t, 1, "Purge (want the rest of Pending, Succeeded and Failed)")
-		left, err := admin.List(t.Context(), p, store.Query{})
-		check.Result(len(left), err)(t, 3, "records that are left (the two InProgress and the one InDoubt)")
-	})
-}
-
 // TestAdminErrorsNameTheField: the store is not called.
 func TestAdminErrorsNameTheField(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -247,54 +229,41 @@ func TestAdminErrorsNameTheField(t *testing.T) {
 // TestOperatorsReceiveTheirOwnCopies: an operator's program may change the bytes of
 // a record that it received, also with a store in memory.
 func TestOperatorsReceiveTheirOwnCopies(t *testing.T) {
-	t.Parallel()
-	tests := map[string]func(ctx context.Context, e *semel.Engine[*memory.Tx], id store.ID) (store.Record, error){
-		"Get": func(ctx context.Context, e *semel.Engine[*memory.Tx], _ store.ID) (store.Record, error) {
-			r, _, err := admin.Get(ctx, e, "op", me, "k")
+	type row struct {
+		ask func(t *testing.T, p *process, id store.ID) (store.Record, error)
+		err error
+	}
+	eachInBubble(t, map[string]row{
+		"Get": {func(t *testing.T, p *process, _ store.ID) (store.Record, error) {
+			r, _, err := admin.Get(t.Context(), p, "op", me, "k")
 			return r, err
-		},
-		"Cancel what waits": func(ctx context.Context, e *semel.Engine[*memory.Tx], id store.ID) (store.Record, error) {
-			return admin.Cancel(ctx, e, id, "not wanted")
-		},
-		"Reschedule": func(ctx context.Context, e *semel.Engine[*memory.Tx], id store.ID) (store.Record, error) {
-			return admin.Reschedule(ctx, e, id, time.Hour)
-		},
-		"Redrive what has not failed": func(ctx context.Context, e *semel.Engine[*memory.Tx], id store.ID) (store.Record, error) {
-			r, err := admin.Redrive(ctx, e, admin.RedriveRequest{ID: id, Actor: "ann", Reason: "mended"})
-			return r, unless(err, admin.ErrNotFailed)
-		},
-		"Resolve what is not in doubt": func(ctx context.Context, e *semel.Engine[*memory.Tx], id store.ID) (store.Record, error) {
-			r, err := admin.Resolve(ctx, e, admin.Resolution{ID: id, To: store.Failed, Actor: "ann", Reason: "looked"})
-			return r, unless(err, admin.ErrNotInDoubt)
-		},
-	}
-	for name, ask := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			mem := memory.New(memory.Options{})
-			op := plain("op", retried(semel.AtLeastOnce()))
-			e := check.Must(semel.New(mem, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{op}}))(t)
-			call := op.Call(me, "k", "input")
-			check.Must(semel.Enqueue(t.Context(), e, call, semel.EnqueueOptions{}))(t)
-			got := check.Must(ask(t.Context(), e, call.ID()))(t)
-			before := record(t, mem, call)
-			if len(got.Input) == 0 || string(got.Input) != string(before.Input) || string(got.Outcome) != string(before.Outcome) {
-				t.Fatalf("got %q and %q, want %q and %q", got.Input, got.Outcome, before.Input, before.Outcome)
-			}
-			clear(got.Input)
-			clear(got.Outcome)
-			current := record(t, mem, call)
-			if string(current.Input) != string(before.Input) || string(current.Outcome) != string(before.Outcome) {
-				t.Errorf("%q and %q are current, want the unchanged %q and %q", current.Input, current.Outcome, before.Input, before.Outcome)
-			}
-		})
-	}
-}
-
-// unless is nil when err is what was expected, and says so when it is not.
-func unless(err, want error) error {
-	if errors.Is(err, want) {
-		return nil
-	}
-	return fmt.Errorf("got %w, want %w", err, want)
+		}, nil},
+		"Cancel what waits": {func(t *testing.T, p *process, id store.ID) (store.Record, error) {
+			return admin.Cancel(t.Context(), p, id, "not wanted")
+		}, nil},
+		"Reschedule": {func(t *testing.T, p *process, id store.ID) (store.Record, error) {
+			return admin.Reschedule(t.Context(), p, id, time.Hour)
+		}, nil},
+		"Redrive what has not failed": {func(t *testing.T, p *process, id store.ID) (store.Record, error) {
+			return admin.Redrive(t.Context(), p, admin.RedriveRequest{ID: id, Actor: "ann", Reason: "mended"})
+		}, admin.ErrNotFailed},
+		"Resolve what is not in doubt": {func(t *testing.T, p *process, id store.ID) (store.Record, error) {
+			return admin.Resolve(t.Context(), p, admin.Resolution{ID: id, To: store.Failed, Actor: "ann", Reason: "looked"})
+		}, admin.ErrNotInDoubt},
+	}, func(t *testing.T, tt row) {
+		p, _, call := queuedTask(t, semel.AtLeastOnce(), 9, 9)
+		got, err := tt.ask(t, p, call.ID())
+		check.ErrorIs(t, err, tt.err, "the call")
+		current := record(t, p.mem, call)
+		input, outcome := string(current.Input), string(current.Outcome) // copies, as the store may share its bytes
+		if input == "" || string(got.Input) != input || string(got.Outcome) != outcome {
+			t.Fatalf("got %q and %q, want %q and %q", got.Input, got.Outcome, input, outcome)
+		}
+		clear(got.Input)
+		clear(got.Outcome)
+		current = record(t, p.mem, call)
+		if string(current.Input) != input || string(current.Outcome) != outcome {
+			t.Errorf("%q and %q are current, want the unchanged %q and %q", current.Input, current.Outcome, input, outcome)
+		}
+	})
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -83,24 +82,6 @@ func together(t *testing.T, p *process, op *semel.Operation[string], gate chan s
 		got[key] = <-answers
 	}
 	return got
-}
-
-func TestConcurrentCallsShareBatches(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		p, seen := grouped(t, memory.New(memory.Options{}), semel.Options{})
-		gate := make(chan struct{})
-		p.faults.Decide(func(r request) fault { seen.note(r); return fault{Gate: gate} })
-		for key, a := range together(t, p, plain("op", semel.OperationOptions[string]{}), gate, "a", "b", "c") {
-			a.want(t, key, false)
-		}
-		got := seen.seen()
-		if want := "[[first→InProgress] [a→InProgress b→InProgress c→InProgress"; !strings.HasPrefix(fmt.Sprint(got), want) {
-			t.Errorf("requested %v, want it to start with %s", got, want)
-		}
-		if len(got) > 5 {
-			t.Errorf("%d calls for eight changes: %v", len(got), got)
-		}
-	})
 }
 
 // TestPoisonedRecordFailsAlone: the changes of a failed batch are retried one by

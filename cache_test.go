@@ -38,39 +38,32 @@ func TestCacheAnswersRetries(t *testing.T) {
 	})
 }
 
-// TestCacheEntriesExpire: what another process did to the record is seen
-// by then.
-func TestCacheEntriesExpire(t *testing.T) {
-	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
+// TestCacheSeesChanges of its own process at once, and those of others when its entries
+// have expired.
+func TestCacheSeesChanges(t *testing.T) {
+	eachPair(t, entryPoints(), map[string]bool{"own": true, "another process": false}, func(t *testing.T, d entryPoint, own bool) {
 		mem := memory.New(memory.Options{})
-		o := d.o
-		o.Retry = &semel.Retry{MaxErrors: 1}
-		op := plain("op", o)
-		p := cached(t, mem, semel.Options{CacheAge: time.Minute})
-		other := start(t, mem, semel.Options{Operations: []semel.Declared{op}})
+		d.o.Retry = &semel.Retry{MaxErrors: 1}
+		op := plain("op", d.o)
+		o := semel.Options{CacheAge: time.Hour, Retention: time.Minute, Operations: []semel.Declared{op}}
+		if !own {
+			o.CacheAge, o.Retention = o.Retention, o.CacheAge
+		}
+		p := cached(t, mem, o)
+		operator := p
+		if !own {
+			operator = start(t, mem, o)
+		}
 		call := op.Call(me, "k", "in")
 		d.ask(t.Context(), p, call, fails(semel.Final(errBoom))).wantFailure(t, "boom")
-		wantState(t, mem, call, store.Failed)
-		check.Must(admin.Redrive(t.Context(), other, admin.RedriveRequest{ID: call.ID(), Actor: "me", Reason: "again"}))(t)
-		pass(time.Minute)
+		check.Must(admin.Redrive(t.Context(), operator, redrive(call)))(t)
+		if !own {
+			d.ask(t.Context(), p, call, never(t)).wantFailure(t, "boom")
+			pass(o.CacheAge)
+		}
 		d.ask(t.Context(), p, call, returns("v")).want(t, "v", false)
-	})
-}
-
-// TestCacheSeesChangesOfItsOwnProcess when it redrives and purges.
-func TestCacheSeesChangesOfItsOwnProcess(t *testing.T) {
-	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-		mem := memory.New(memory.Options{})
-		o := d.o
-		o.Retry = &semel.Retry{MaxErrors: 1}
-		op := plain("op", o)
-		p := cached(t, mem, semel.Options{CacheAge: time.Hour, Retention: time.Minute, Operations: []semel.Declared{op}})
-		call := op.Call(me, "k", "in")
-		d.ask(t.Context(), p, call, fails(semel.Final(errBoom))).wantFailure(t, "boom")
-		check.Must(admin.Redrive(t.Context(), p, admin.RedriveRequest{ID: call.ID(), Actor: "me", Reason: "again"}))(t)
-		d.ask(t.Context(), p, call, returns("v")).want(t, "v", false)
-		pass(2 * time.Minute) // past its retention, which memory does not outlive
-		check.Result(admin.Purge(t.Context(), p, 10))(t, 1, "Purge")
+		pass(o.Retention + time.Minute) // past its retention, which memory does not outlive
+		check.Result(admin.Purge(t.Context(), operator, 10))(t, 1, "Purge")
 		d.ask(t.Context(), p, call, returns("new")).want(t, "new", false)
 	})
 }

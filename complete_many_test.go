@@ -6,7 +6,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
@@ -31,14 +30,17 @@ func wantOwn(t *testing.T, p *process, a *semel.Attempt) {
 	do(t.Context(), p, a.Call(), never(t)).want(t, a.Call().Key(), true)
 }
 
-// TestCompleteMany ends all in one Swap, each with its own value.
+// TestCompleteMany ends all in one Swap, each with its own value, also for a caller that
+// has hung up.
 func TestCompleteMany(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, op := ownedTask(t, semel.AtLeastOnce(), 9, 9)
 		attempts := running(t, p, op, 50)
 		p.faults.Decide(nil)
 		ends := endings(attempts...)
-		if rest := adapter.CompleteMany(t.Context(), p, ends); len(rest) != 0 || p.faults.CallsOf("Swap") != 1 || p.faults.Calls() != 1 {
+		ctx, hangUp := context.WithCancel(t.Context())
+		hangUp()
+		if rest := adapter.CompleteMany(ctx, p, ends); len(rest) != 0 || p.faults.CallsOf("Swap") != 1 || p.faults.Calls() != 1 {
 			t.Errorf("%d are left after %d Swaps of %d calls, want none, after one", len(rest), p.faults.CallsOf("Swap"), p.faults.Calls())
 		}
 		for i, a := range attempts {
@@ -199,18 +201,6 @@ func TestCompleteManyIsBoundedByTheBatch(t *testing.T) {
 		if rest := adapter.CompleteMany(t.Context(), p, nil); len(rest) != 0 || p.faults.Calls() != 0 {
 			t.Errorf("%d are left of nothing, after %d calls", len(rest), p.faults.Calls())
 		}
-	})
-}
-
-// TestCompleteManyAfterCancel: a caller that hangs up changes nothing.
-func TestCompleteManyAfterCancel(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		p, op := ownedTask(t, semel.AtLeastOnce(), 9, 9)
-		attempts := running(t, p, op, 2)
-		ctx, hangUp := context.WithCancel(t.Context())
-		hangUp()
-		pass(time.Second)
-		check.Equal(t, len(adapter.CompleteMany(ctx, p, endings(attempts...))), 0, "are left")
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
@@ -87,28 +86,6 @@ func TestOptimisticConcurrently(t *testing.T) {
 		wantEffect(t, p.mem, "slow", false)
 		p.seen.want(t, event.Fenced)
 		doTx(t.Context(), p, call, neverTx(t)).want(t, "quick", true)
-	})
-}
-
-// TestOptimisticInOneProcess: callers of one key still have one leader, and wait for it until their
-// Wait ends.
-func TestOptimisticInOneProcess(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		p, call := soloWith(t, semel.Options{Wait: time.Minute}, optimistic())
-		proceed := make(chan struct{})
-		first := blocked(func() answer {
-			return doTx(t.Context(), p, call, func(ctx context.Context, _ *memory.Tx) (string, error) { return until(proceed)(ctx) })
-		})
-		var others []<-chan answer
-		for range 20 {
-			others = append(others, blocked(func() answer { return doTx(t.Context(), p, call, neverTx(t)) }))
-		}
-		close(proceed)
-		(<-first).want(t, "v", false)
-		for _, o := range others {
-			(<-o).want(t, "v", true)
-		}
-		check.Equal(t, p.faults.CallsOf("Atomic"), 1, "transactions")
 	})
 }
 

@@ -50,20 +50,6 @@ func doBatch(ctx context.Context, p *process, c semel.Call, fn batchFunc) answer
 	return answer{v, replayed, err}
 }
 
-// Record and statements commit together. A retry gets the first result, and another
-// request with the key is a mismatch.
-func TestBatchRunsOnce(t *testing.T) {
-	t.Parallel()
-	p, mem := solo(t, semel.Options{})
-	doBatch(t.Context(), p, theCall, handing("first", put("first"))).want(t, "first", false)
-	wantEffect(t, mem, "first", true)
-	doBatch(t.Context(), p, theCall, handing("second", put("second"))).want(t, "first", true)
-	other := plain("op", semel.OperationOptions[string]{}).Call(me, "k", "another input")
-	doBatch(t.Context(), p, other, handing("second", put("second"))).wantErr(t, semel.ErrMismatch)
-	wantEffect(t, mem, "second", false)
-	doTx(t.Context(), p, theCall, neverTx(t)).want(t, "first", true)
-}
-
 // Of many callers of one key in two processes, one commits its statements.
 func TestBatchWithManyCallers(t *testing.T) {
 	t.Parallel()

@@ -76,18 +76,6 @@ func TestExclusiveTransactionKeepsItsLease(t *testing.T) {
 	})
 }
 
-// TestExclusiveTransactionEndsWithMaxRun all the same.
-func TestExclusiveTransactionEndsWithMaxRun(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		p := exclusive(t, memory.New(memory.Options{}), semel.Options{MaxRun: 45 * time.Second})
-		call := plain("op", semel.OperationOptions[string]{Policy: semel.Atomic(), Lease: lease}).Call(me, "k", "in")
-		var took time.Duration
-		wait := untilLost(t, time.Now(), &took)
-		doTx(t.Context(), p, call, func(ctx context.Context, _ *memory.Tx) (string, error) { return wait(ctx) }).want(t, "v", false)
-		check.Equal(t, took, 45*time.Second, "the context ended after (max run)")
-	})
-}
-
 // TestLeaseCountsBeforeAnExclusiveTransaction: only an open transaction keeps
 // others out.
 func TestLeaseCountsBeforeAnExclusiveTransaction(t *testing.T) {

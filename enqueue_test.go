@@ -50,24 +50,6 @@ func TestDirectCallRunsTheEnqueuedRecord(t *testing.T) {
 	})
 }
 
-// TestEnqueueTxIsAtomic.
-func TestEnqueueTxIsAtomic(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		p, call := soloCall(t, queueable(semel.OperationOptions[string]{}))
-		err := inTx(t, p.mem, func(tx *memory.Tx) error {
-			check.Result(semel.EnqueueTx(t.Context(), p.Engine, tx, call, semel.EnqueueOptions{}))(t, true, "EnqueueTx")
-			wantState(t, p.mem, call, store.Absent) // other transactions do not see it yet
-			return errBoom
-		})
-		if !errors.Is(err, errBoom) {
-			t.Fatalf("Atomic: %v", err)
-		}
-		wantState(t, p.mem, call, store.Absent)
-		enqueue(t, p, p.mem, call, 0)
-		wantState(t, p.mem, call, store.Pending)
-	})
-}
-
 // TestEnqueueWhileAnotherTransactionHoldsTheRecord: neither Enqueue nor EnqueueTx waits.
 func TestEnqueueWhileAnotherTransactionHoldsTheRecord(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -282,21 +264,6 @@ func TestEnqueueOverExistingRecords(t *testing.T) {
 		if after := record(t, p.mem, same); s != nothing && !cmp.Equal(before, after) {
 			t.Errorf("the record changed:\n%s", cmp.Diff(before, after))
 		}
-	})
-}
-
-// TestEnqueueErrors: each store call of Enqueue fails once. After a retry the call is in the queue once.
-func TestEnqueueErrors(t *testing.T) {
-	eachFaultyCall(t, 4, func(t *testing.T, f fault, k int) {
-		p, op := ownedTask(t, semel.AtLeastOnce(), 9, 9)
-		call := op.Call(me, "k", "in")
-		p.faults.Decide(failCall(k, f))
-		added, err := semel.Enqueue(t.Context(), p, call, semel.EnqueueOptions{})
-		check.Equal(t, added, (err == nil), "Enqueue: %v", err)
-		p.faults.Decide(nil)
-		check.Must(semel.Enqueue(t.Context(), p, call, semel.EnqueueOptions{}))(t)
-		wantState(t, p.mem, call, store.Pending)
-		work(t, p, op, returns("v")).want(t, "v", false)
 	})
 }
 

@@ -242,7 +242,8 @@ func testQueueFault(t *testing.T, policy semel.Policy, hands, batch bool, f faul
 	o := semel.Options{Operations: []semel.Declared{e.op}}
 	p, other := startQueue(t, newFaulty(e.mem), o, hands), startQueue(t, newFaulty(e.mem), o, hands)
 	p.faults.Decide(failWriteCall(k, f))
-	_, _ = semel.Enqueue(t.Context(), p, e.call, semel.EnqueueOptions{})
+	added, err := semel.Enqueue(t.Context(), p, e.call, semel.EnqueueOptions{})
+	check.Equal(t, added, err == nil, "Enqueue: %v", err)
 	for range 3 {
 		e.round(t, p, batch)
 		pass(time.Second)

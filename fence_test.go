@@ -72,18 +72,6 @@ func TestFenceIsRaisedOnlyAfterAnUnknownAttempt(t *testing.T) {
 	})
 }
 
-func TestFenceFindsTheEffect(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		p, mem := solo(t, semel.Options{})
-		r := &receiver{found: true}
-		call := r.op(semel.OperationOptions[string]{}).Call(me, "k", "in")
-		createExisting(t, mem, call, expired)
-		do(t.Context(), p, call, r.act).want(t, "found", true)
-		do(t.Context(), p, call, r.act).want(t, "found", true)
-		r.want(t, "raise 2", "look")
-	})
-}
-
 // TestFenceStopsAZombie: an attempt that was taken over sends its request too late,
 // is rejected, and returns the current outcome.
 func TestFenceStopsAZombie(t *testing.T) {

@@ -2,7 +2,6 @@ package semel_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,9 +56,13 @@ func wantOneRun(t *testing.T, callers []<-chan answer, runs *counted) {
 }
 
 // TestFiveHundredCallersWait: followers wait for the leader in their process, send
-// no store request meanwhile, and receive its answer.
+// no store request meanwhile, and receive its answer, also if it takes no lock.
 func TestFiveHundredCallersWait(t *testing.T) {
-	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
+	points := entryPoints()
+	without := points["inline"]
+	without.o = optimistic()
+	points["optimistic"] = without
+	eachInBubble(t, points, func(t *testing.T, d entryPoint) {
 		p, call := soloWith(t, semel.Options{Wait: time.Hour}, d.o)
 		var runs counted
 		finish := make(chan struct{})
@@ -257,21 +260,6 @@ func TestFollowersLeadAfterARelease(t *testing.T) {
 	})
 }
 
-func TestKeysAreIndependent(t *testing.T) {
-	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
-		p, _ := solo(t, semel.Options{Wait: time.Hour})
-		op := plain("op", d.o)
-		finish := make(chan struct{})
-		held := d.later(t, p, op.Call(me, "held", "in"), until(finish))
-		for i := range 20 {
-			d.ask(t.Context(), p, op.Call(me, fmt.Sprint(i), "in"), returns("v")).want(t, "v", false)
-			d.ask(t.Context(), p, op.Call(semel.ScopeOf(fmt.Sprint(i)), "held", "in"), returns("v")).want(t, "v", false)
-		}
-		close(finish)
-		(<-held).want(t, "v", false)
-	})
-}
-
 func TestFollowersWaitForADueTime(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, mem := solo(t, semel.Options{})
@@ -317,17 +305,13 @@ func TestFollowersShareInProgress(t *testing.T) {
 	})
 }
 
-// TestPollingEnds when the caller cancels, and when the store fails during
-// polling.
+// TestPollingEnds when the store fails.
 func TestPollingEnds(t *testing.T) {
 	eachEntryPoint(t, func(t *testing.T, d entryPoint) {
 		p, mem := solo(t, semel.Options{})
 		other := start(t, mem, semel.Options{Wait: time.Hour})
 		call := plain("op", d.o).Call(me, "k", "in")
 		d.ask(t.Context(), p, call, func(context.Context) (string, error) {
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-			defer cancel()
-			d.ask(ctx, other, call, never(t)).wantErr(t, context.DeadlineExceeded)
 			time.AfterFunc(5*time.Second, other.crash)
 			d.ask(t.Context(), other, call, never(t)).wantErr(t, semel.ErrUnavailable)
 			return "v", nil

@@ -84,30 +84,6 @@ func TestHealLooksBeforeItWaits(t *testing.T) {
 	})
 }
 
-// TestHealFindsNothing: that proves nothing. It is never Failed and never run
-// again; once the lease is over it is in doubt until evidence turns up.
-func TestHealFindsNothing(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		p, mem := solo(t, semel.Options{})
-		d := new(domain)
-		call := d.op().Call(me, "k", "in")
-		claimAndCrash(t, start(t, mem, semel.Options{}), call)
-		for range 3 {
-			do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInProgress)
-		}
-		pass(lease)
-		for range 3 {
-			do(t.Context(), p, call, never(t)).wantErr(t, semel.ErrInDoubt)
-		}
-		wantState(t, mem, call, store.InDoubt)
-		if d.probes < 6 {
-			t.Errorf("looked %d times, want each asker to look", d.probes)
-		}
-		d.effect("k", "v")
-		do(t.Context(), p, call, never(t)).want(t, "v", true)
-	})
-}
-
 // TestHealProbeFails: no doubt is recorded, and the answer does not change.
 func TestHealProbeFails(t *testing.T) {
 	type row struct {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/adapter"
@@ -17,37 +16,6 @@ import (
 
 func atomicCallOf(key string) semel.Call {
 	return plain("op", semel.OperationOptions[string]{Policy: semel.Atomic()}).Call(me, key, "in")
-}
-
-// TestInTxAgainAfterARollback: the attempt continues after a rollback.
-func TestInTxAgainAfterARollback(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		p, call := soloCall(t, semel.OperationOptions[string]{Policy: semel.Atomic()})
-		do(t.Context(), p, call, func(ctx context.Context) (string, error) {
-			check.ErrorIs(t, check.Err(semel.InTx(ctx, p.Engine, failsAfter(errBoom))), errBoom, "InTx")
-			wantState(t, p.mem, call, store.InProgress)
-			return semel.InTx(ctx, p.Engine, puts("second", "v"))
-		}).want(t, "v", false)
-		wantEffect(t, p.mem, "e", false)
-		wantEffect(t, p.mem, "second", true)
-	})
-}
-
-// TestInTxAfterTheOutcome is refused: the operation has succeeded.
-func TestInTxAfterTheOutcome(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		p, call := soloCall(t, semel.OperationOptions[string]{Policy: semel.Atomic()})
-		do(t.Context(), p, call, func(ctx context.Context) (string, error) {
-			v, err := semel.InTx(ctx, p.Engine, puts("first", "v"))
-			if err != nil {
-				return "", err
-			}
-			wantField(t, check.Err(semel.InTx(ctx, p.Engine, puts("second", "w"))), "Attempt")
-			wantState(t, p.mem, call, store.Succeeded)
-			return v, nil
-		}).want(t, "v", false)
-		wantEffect(t, p.mem, "second", false)
-	})
 }
 
 // TestInTxDecidesTheOutcome: what the function of Do returns afterwards changes
@@ -83,10 +51,12 @@ func TestInTxRejected(t *testing.T) {
 		do(t.Context(), p, atomicCallOf("k"), func(ctx context.Context) (string, error) {
 			refused(ctx, other, "ctx") // another engine
 			gone = ctx
-			return semel.InTx(ctx, p.Engine, func(ctx context.Context, _ *memory.Tx) (string, error) {
+			v, err := semel.InTx(ctx, p.Engine, func(ctx context.Context, _ *memory.Tx) (string, error) {
 				refused(ctx, p, "Attempt") // inside itself
 				return "v", nil
 			})
+			refused(ctx, p, "Attempt") // after the outcome
+			return v, err
 		}).want(t, "v", false)
 		refused(gone, p, "Attempt") // after the end
 		do(t.Context(), p, plain("hold", semel.OperationOptions[string]{}).Call(me, "k", "in"), func(ctx context.Context) (string, error) {
@@ -120,16 +90,22 @@ func TestInTxOfAZombie(t *testing.T) {
 }
 
 // TestInlineFindsARecord: its writes are rolled back, and it answers from the
-// current record. (The exclusive right excludes other transactions, but not a claim
-// of another program version that runs the operation leased.)
+// current record, if it can read that. (The exclusive right excludes other transactions,
+// but not a claim of another program version that runs the operation leased.)
 func TestInlineFindsARecord(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	eachInBubble(t, map[string]bool{"readable": true, "unreadable": false}, func(t *testing.T, readable bool) {
 		p, other, mem := pair(t, semel.Options{})
-		doTx(t.Context(), p, theCall, func(ctx context.Context, tx *memory.Tx) (string, error) {
+		a := doTx(t.Context(), p, theCall, func(ctx context.Context, tx *memory.Tx) (string, error) {
 			do(t.Context(), other, theCall, returns("winner")).want(t, "winner", false)
+			p.faults.Decide(failIf(fault{Before: errCut}, func(r request) bool { return r.Method == "Get" && !readable }))
 			return puts("zombie", "zombie")(ctx, tx)
-		}).want(t, "winner", true)
+		})
 		wantEffect(t, mem, "zombie", false)
+		if !readable {
+			a.wantErr(t, semel.ErrUnavailable, errCut)
+			return
+		}
+		a.want(t, "winner", true)
 		p.seen.want(t, event.Fenced)
 	})
 }
@@ -152,18 +128,6 @@ func TestInlineRetriesWhenTheRecordIsGone(t *testing.T) {
 	})
 }
 
-// TestInlineCannotReadTheOtherRecord.
-func TestInlineCannotReadTheOtherRecord(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		p, other, _ := pair(t, semel.Options{})
-		doTx(t.Context(), p, theCall, func(ctx context.Context, tx *memory.Tx) (string, error) {
-			do(t.Context(), other, theCall, returns("winner")).want(t, "winner", false)
-			p.faults.Decide(failOn("Get", fault{Before: errCut}))
-			return "zombie", nil
-		}).wantErr(t, semel.ErrUnavailable, errCut)
-	})
-}
-
 func TestTxOf(t *testing.T) {
 	eachTxMode(t, func(t *testing.T, s txMode) {
 		p, mem := solo(t, semel.Options{})
@@ -180,26 +144,6 @@ func TestTxOf(t *testing.T) {
 			}
 			return "v", nil
 		}).want(t, "v", false)
-	})
-}
-
-// TestTransactionThatEndsWithItsContext: the transaction continues when the caller
-// cancels, and the function's result decides.
-func TestTransactionThatEndsWithItsContext(t *testing.T) {
-	eachTxMode(t, func(t *testing.T, s txMode) {
-		s.o.OnError = semel.Keep
-		p, call := soloCall(t, s.o)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		a := s.ask(ctx, p, call, func(ctx context.Context, tx *memory.Tx) (string, error) {
-			_, _ = puts("e", "v")(ctx, tx)
-			<-ctx.Done()
-			return "", ctx.Err()
-		})
-		a.wantErr(t, context.DeadlineExceeded)
-		check.Equal(t, semel.VerdictOf(a.err), store.NotCommitted, "VerdictOf (it is rolled back)")
-		wantEffect(t, p.mem, "e", false)
-		s.ask(t.Context(), p, call, puts("e", "v")).want(t, "v", false)
 	})
 }
 

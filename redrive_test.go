@@ -65,18 +65,6 @@ func TestRedrive(t *testing.T) {
 	})
 }
 
-// TestRedriveAfterCrashes: they are counted anew, too.
-func TestRedriveAfterCrashes(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		p, op, call := queuedTask(t, semel.Atomic(), 1, 1)
-		crashAttempt(t, p.mem, op)
-		sweepOne(t, p, call)
-		work(t, p, op, never(t)).wantErr(t)
-		check.Must(admin.Redrive(t.Context(), p, redrive(call)))(t)
-		work(t, p, op, p.run(returns("v"))).want(t, "v", false)
-	})
-}
-
 // TestRedriveOfAFinalFailure: the failure's details are not taken for a history.
 func TestRedriveOfAFinalFailure(t *testing.T) {
 	bubble(t, func(t *testing.T) {

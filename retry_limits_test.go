@@ -98,7 +98,8 @@ func crashingHandler(t *testing.T, a *semel.Attempt) {
 	check.ErrorIs(t, context.Cause(a.Context()), semel.ErrLeaseLost, "its context ended with")
 }
 
-// TestTooManyCrashesBeforeATransaction: an inline one is not run either.
+// TestTooManyCrashesBeforeATransaction: an inline one is not run either, until a redrive,
+// after which crashes are counted anew.
 func TestTooManyCrashesBeforeATransaction(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p, op, call := queuedTask(t, semel.Atomic(), 1, 2)
@@ -109,6 +110,8 @@ func TestTooManyCrashesBeforeATransaction(t *testing.T) {
 		wantTries(t, wantCode(t, a.err, "exhausted"), admin.TryCrash, admin.TryInterrupted)
 		wantState(t, p.mem, call, store.Failed)
 		doTx(t.Context(), p, call, neverTx(t)).wantFailure(t, "2 attempts crashed")
+		check.Must(admin.Redrive(t.Context(), p, redrive(call)))(t)
+		work(t, p, op, p.run(returns("v"))).want(t, "v", false)
 	})
 }
 

@@ -122,10 +122,14 @@ func TestRule05MaxRunRefusesTheHeartbeat(t *testing.T) {
 	})
 }
 
-// TestRule05MaxRunOfATransaction: inline there is no lease, but the context ends.
+// TestRule05MaxRunOfATransaction: inline, and in a store that a transaction has to itself, there
+// is no lease, but the context ends.
 func TestRule05MaxRunOfATransaction(t *testing.T) {
-	eachTxMode(t, func(t *testing.T, s txMode) {
-		p, call := soloWith(t, semel.Options{MaxRun: time.Minute}, s.o)
+	eachPair(t, txModes(), map[string]store.Exclusion{
+		"excludes those of its record": store.ExcludesRecord, "excludes all": store.ExcludesAll,
+	}, func(t *testing.T, s txMode, excludes store.Exclusion) {
+		p := startOn(t, limited(func(c *store.Capabilities) { c.Exclusion = excludes }), semel.Options{MaxRun: time.Minute})
+		call := plain("op", s.o).Call(me, "k", "in")
 		var took time.Duration
 		wait := untilLost(t, time.Now(), &took)
 		a := s.ask(t.Context(), p, call, func(ctx context.Context, _ *memory.Tx) (string, error) {

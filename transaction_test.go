@@ -210,27 +210,21 @@ func startSelfCommitting(t *testing.T, s store.TxStore[*memory.Tx]) *process {
 }
 
 // TestHandlerCommitsItsTransaction: the caller learns what happened, and the
-// function never runs again, although its effect was committed without the record.
+// function never runs again, although its effect was committed without the record. If it
+// fails afterwards, later callers learn that it succeeded, without a result.
 func TestHandlerCommitsItsTransaction(t *testing.T) {
-	eachTxMode(t, func(t *testing.T, s txMode) {
+	eachPair(t, txModes(), map[string]bool{"and succeeds": false, "and fails": true}, func(t *testing.T, s txMode, fails bool) {
 		p := startSelfCommitting(t, selfCommittingStore{memory.New(memory.Options{})})
 		call := plain("op", s.o).Call(me, "k", "in")
-		s.ask(t.Context(), p, call, puts("effect", "v")).want(t, "v", false)
-		s.ask(t.Context(), p, call, neverTx(t)).want(t, "v", true)
-	})
-}
-
-// TestHandlerCommitsItsTransactionAndFails: the effect has happened. The caller
-// gets an error that says so, and later callers learn that it succeeded and that
-// the result is not available.
-func TestHandlerCommitsItsTransactionAndFails(t *testing.T) {
-	eachTxMode(t, func(t *testing.T, s txMode) {
-		p := startSelfCommitting(t, selfCommittingStore{memory.New(memory.Options{})})
-		call := plain("op", s.o).Call(me, "k", "in")
+		if !fails {
+			s.ask(t.Context(), p, call, puts("effect", "v")).want(t, "v", false)
+			s.ask(t.Context(), p, call, neverTx(t)).want(t, "v", true)
+			return
+		}
 		a := s.ask(t.Context(), p, call, failsAfter(errAfterwards))
 		a.wantErr(t, errAfterwards)
 		check.Equal(t, semel.VerdictOf(a.err), store.Committed, "verdict")
-		check.ErrorIs(t, s.ask(t.Context(), p, call, neverTx(t)).err, semel.ErrResultUnavailable, "the second call")
+		s.ask(t.Context(), p, call, neverTx(t)).wantNoResult(t)
 	})
 }
 
@@ -283,18 +277,5 @@ func TestFunctionWritesItsOwnRecord(t *testing.T) {
 		if err == nil || runs > 8 {
 			t.Errorf("%d runs, %v, want an error after at most 8", runs, err)
 		}
-	})
-}
-
-// TestWaitEndsBeforeTheTransactionBegins: the function does not run for a caller
-// that canceled while it waited for a transaction.
-func TestWaitEndsBeforeTheTransactionBegins(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		p, _ := solo(t, semel.Options{})
-		p.hang()
-		ctx, hangUp := hangUpCall(t)
-		caller := blocked(func() answer { return doTx(ctx, p, theCall, neverTx(t)) })
-		hangUp()
-		(<-caller).wantErr(t, semel.ErrUnavailable)
 	})
 }

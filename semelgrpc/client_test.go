@@ -6,12 +6,15 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/internal/check"
@@ -60,7 +63,7 @@ func TestLostReplies(t *testing.T) {
 	}
 }
 
-// TestClientWaits for another call of the same key.
+// TestClientWaits for another call of the same key, and is told for how long.
 func TestClientWaits(t *testing.T) {
 	t.Parallel()
 	begun, open := make(chan struct{}), make(chan struct{})
@@ -70,6 +73,9 @@ func TestClientWaits(t *testing.T) {
 		outer: func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 			v, err := next(ctx, req)
 			if status.Code(err) == codes.Aborted {
+				if reasonOf(err) != "IN_PROGRESS" || retryDelay(status.Convert(err)) <= 0 {
+					t.Errorf("%v (%s), want IN_PROGRESS with a delay", err, reasonOf(err))
+				}
 				refused <- struct{}{}
 			}
 			return v, err
@@ -121,18 +127,6 @@ func TestClientErrors(t *testing.T) {
 		t.Errorf("%v, want ErrInDoubt", err)
 	}
 	check.Equal(t, r.runs.Load(), 2, "runs")
-}
-
-// TestBudget: the client gives up when its budget is used up, with the last status.
-func TestBudget(t *testing.T) {
-	t.Parallel()
-	down := func(context.Context, any, *grpc.UnaryServerInfo, grpc.UnaryHandler) (any, error) {
-		return nil, status.Error(codes.Unavailable, "down")
-	}
-	r := newRig(t, setUp{outer: down, client: []grpc.UnaryClientInterceptor{retrying(t, semelgrpc.ClientOptions{Budget: 20 * time.Millisecond})}})
-	if _, _, err := r.call(t, "k", payment(5)); status.Code(err) != codes.Unavailable && status.Code(err) != codes.DeadlineExceeded {
-		t.Errorf("%v, want UNAVAILABLE or DEADLINE_EXCEEDED", err)
-	}
 }
 
 // TestChildKeys: each attempt of an operation sends the same key to another server. Without a name the
@@ -213,5 +207,27 @@ func TestClientOptionsAreChecked(t *testing.T) {
 		if _, err := semelgrpc.UnaryClientInterceptor(o); !errors.As(err, &invalid) || invalid.Field != field {
 			t.Errorf("%s: %v, want a FieldError that names it", field, err)
 		}
+	}
+}
+
+// TestBudget: the client gives up with the last status when its budget is used up. A delay that is
+// longer is waited for, and does not make the client retry at once.
+func TestBudget(t *testing.T) {
+	t.Parallel()
+	for delay, again := range map[int64]bool{0: true, 315_576_000_000: false} { // in seconds
+		synctest.Test(t, func(t *testing.T) {
+			s, err := status.New(codes.Unavailable, "later").WithDetails(&errdetails.RetryInfo{RetryDelay: &durationpb.Duration{Seconds: delay}})
+			check.Require(t, err)
+			tries, begun := 0, time.Now()
+			err = retrying(t, semelgrpc.ClientOptions{Budget: time.Second})(t.Context(), method, payment(5), answer(0), nil,
+				func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
+					tries++
+					return s.Err()
+				})
+			check.Equal(t, time.Since(begun), time.Second, "the client gave up after")
+			if status.Code(err) != codes.Unavailable || (tries > 1) != again {
+				t.Errorf("%v, after %d tries with a delay of %d s, want another try: %v", err, tries, delay, again)
+			}
+		})
 	}
 }

@@ -5,14 +5,10 @@ import (
 	"database/sql"
 	"strings"
 	"testing"
-	"time"
 
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/internal/check"
@@ -105,31 +101,5 @@ func TestLargeResponse(t *testing.T) {
 		if reasonOf(err) != "RESULT_UNAVAILABLE" || r.runs.Load() != 1 {
 			t.Errorf("%s: a later call: %v, after %d runs", name, err, r.runs.Load())
 		}
-	}
-}
-
-// TestScopeWithoutName: a caller that authentication does not know has no records of its own.
-func TestScopeWithoutName(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, setUp{})
-	_, _, err := r.call(t, "k", payment(5), "user", "")
-	if status.Code(err) != codes.Unauthenticated || r.runs.Load() != 0 {
-		t.Errorf("%v, after %d runs, want Unauthenticated", err, r.runs.Load())
-	}
-}
-
-// TestLongRetryDelay: a delay that is longer than the budget makes the client give up, and not retry at once.
-func TestLongRetryDelay(t *testing.T) {
-	t.Parallel()
-	s, err := status.New(codes.Unavailable, "later").WithDetails(&errdetails.RetryInfo{RetryDelay: &durationpb.Duration{Seconds: 315_576_000_000}})
-	check.Require(t, err)
-	tries := 0
-	err = retrying(t, semelgrpc.ClientOptions{Budget: 20 * time.Millisecond})(t.Context(), method, payment(5), answer(0), nil,
-		func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
-			tries++
-			return s.Err()
-		})
-	if status.Code(err) != codes.Unavailable || tries != 1 {
-		t.Errorf("%v, after %d tries, want one", err, tries)
 	}
 }

@@ -46,7 +46,8 @@ func TestRetriesReceiveTheStoredResponse(t *testing.T) {
 	})
 }
 
-// TestRefusals are calls that run no handler.
+// TestRefusals are calls that run no handler. The error of the scope function is the client's, with
+// its details, and a caller without a name has no records of its own.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setUp{})
@@ -64,6 +65,8 @@ func TestRefusals(t *testing.T) {
 		"two keys":      {"a", payment(5), []string{semelgrpc.MetadataKey, "b"}, codes.InvalidArgument, "KEY_INVALID"},
 		"key too long":  {strings.Repeat("k", 300), payment(5), nil, codes.InvalidArgument, "KEY_INVALID"},
 		"other request": {"k", payment(6), nil, codes.InvalidArgument, "KEY_REUSED"},
+		"scope refused": {"k", payment(5), []string{"user", "stranger"}, codes.Unauthenticated, "NO_USER"},
+		"empty scope":   {"k", payment(5), []string{"user", ""}, codes.Unauthenticated, "UNAUTHENTICATED"},
 	} {
 		if _, _, err := r.call(t, test.key, test.in, test.pairs...); status.Code(err) != test.code || reasonOf(err) != test.reason {
 			t.Errorf("%s: %v (%s), want %v (%s)", name, err, reasonOf(err), test.code, test.reason)
@@ -88,18 +91,6 @@ func reasonOf(err error) string {
 		}
 	}
 	return ""
-}
-
-// TestScopeIsRefused: the error of the scope function is the client's, with its details, and
-// nothing runs.
-func TestScopeIsRefused(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, setUp{})
-	_, _, err := r.call(t, "k", payment(5), "user", "stranger")
-	if status.Code(err) != codes.Unauthenticated || reasonOf(err) != "NO_USER" {
-		t.Errorf("%v (%s), want the error of the scope function", err, reasonOf(err))
-	}
-	check.Equal(t, r.runs.Load(), 0, "runs")
 }
 
 // TestStatusesOfHandlers calls twice with one key, where each run of the handler returns a status.
@@ -205,34 +196,6 @@ func TestKeyInTheRequest(t *testing.T) {
 	if _, _, err := r.call(t, "in-metadata", payment(5)); reasonOf(err) != "KEY_INVALID" {
 		t.Errorf("without the field: %v, want KEY_INVALID", err)
 	}
-}
-
-// TestInProgress: a call that finds the first one running is told when to retry.
-func TestInProgress(t *testing.T) {
-	t.Parallel()
-	begun, open := make(chan struct{}), make(chan struct{})
-	r := newRig(t, setUp{handler: func(_ context.Context, run int64, _ message) (any, error) {
-		close(begun)
-		<-open
-		return answer(run), nil
-	}})
-	first := make(chan error, 1)
-	go func() {
-		_, _, err := r.call(t, "k", payment(5))
-		first <- err
-	}()
-	<-begun
-	_, _, err := r.call(t, "k", payment(5))
-	delay := false
-	for _, d := range status.Convert(err).Details() {
-		_, is := d.(*errdetails.RetryInfo)
-		delay = delay || is
-	}
-	if status.Code(err) != codes.Aborted || reasonOf(err) != "IN_PROGRESS" || !delay {
-		t.Errorf("%v (%s), with RetryInfo %t, want ABORTED with it", err, reasonOf(err), delay)
-	}
-	close(open)
-	check.NoError(t, <-first)
 }
 
 // TestPanics: the effect of a handler that panics is unknown, and the panic continues.

@@ -91,7 +91,7 @@ func TestTraceOverGRPC(t *testing.T) {
 			if len(sent) != 2 || len(received) != 2 {
 				t.Fatalf("%d calls were sent and %d received, want 2", len(sent), len(received))
 			}
-			for what, step := range map[string]struct{ got, want trace.SpanContext }{
+			wantLinks(t, request.SpanContext(), map[string]link{
 				"the parent of the operation":         {chargeSpan.Parent(), request.SpanContext()},
 				"the parent of the first try":         {sent[0].Parent(), chargeSpan.SpanContext()},
 				"the parent of the second try":        {sent[1].Parent(), chargeSpan.SpanContext()},
@@ -99,11 +99,7 @@ func TestTraceOverGRPC(t *testing.T) {
 				"the parent of the second handling":   {received[1].Parent(), sent[1].SpanContext()},
 				"the parent of the service's own run": {paySpan.Parent(), received[0].SpanContext()},
 				"the parent of the task":              {mailSpan.Parent(), paySpan.SpanContext()},
-			} {
-				if step.got.SpanID() != step.want.SpanID() || step.got.TraceID() != request.SpanContext().TraceID() {
-					t.Errorf("%s is %v, want %v", what, step.got, step.want)
-				}
-			}
+			})
 			for i, s := range received {
 				replayed := slices.ContainsFunc(s.Events(), func(e sdktrace.Event) bool { return e.Name == "semel.replayed" })
 				check.Equal(t, replayed, i == 1, "handling %d says that it was replayed", i+1)

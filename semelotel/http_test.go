@@ -83,16 +83,12 @@ func TestTraceOverHTTP(t *testing.T) {
 			var later trace.SpanContext
 			run(t, worker.Run, func() { later = <-calls })
 			posted, mailed := r.ended(t, name), r.ended(t, "run mail")
-			for what, step := range map[string]struct{ got, want trace.SpanContext }{
+			wantLinks(t, caller.SpanContext(), map[string]link{
 				"the parent of the request's operation": {posted.Parent(), caller.SpanContext()},
 				"the provider's caller":                 {direct, posted.SpanContext()},
 				"the parent of the task":                {mailed.Parent(), posted.SpanContext()},
 				"the provider's caller in the task":     {later, mailed.SpanContext()},
-			} {
-				if step.got.SpanID() != step.want.SpanID() || step.got.TraceID() != caller.SpanContext().TraceID() {
-					t.Errorf("%s is %v, want %v", what, step.got, step.want)
-				}
-			}
+			})
 		})
 	}
 }

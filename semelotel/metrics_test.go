@@ -107,8 +107,7 @@ func busyRig(t *testing.T) *rig {
 		Policy: semel.AtLeastOnce(), Retry: &semel.Retry{MaxErrors: 1, Redelivered: true},
 	})
 	r := newRig(t, semel.Options{Operations: []semel.Declared{mail}})
-	stop := check.Must(r.telemetry.Watch(r, semelotel.WatchOptions{Every: time.Nanosecond}))(t)
-	t.Cleanup(func() { check.NoError(t, stop()) })
+	r.watch(t, r)
 	ctx, errBoom := t.Context(), errors.New("boom")
 	for range 2 { // a run and a replay
 		_, _, err := semel.DoTx(ctx, r.Engine, order.Call(shop, "1", "a"), func(ctx context.Context, tx *sql.Tx) (string, error) {
@@ -175,8 +174,7 @@ func TestMetricsCount(t *testing.T) {
 func TestNoQueueWithoutWorkers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, semel.Options{Operations: []semel.Declared{mail}})
-	stop := check.Must(r.telemetry.Watch(r, semelotel.WatchOptions{Every: time.Nanosecond}))(t)
-	t.Cleanup(func() { check.NoError(t, stop()) })
+	r.watch(t, r)
 	form := onetime.Define[string]("form", onetime.Options{})
 	check.Must(form.Issue(t.Context(), r, shop, time.Hour, "a"))(t)
 	_, _, err := semel.Do(t.Context(), r, charge.Call(shop, "1", "a"), func(context.Context) (string, error) {

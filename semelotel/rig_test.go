@@ -11,12 +11,14 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
 	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/semelotel"
+	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/sqlite"
 	"github.com/semelgo/semel/task"
 )
@@ -94,4 +96,33 @@ func (r *rig) mailed(t *testing.T) sdktrace.ReadOnlySpan {
 	}, task.HandlerOptions{}))
 	run(t, worker.Run, func() { <-ran })
 	return r.ended(t, "run mail")
+}
+
+// link is the span that another one refers to, and the one that it should be.
+type link struct{ got, want trace.SpanContext }
+
+// wantLinks checks links, all of which are in the trace of root.
+func wantLinks(t *testing.T, root trace.SpanContext, links map[string]link) {
+	t.Helper()
+	for what, l := range links {
+		if l.got.SpanID() != l.want.SpanID() || l.got.TraceID() != root.TraceID() {
+			t.Errorf("%s is %v, want %v", what, l.got, l.want)
+		}
+	}
+}
+
+// watch watches an engine until the test ends, and asks its store for each collection.
+func (r *rig) watch(t *testing.T, e semel.Runner) {
+	t.Helper()
+	stop := check.Must(r.telemetry.Watch(e, semelotel.WatchOptions{Every: time.Nanosecond}))(t)
+	t.Cleanup(func() { check.NoError(t, stop()) })
+}
+
+// startBare starts an engine without telemetry over a store that cannot count, which r watches.
+func (r *rig) startBare(t *testing.T, s store.Store) semel.Runner {
+	t.Helper()
+	e := check.Must(semel.NewRunner(s, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{mail}}))(t)
+	t.Cleanup(func() { check.NoError(t, e.Close(context.Background())) })
+	r.watch(t, e)
+	return e
 }

@@ -104,20 +104,16 @@ func TestOneTrace(t *testing.T) {
 	check.Require(t, handled.Err)
 
 	orderSpan, chargeSpan, mailSpan := r.ended(t, "run order"), r.ended(t, "run charge"), r.ended(t, "run mail")
-	for what, step := range map[string]struct{ got, want trace.SpanContext }{
+	wantLinks(t, request.SpanContext(), map[string]link{
 		"the parent of the operation":        {orderSpan.Parent(), request.SpanContext()},
 		"the parent of the second operation": {chargeSpan.Parent(), request.SpanContext()},
-		"the provider's caller":              {direct.WithRemote(false), chargeSpan.SpanContext()},
-		"the parent of the task":             {mailSpan.Parent().WithRemote(false), orderSpan.SpanContext()},
-		"the provider's caller in the task":  {later.WithRemote(false), mailSpan.SpanContext()},
-		"the caller of the publisher":        {publishing.WithRemote(false), orderSpan.SpanContext()},
+		"the provider's caller":              {direct, chargeSpan.SpanContext()},
+		"the parent of the task":             {mailSpan.Parent(), orderSpan.SpanContext()},
+		"the provider's caller in the task":  {later, mailSpan.SpanContext()},
+		"the caller of the publisher":        {publishing, orderSpan.SpanContext()},
 		"the trace of the headers":           {fromHeaders(message.Headers), orderSpan.SpanContext()},
-		"the parent of the event's handling": {r.ended(t, "run ship").Parent().WithRemote(false), orderSpan.SpanContext()},
-	} {
-		if !step.got.Equal(step.want) || step.got.TraceID() != request.SpanContext().TraceID() {
-			t.Errorf("%s is %v, want %v", what, step.got, step.want)
-		}
-	}
+		"the parent of the event's handling": {r.ended(t, "run ship").Parent(), orderSpan.SpanContext()},
+	})
 	check.Equal(t, message.Headers["tenant"], "x", "the header of the event")
 	check.Equal(t, attributeOf(mailSpan, "semel.outcome"), "succeeded", "outcome")
 	check.Equal(t, attributeOf(mailSpan, "semel.attempt"), "1", "attempt")
@@ -159,86 +155,6 @@ func TestReplayIsAnEvent(t *testing.T) {
 		check.Equal(t, got, replayed, "the span %s says that it was replayed", name)
 	}
 	r.ended(t, "run order") // the only one
-}
-
-// TestOutcomesOfSpans: the span of an attempt says how it ended, in every way to run one.
-func TestOutcomesOfSpans(t *testing.T) {
-	t.Parallel()
-	errBoom := errors.New("boom")
-	atomic := semel.Define("atomic", semel.OperationOptions[string]{Policy: semel.Atomic(), Lease: time.Minute})
-	for name, step := range map[string]struct {
-		run     func(r *rig) error
-		outcome string
-		failed  bool
-	}{
-		"charge": {func(r *rig) error {
-			_, _, err := semel.Do(t.Context(), r, charge.Call(shop, "1", "a"), func(context.Context) (string, error) { return "", errBoom })
-			return err
-		}, "in_doubt", true},
-		"order": {func(r *rig) error {
-			_, _, err := semel.DoTx(t.Context(), r.Engine, order.Call(shop, "1", "a"), func(context.Context, *sql.Tx) (string, error) { return "", errBoom })
-			return err
-		}, "released", true},
-		"atomic": {func(r *rig) error {
-			_, _, err := semel.DoTx(t.Context(), r.Engine, atomic.Call(shop, "1", "a"), func(context.Context, *sql.Tx) (string, error) { return "", semel.Final(errBoom) })
-			return err
-		}, "failed", true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t, semel.Options{})
-			check.Fails(t, step.run(r), "the call")
-			span := r.ended(t, "run "+name)
-			check.Equal(t, attributeOf(span, "semel.outcome"), step.outcome, "outcome")
-			check.Equal(t, span.Status().Code == codes.Error, step.failed, "the span is an error")
-		})
-	}
-	t.Run("a panic", func(t *testing.T) {
-		t.Parallel()
-		r := newRig(t, semel.Options{})
-		func() {
-			defer func() { _ = recover() }()
-			_, _, _ = semel.DoTx(t.Context(), r.Engine, order.Call(shop, "1", "a"), func(context.Context, *sql.Tx) (string, error) { panic("boom") })
-		}()
-		check.Equal(t, attributeOf(r.ended(t, "run order"), "semel.outcome"), "released", "outcome")
-	})
-}
-
-// TestSpanOfAFencedAttempt: an attempt whose record another one has ended is fenced.
-func TestSpanOfAFencedAttempt(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, semel.Options{})
-	c := charge.Call(shop, "1", "a")
-	_, replayed, err := semel.Do(t.Context(), r, c, func(ctx context.Context) (string, error) {
-		a, _ := semel.AttemptOf(ctx)
-		other := a.Record()
-		other.Token = store.Token{State: store.Succeeded, Attempt: 2, Owner: 4}
-		other.Due, other.Outcome = 0, []byte(`j"b"`)
-		_, err := r.store.Swap(ctx, []store.Change{{If: a.Token(), To: other}})
-		return "a", err
-	})
-	check.NoError(t, err)
-	check.Equal(t, replayed, true, "replayed")
-	check.Equal(t, attributeOf(r.ended(t, "run charge"), "semel.outcome"), "fenced", "outcome")
-}
-
-// TestSpansOfConflicts: each transaction of a call is a run of its function, and has a span.
-func TestSpansOfConflicts(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, semel.Options{})
-	runs := 0
-	_, _, err := semel.DoTx(t.Context(), r.Engine, order.Call(shop, "1", "a"), func(context.Context, *sql.Tx) (string, error) {
-		if runs++; runs == 1 {
-			return "", store.ErrConflict
-		}
-		return "a", nil
-	})
-	check.Require(t, err)
-	var got []string
-	for _, s := range r.spans.Ended() {
-		got = append(got, attributeOf(s, "semel.outcome"))
-	}
-	check.Equal(t, strings.Join(got, " "), "retried succeeded", "outcomes")
 }
 
 // TestSpanOfABatch: a function that builds statements has a span until they are committed. It
@@ -299,4 +215,60 @@ func TestRetryContinuesTheTrace(t *testing.T) {
 			t.Errorf("the second attempt is %v, want a span in the trace of %v", second, first)
 		}
 	})
+}
+
+// TestOutcomesOfSpans: the span of an attempt says how it ended, in every way to run one. Each
+// transaction of a call is a run of its function, and has a span.
+func TestOutcomesOfSpans(t *testing.T) {
+	t.Parallel()
+	type function = func(ctx context.Context, r *rig, run int) (string, error)
+	fails := func(err error) function { return func(context.Context, *rig, int) (string, error) { return "", err } }
+	errBoom := errors.New("boom")
+	atomic := semel.Define("atomic", semel.OperationOptions[string]{Policy: semel.Atomic(), Lease: time.Minute})
+	for name, test := range map[string]struct {
+		op       *semel.Operation[string]
+		fn       function
+		outcomes string
+		failed   bool // the last span is an error
+	}{
+		"in doubt": {charge, fails(errBoom), "in_doubt", true},
+		"released": {order, fails(errBoom), "released", true},
+		"failed":   {atomic, fails(semel.Final(errBoom)), "failed", true},
+		"panic":    {order, func(context.Context, *rig, int) (string, error) { panic("boom") }, "released", false},
+		"conflict": {order, func(_ context.Context, _ *rig, run int) (string, error) {
+			if run == 1 {
+				return "", store.ErrConflict
+			}
+			return "a", nil
+		}, "retried succeeded", false},
+		"superseded": {charge, func(ctx context.Context, r *rig, _ int) (string, error) {
+			a, _ := semel.AttemptOf(ctx)
+			other := a.Record()
+			other.Token = store.Token{State: store.Succeeded, Attempt: 2, Owner: 4}
+			other.Due, other.Outcome = 0, []byte(`j"b"`)
+			_, err := r.store.Swap(ctx, []store.Change{{If: a.Token(), To: other}})
+			return "a", err
+		}, "fenced", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, runs, call := newRig(t, semel.Options{}), 0, test.op.Call(shop, "1", "a")
+			fn := func(ctx context.Context) (string, error) { runs++; return test.fn(ctx, r, runs) }
+			func() {
+				defer func() { _ = recover() }()
+				if test.op == charge {
+					_, _, _ = semel.Do(t.Context(), r, call, fn)
+				} else {
+					_, _, _ = semel.DoTx(t.Context(), r.Engine, call, func(ctx context.Context, _ *sql.Tx) (string, error) { return fn(ctx) })
+				}
+			}()
+			spans := r.named("run " + test.op.Name())
+			var got []string
+			for _, s := range spans {
+				got = append(got, attributeOf(s, "semel.outcome"))
+			}
+			check.Equal(t, strings.Join(got, " "), test.outcomes, "outcomes")
+			check.Equal(t, spans[len(spans)-1].Status().Code == codes.Error, test.failed, "the last span is an error")
+		})
+	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/plainstore"
 	"github.com/semelgo/semel/internal/realtest"
-	"github.com/semelgo/semel/semelotel"
+	"github.com/semelgo/semel/onetime"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/redis"
 )
@@ -31,10 +31,7 @@ func TestWatchOfAStoreThatCannotCount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, s := newRig(t, semel.Options{}), open(t)
-			runner := check.Must(semel.NewRunner(s, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{mail}}))(t)
-			t.Cleanup(func() { check.NoError(t, runner.Close(context.Background())) })
-			stop := check.Must(r.telemetry.Watch(runner, semelotel.WatchOptions{Every: time.Nanosecond}))(t)
-			t.Cleanup(func() { check.NoError(t, stop()) })
+			runner := r.startBare(t, s)
 			watched := func(want map[string]map[string]float64) {
 				got := map[string]map[string]float64{}
 				for name, m := range r.collected(t) {
@@ -67,4 +64,21 @@ func TestWatchOfAStoreThatCannotCount(t *testing.T) {
 			check.NoError(t, err)
 		})
 	}
+}
+
+// TestLateTaskBehindManyTokens: unused tokens are Pending as well, and were so before the task. The
+// task is reported nevertheless.
+func TestLateTaskBehindManyTokens(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, semel.Options{})
+	runner := r.startBare(t, plainstore.New(plainstore.Options{}).Bare())
+	form := onetime.Define[string]("form", onetime.Options{})
+	for range 1200 {
+		check.Must(form.Issue(t.Context(), runner, shop, time.Hour, "a"))(t)
+	}
+	check.Must(semel.Enqueue(t.Context(), runner, mail.Call(shop, "1", "a"), semel.EnqueueOptions{}))(t)
+	realtest.Poll(t, "the late task", func() bool { // the store's clock may be coarse
+		all := r.collected(t)
+		return points(all["semel.records.overdue"])["mail pending"] == 1 && points(all["semel.queue.age"])["mail"] > 0
+	})
 }

@@ -68,16 +68,12 @@ func TestTraceOverWatermill(t *testing.T) {
 			mailSpan := receiver.mailed(t)
 
 			orderSpan, shipSpan, billSpan := r.ended(t, "run order"), receiver.ended(t, "run ship"), receiver.ended(t, "run bill")
-			for what, step := range map[string]struct{ got, want trace.SpanContext }{
+			wantLinks(t, request.SpanContext(), map[string]link{
 				"the parent of the operation":         {orderSpan.Parent(), request.SpanContext()},
 				"the parent of the event's handler":   {shipSpan.Parent(), orderSpan.SpanContext()},
 				"the parent of the task":              {mailSpan.Parent(), shipSpan.SpanContext()},
 				"the parent of the message's handler": {billSpan.Parent(), shipSpan.SpanContext()},
-			} {
-				if step.got.SpanID() != step.want.SpanID() || step.got.TraceID() != request.SpanContext().TraceID() {
-					t.Errorf("%s is %v, want %v", what, step.got, step.want)
-				}
-			}
+			})
 		})
 	}
 }

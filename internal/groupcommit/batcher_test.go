@@ -84,6 +84,27 @@ func callAll(ctx context.Context, g *batcher, requests ...request) (wait func() 
 	}
 }
 
+// gated runs test in a bubble, with a batcher whose flushes wait for the gate of its store.
+func gated(t *testing.T, change func(*config), test func(t *testing.T, s *recordingStore, g *batcher)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &recordingStore{gate: make(chan struct{})}
+		test(t, s, newBatcher(s, change))
+	})
+}
+
+// wantOwn waits for the results of callAll, and checks that each caller received its own.
+func wantOwn(t *testing.T, wait func() ([]request, []error)) {
+	t.Helper()
+	results, errs := wait()
+	for i := range results {
+		if errs[i] != nil || results[i].caller != i {
+			t.Errorf("caller %d received %v, %v, want its own result", i, results[i], errs[i])
+		}
+	}
+}
+
 func TestLoneCallerFlushesItself(t *testing.T) {
 	t.Parallel()
 	type contextKey struct{}
@@ -111,17 +132,10 @@ func TestLoneCallerFlushesItself(t *testing.T) {
 }
 
 func TestWaitingRequestsShareABatch(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &recordingStore{gate: make(chan struct{})}
-		wait := callAll(t.Context(), newBatcher(s, nil), request{5, 0}, request{9, 1}, request{3, 2}, request{7, 3})
+	gated(t, nil, func(t *testing.T, s *recordingStore, g *batcher) {
+		wait := callAll(t.Context(), g, request{5, 0}, request{9, 1}, request{3, 2}, request{7, 3})
 		close(s.gate)
-		results, errs := wait()
-		for i := range results {
-			if errs[i] != nil || results[i].caller != i {
-				t.Errorf("caller %d received %v, %v", i, results[i], errs[i])
-			}
-		}
+		wantOwn(t, wait)
 		want := "[[{5 0}] [{9 1} {3 2} {7 3}]]"
 		if got := fmt.Sprint(s.flushed()); got != want {
 			t.Errorf("flushed %s, want %s: the first alone, the others in one batch", got, want)
@@ -158,21 +172,13 @@ func TestFlushingContinuesAfterALargeBatch(t *testing.T) {
 }
 
 func TestKeyIsInOneRunningBatch(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &recordingStore{gate: make(chan struct{})}
-		g := newBatcher(s, func(c *config) { c.Flushers = 4 })
+	gated(t, func(c *config) { c.Flushers = 4 }, func(t *testing.T, s *recordingStore, g *batcher) {
 		wait := callAll(t.Context(), g, request{1, 0}, request{1, 1}, request{2, 2}, request{1, 3})
 		if got := fmt.Sprint(s.flushed()); got != "[[{1 0}] [{2 2}]]" {
 			t.Errorf("running: %s, want key 1 once and key 2", got)
 		}
 		close(s.gate)
-		results, errs := wait()
-		for i := range results {
-			if errs[i] != nil || results[i].caller != i {
-				t.Errorf("caller %d received %v, %v, want its own result", i, results[i], errs[i])
-			}
-		}
+		wantOwn(t, wait)
 		if got := fmt.Sprint(s.flushed()[2:]); got != "[[{1 1}] [{1 3}]]" {
 			t.Errorf("then flushed %s, want the other requests of key 1 one after the other", got)
 		}
@@ -180,10 +186,8 @@ func TestKeyIsInOneRunningBatch(t *testing.T) {
 }
 
 func TestManyRequestsOfOneKeyDoNotDelayOthers(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &recordingStore{gate: make(chan struct{})}
-		wait := callAll(t.Context(), newBatcher(s, nil), request{1, 0}, request{2, 1}, request{2, 2}, request{2, 3}, request{3, 4})
+	gated(t, nil, func(t *testing.T, s *recordingStore, g *batcher) {
+		wait := callAll(t.Context(), g, request{1, 0}, request{2, 1}, request{2, 2}, request{2, 3}, request{3, 4})
 		close(s.gate)
 		if _, errs := wait(); errors.Join(errs...) != nil {
 			t.Errorf("the callers received %v", errs)
@@ -195,10 +199,7 @@ func TestManyRequestsOfOneKeyDoNotDelayOthers(t *testing.T) {
 }
 
 func TestSharedRequestsOfOneKeyShareAResult(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &recordingStore{gate: make(chan struct{})}
-		g := newBatcher(s, func(c *config) { c.Shared = true })
+	gated(t, func(c *config) { c.Shared = true }, func(t *testing.T, s *recordingStore, g *batcher) {
 		wait := callAll(t.Context(), g, request{1, 0}, request{2, 1}, request{1, 2}, request{2, 3}, request{1, 4})
 		close(s.gate)
 		results, errs := wait()
@@ -214,10 +215,7 @@ func TestSharedRequestsOfOneKeyShareAResult(t *testing.T) {
 }
 
 func TestFullBatcherRejectsUnforcedRequests(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &recordingStore{gate: make(chan struct{})}
-		g := newBatcher(s, func(c *config) { c.MaxWaiting = 2 })
+	gated(t, func(c *config) { c.MaxWaiting = 2 }, func(t *testing.T, s *recordingStore, g *batcher) {
 		wait := callAll(t.Context(), g, request{1, 0}, request{2, 1}, request{3, 2})
 		if _, err := g.Do(t.Context(), request{4, 3}, false); !errors.Is(err, groupcommit.ErrFull) {
 			t.Errorf("the third waiting request got %v, want ErrFull", err)
@@ -239,10 +237,7 @@ func TestFullBatcherRejectsUnforcedRequests(t *testing.T) {
 
 // TestSecondBatchStartsAtParallelAt, and not before.
 func TestSecondBatchStartsAtParallelAt(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &recordingStore{gate: make(chan struct{})}
-		g := newBatcher(s, func(c *config) { c.Flushers, c.ParallelAt = 2, 3 })
+	gated(t, func(c *config) { c.Flushers, c.ParallelAt = 2, 3 }, func(t *testing.T, s *recordingStore, g *batcher) {
 		few := callAll(t.Context(), g, request{1, 0}, request{2, 1}, request{3, 2})
 		check.Equal(t, len(s.flushed()), 1, "batches run while two requests wait")
 		more := callAll(t.Context(), g, request{4, 3}, request{5, 4}, request{6, 5}, request{7, 6})

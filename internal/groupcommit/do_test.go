@@ -8,16 +8,14 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/groupcommit"
 )
 
 func TestCanceledWaitingRequestIsNotSent(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &recordingStore{gate: make(chan struct{})}
-		g := newBatcher(s, nil)
+	gated(t, nil, func(t *testing.T, s *recordingStore, g *batcher) {
 		first := callAll(t.Context(), g, request{1, 0})
 		ctx, cancel := context.WithCancel(t.Context())
 		canceled := callAll(ctx, g, request{2, 1})
@@ -38,10 +36,7 @@ func TestCanceledWaitingRequestIsNotSent(t *testing.T) {
 }
 
 func TestCanceledRequestInFlightDoesNotAffectOthers(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &recordingStore{gate: make(chan struct{})}
-		g := newBatcher(s, nil)
+	gated(t, nil, func(t *testing.T, s *recordingStore, g *batcher) {
 		first := callAll(t.Context(), g, request{1, 0})
 		ctx, cancel := context.WithCancel(t.Context())
 		canceled, other := callAll(ctx, g, request{2, 1}), callAll(t.Context(), g, request{3, 2})
@@ -61,17 +56,14 @@ func TestCanceledRequestInFlightDoesNotAffectOthers(t *testing.T) {
 }
 
 func TestErrorReachesTheWholeBatchOnly(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	gated(t, nil, func(t *testing.T, s *recordingStore, g *batcher) {
 		failed := errors.New("failed")
-		s := &recordingStore{gate: make(chan struct{})}
 		s.fail = func(requests []request) error {
 			if slices.ContainsFunc(requests, func(r request) bool { return r.key == 2 }) {
 				return failed
 			}
 			return nil
 		}
-		g := newBatcher(s, nil)
 		first, batch := callAll(t.Context(), g, request{1, 0}), callAll(t.Context(), g, request{2, 1}, request{3, 2})
 		close(s.gate)
 		if _, errs := first(); errs[0] != nil {
@@ -90,16 +82,13 @@ func TestPanicAndGoexitSettleTheBatch(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(){"panic": func() { panic("boom") }, "goexit": func() { runtime.Goexit() }} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := &recordingStore{gate: make(chan struct{})}
+			gated(t, func(c *config) { c.MaxBatch = 1 }, func(t *testing.T, s *recordingStore, g *batcher) {
 				s.fail = func(requests []request) error {
 					if requests[0].key == 2 {
 						end()
 					}
 					return nil
 				}
-				g := newBatcher(s, func(c *config) { c.MaxBatch = 1 })
 				wait := callAll(t.Context(), g, request{1, 0}, request{2, 1}, request{3, 2})
 				close(s.gate)
 				_, errs := wait()
@@ -130,4 +119,43 @@ func TestResultCountsAfterCancel(t *testing.T) {
 			t.Fatalf("Do = %v, %v, want the result", got, err)
 		}
 	}
+}
+
+func TestFlushHasADeadline(t *testing.T) {
+	gated(t, func(c *config) { c.Timeout = time.Second }, func(t *testing.T, _ *recordingStore, g *batcher) {
+		_, errs := callAll(context.Background(), g, request{1, 0}, request{2, 1})()
+		for i, err := range errs {
+			check.ErrorIs(t, err, context.DeadlineExceeded, "the store does not answer: caller %d received", i)
+		}
+	})
+}
+
+// TestWaitingRequestExpires: a request that waits behind a flush without end fails
+// after Timeout. A later request expires too, at its own deadline.
+func TestWaitingRequestExpires(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &recordingStore{gate: make(chan struct{})}
+		g := newBatcher(s, func(c *config) {
+			c.Timeout, c.Flush = time.Second, func(context.Context, []request) ([]request, error) {
+				<-s.gate // ignores the context
+				return nil, context.Canceled
+			}
+		})
+		first := callAll(context.Background(), g, request{1, 0})
+		<-time.After(time.Second / 2)
+		begun := time.Now()
+		_, errs := callAll(context.Background(), g, request{2, 1}, request{3, 2})()
+		for _, err := range errs {
+			if !errors.Is(err, groupcommit.ErrNotSent) || !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("a waiting caller received %v, want ErrNotSent and DeadlineExceeded", err)
+			}
+		}
+		if took := time.Since(begun); took != time.Second {
+			t.Errorf("the requests expired after %v, want the timeout", took)
+		}
+		close(s.gate)
+		first()
+		check.NoError(t, g.Wait(t.Context()), "Wait")
+	})
 }
