@@ -161,3 +161,15 @@ func TestReceiverProvesEarlierAttempts(t *testing.T) {
 		}
 	})
 }
+
+func TestFenceFindsTheEffect(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, mem := solo(t, semel.Options{})
+		r := &receiver{found: true}
+		call := r.op(semel.OperationOptions[string]{}).Call(me, "k", "in")
+		createExisting(t, mem, call, expired)
+		do(t.Context(), p, call, r.act).want(t, "found", true)
+		do(t.Context(), p, call, r.act).want(t, "found", true)
+		r.want(t, "raise 2", "look")
+	})
+}

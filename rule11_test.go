@@ -36,6 +36,24 @@ func TestRule11InEveryState(t *testing.T) {
 	})
 }
 
+// TestRule11MismatchBeforeTheProbe: another request learns nothing from the probe.
+func TestRule11MismatchBeforeTheProbe(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, mem := solo(t, semel.Options{})
+		asked := false
+		probe := func(context.Context, semel.Scope, string) (any, bool, error) {
+			asked = true
+			return nil, false, nil
+		}
+		op := plain("op", semel.OperationOptions[string]{Policy: semel.Heal(probe)})
+		createExisting(t, mem, op.Call(me, "k", "in"), live)
+		do(t.Context(), p, op.Call(me, "k", "other"), never(t)).wantErr(t, semel.ErrMismatch)
+		if asked {
+			t.Error("the probe was called")
+		}
+	})
+}
+
 // TestRule11WhileItRunsInThisProcess: a follower with another request gets the
 // mismatch at once, also if it would wait.
 func TestRule11WhileItRunsInThisProcess(t *testing.T) {
