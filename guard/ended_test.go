@@ -24,7 +24,7 @@ func TestRowsOfATransactionThatWasEnded(t *testing.T) {
 		_, _, err := semel.Do(t.Context(), w.e, w.call(key), func(ctx context.Context) (receipt, error) {
 			return w.rows.InTx(ctx, func(ctx context.Context, tx *sql.Tx) (receipt, error) {
 				must(0, d.addEffect(ctx, tx, key))
-				must(0, d.execTx(ctx, tx, `CREATE TABLE IF NOT EXISTS extra (id INT)`))
+				must(0, d.ExecTx(ctx, tx, `CREATE TABLE IF NOT EXISTS extra (id INT)`))
 				return receipt{7, key}, ends
 			})
 		})

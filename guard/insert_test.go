@@ -41,7 +41,7 @@ func TestInsertRace(t *testing.T) {
 
 func raceInserts[Tx any](t *testing.T, d *domain[Tx]) {
 	t.Helper()
-	e := newEngine(t, d.store, semel.Options{})
+	e := newEngine(t, d.Store, semel.Options{})
 	op := semel.Define("register", semel.OperationOptions[string]{})
 	for round := range rounds(5) {
 		id := strconv.Itoa(round)
@@ -97,7 +97,7 @@ func insertInTx[Tx any](t *testing.T, d *domain[Tx]) {
 	if u, replayed, err := guard.Insert(t.Context(), d.conn, newUser(d, ann)); u != ann || replayed || err != nil {
 		t.Fatalf("the first insert: %+v, %v, %v", u, replayed, err)
 	}
-	tx := d.begin()
+	tx := d.Begin()
 	check.Require(t, d.addEffect(t.Context(), tx, "before"))
 	insert := func(n guard.Insertion[user]) (user, bool, error) { return guard.Insert(t.Context(), d.of(tx), n) }
 	again := user{"ann", "other@example.com", "second"}
@@ -128,9 +128,9 @@ func insertInTx[Tx any](t *testing.T, d *domain[Tx]) {
 	if _, _, err := insert(guard.Insertion[user]{}); !errors.Is(err, semel.ErrInvalid) {
 		t.Errorf("an empty Insertion: %v, want ErrInvalid", err)
 	}
-	check.NoError(t, d.commits(tx), "the caller's transaction")
+	check.NoError(t, d.Commit(tx), "the caller's transaction")
 	var n int
-	if d.scan(&n, `SELECT count(*) FROM users`); n != 1 || d.count("effects", "before") != 1 {
+	if d.Scan(&n, `SELECT count(*) FROM users`); n != 1 || d.count("effects", "before") != 1 {
 		t.Errorf("%d users, %d effects, want one of each", n, d.count("effects", "before"))
 	}
 }

@@ -49,13 +49,13 @@ func loseReplies[Tx any](t *testing.T, d *domain[Tx]) {
 func TestSealWaitsForACommit(t *testing.T) {
 	t.Parallel()
 	d := onPostgres(t)
-	d.exec(`CREATE FUNCTION await_test() RETURNS trigger LANGUAGE plpgsql AS
+	d.Exec(`CREATE FUNCTION await_test() RETURNS trigger LANGUAGE plpgsql AS
 		$$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NULL; END $$`)
-	d.exec(`CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON effects DEFERRABLE INITIALLY DEFERRED
+	d.Exec(`CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON effects DEFERRABLE INITIALLY DEFERRED
 		FOR EACH ROW EXECUTE FUNCTION await_test()`)
-	tx := d.begin()
-	must(0, d.execTx(t.Context(), tx, `SELECT pg_advisory_xact_lock(1)`))
-	t.Cleanup(func() { _ = d.commits(tx) }) // so that the server can end
+	tx := d.Begin()
+	must(0, d.ExecTx(t.Context(), tx, `SELECT pg_advisory_xact_lock(1)`))
+	t.Cleanup(func() { _ = d.Commit(tx) }) // so that the server can end
 	w := newApart(t, d, false)
 	fault := d.proxy.CutAfter(realtest.Commit())
 	done := make(chan error, 1)
@@ -69,13 +69,13 @@ func TestSealWaitsForACommit(t *testing.T) {
 	<-fault.Fired() // the server has not answered yet
 	realtest.Poll(t, "the seal waits for a lock", func() bool {
 		var n int
-		d.scan(&n, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'INSERT INTO semel_guard_rows%'`)
+		d.Scan(&n, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'INSERT INTO semel_guard_rows%'`)
 		return n == 1
 	})
 	if n := d.count("effects", "a"); n != 0 {
 		t.Errorf("%d effects before the COMMIT has ended", n)
 	}
-	must(0, d.commits(tx))
+	must(0, d.Commit(tx))
 	check.NoError(t, <-done)
 	w.want("a")
 }

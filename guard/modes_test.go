@@ -31,14 +31,14 @@ func checkThenAct[Tx any](t *testing.T, d *domain[Tx]) {
 		checked.Done()
 		checked.Wait() // chance would do the same, less often
 		if !found {
-			d.exec(insert, "unlocked")
+			d.Exec(insert, "unlocked")
 		}
 	})
 	if n := d.count("effects", "unlocked"); n != 2 {
 		t.Errorf("check-then-act had %d effects; this test must show its failure", n)
 	}
 
-	e := newEngine(t, d.store, semel.Options{Wait: time.Minute})
+	e := newEngine(t, d.Store, semel.Options{Wait: time.Minute})
 	op := semel.Define("act", semel.OperationOptions[string]{})
 	both(func() {
 		_, _, err := guard.DoTx(t.Context(), e, op.Call(me, "locked", ""),
@@ -48,7 +48,7 @@ func checkThenAct[Tx any](t *testing.T, d *domain[Tx]) {
 	})
 	check.Equal(t, d.count("effects", "locked"), 1, "lock, check, execute: effects")
 	// Another path has made the effect, without a record.
-	d.exec(insert, "elsewhere")
+	d.Exec(insert, "elsewhere")
 	v, replayed, err := guard.DoTx(t.Context(), e, op.Call(me, "elsewhere", ""),
 		func(context.Context, Tx) (string, bool, error) {
 			return "found", d.count("effects", "elsewhere") > 0, nil
@@ -77,7 +77,7 @@ func TestUniqueIndexCannotReplayAnAnswer(t *testing.T) {
 	own := user{"ann", "ann@example.com", "web"}
 	first, _, err := guard.Insert(t.Context(), d.conn, newUser(d, own))
 	check.Require(t, err)
-	d.exec(`UPDATE users SET mail = 'new@example.com' WHERE id = 'ann'`)
+	d.Exec(`UPDATE users SET mail = 'new@example.com' WHERE id = 'ann'`)
 	retry, replayed, err := guard.Insert(t.Context(), d.conn, newUser(d, own))
 	if err != nil || !replayed || retry == first {
 		t.Errorf("the retry received %+v, %v; this test must show that it differs from %+v", retry, err, first)
@@ -86,7 +86,7 @@ func TestUniqueIndexCannotReplayAnAnswer(t *testing.T) {
 		t.Errorf("another request: %v; this test must show that it counts as a retry", err)
 	}
 
-	e := newEngine(t, d.store, semel.Options{})
+	e := newEngine(t, d.Store, semel.Options{})
 	op := semel.Define("register", semel.OperationOptions[user]{})
 	register := func(in user) (user, error) {
 		u, _, err := semel.DoTx(t.Context(), e, op.Call(me, in.ID, in), func(ctx context.Context, tx *sql.Tx) (user, error) {
@@ -97,7 +97,7 @@ func TestUniqueIndexCannotReplayAnAnswer(t *testing.T) {
 	}
 	bob := user{"bob", "bob@example.com", "web"}
 	first = must(register(bob))
-	d.exec(`UPDATE users SET mail = 'newer@example.com' WHERE id = 'bob'`)
+	d.Exec(`UPDATE users SET mail = 'newer@example.com' WHERE id = 'bob'`)
 	if retry, err := register(bob); err != nil || retry != first {
 		t.Errorf("with a record the retry received %+v, %v, want %+v", retry, err, first)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/guard"
 	"github.com/semelgo/semel/internal/check"
+	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/plainstore/servers"
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
@@ -173,7 +174,7 @@ func recordsApart() map[string]func(t *testing.T) servers.Place {
 func sqliteRecords(t *testing.T) servers.Place {
 	t.Helper()
 	at := servers.Place{Engine: "sqlite", Address: filepath.Join(t.TempDir(), "records.db")}
-	openSQLite(t, at.Address)
+	ledger.OpenSQLite(t, at.Address)
 	return at
 }
 
@@ -278,7 +279,7 @@ func TestSealAgainstAStoppedProcess(t *testing.T) {
 		t.Run("postgres, records in "+name, func(t *testing.T) {
 			t.Parallel()
 			stopCommits(t, records(t), "pgx", realtest.Postgres(t).Database(t), func(name string) *domain[*sql.Tx] {
-				db := openDB(t, "pgx", name)
+				db := ledger.SQL(t, "pgx", name)
 				return onSQL(t, db, db, guard.PostgreSQL, nil)
 			})
 		})
@@ -286,7 +287,7 @@ func TestSealAgainstAStoppedProcess(t *testing.T) {
 	t.Run("mariadb, records in sqlite", func(t *testing.T) {
 		t.Parallel()
 		stopCommits(t, sqliteRecords(t), "mysql", realtest.MariaDB(t).Database(t), func(name string) *domain[*sql.Tx] {
-			db := openDB(t, "mysql", name)
+			db := ledger.SQL(t, "mysql", name)
 			return onSQL(t, db, db, guard.MySQL, nil)
 		})
 	})

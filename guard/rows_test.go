@@ -114,7 +114,7 @@ func commitRows[Tx any](t *testing.T, d *domain[Tx]) {
 	// A statement that fails, and whose error is ignored, must not be committed by half.
 	_, _, err := semel.Do(ctx, w.e, w.call("c"), func(ctx context.Context) (receipt, error) {
 		return w.rows.InTx(ctx, func(ctx context.Context, tx Tx) (receipt, error) {
-			_ = d.execTx(ctx, tx, `INSERT INTO missing VALUES (1)`)
+			_ = d.ExecTx(ctx, tx, `INSERT INTO missing VALUES (1)`)
 			return receipt{7, "c"}, d.addEffect(ctx, tx, "c")
 		})
 	})

@@ -13,9 +13,9 @@ import (
 func TestInsertInAnOldSnapshot(t *testing.T) {
 	t.Parallel()
 	d := onMariaDB(t)
-	tx := d.begin()
+	tx := d.Begin()
 	defer func() { _ = tx.Rollback() }()
-	check.Require(t, d.execTx(t.Context(), tx, `SELECT id FROM users`))
+	check.Require(t, d.ExecTx(t.Context(), tx, `SELECT id FROM users`))
 	bob := user{"bob", "bob@example.com", "another"}
 	_, _, err := guard.Insert(t.Context(), d.conn, newUser(d, bob))
 	check.Require(t, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/guard"
 	"github.com/semelgo/semel/internal/check"
+	"github.com/semelgo/semel/internal/ledger"
 )
 
 // order is a row of the table orders.
@@ -41,7 +42,7 @@ func orderChange[Tx any](d *domain[Tx], id, to string) guard.Change[order, strin
 
 func (d *domain[Tx]) newOrder(id string) {
 	d.t.Helper()
-	d.exec(d.text(`INSERT INTO orders (id, state) VALUES (?, 'new')`), id)
+	d.Exec(d.text(`INSERT INTO orders (id, state) VALUES (?, 'new')`), id)
 }
 
 const callers = 64
@@ -55,7 +56,7 @@ func TestTransitionRace(t *testing.T) {
 
 func raceTransitions[Tx any](t *testing.T, d *domain[Tx]) {
 	t.Helper()
-	e := newEngine(t, d.store, semel.Options{MaxWaiters: callers})
+	e := newEngine(t, d.Store, semel.Options{MaxWaiters: callers})
 	op := semel.Define("pay", semel.OperationOptions[string]{})
 	for round := range rounds(5) {
 		id := strconv.Itoa(round)
@@ -163,16 +164,16 @@ func wrongTransitions[Tx any](t *testing.T, d *domain[Tx]) {
 			if conn == nil {
 				_, err = guard.Transition(t.Context(), d.conn, c)
 			} else {
-				tx := d.begin()
+				tx := d.Begin()
 				_, err = guard.Transition(t.Context(), conn(tx), c)
-				check.NoError(t, d.commits(tx), "%s: the caller's transaction", name)
+				check.NoError(t, d.Commit(tx), "%s: the caller's transaction", name)
 			}
 			if err == nil || test.want != nil && !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("%s, %s: %v, want %v with %q", name, where, err, test.want, test.says)
 			}
 			for _, id := range []string{"a", "b"} {
 				var state string
-				if d.scan(&state, d.text(`SELECT state FROM orders WHERE id = ?`), id); state != "new" {
+				if d.Scan(&state, d.text(`SELECT state FROM orders WHERE id = ?`), id); state != "new" {
 					t.Errorf("%s, %s: the state of %s is %s", name, where, id, state)
 				}
 			}
@@ -186,7 +187,7 @@ func TestTransitionOnAForeignType(t *testing.T) {
 	t.Parallel()
 	d := onSQLite(t)
 	d.newOrder("a")
-	pool := struct{ guard.SQLConn }{openSQLite(t, t.TempDir()+"/other.db")}
+	pool := struct{ guard.SQLConn }{ledger.OpenSQLite(t, t.TempDir()+"/other.db")}
 	must(pool.ExecContext(t.Context(), `CREATE TABLE orders (id TEXT, state TEXT, changes INT)`))
 	must(pool.ExecContext(t.Context(), `INSERT INTO orders VALUES ('a', 'new', 0)`))
 	if _, err := guard.Transition(t.Context(), guard.SQL(pool), orderChange(d, "a", "paid")); !errors.Is(err, semel.ErrInvalid) {

@@ -10,14 +10,13 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/internal/check"
+	"github.com/semelgo/semel/internal/ledger"
 	"github.com/semelgo/semel/internal/realtest"
 	mysqlmigrate "github.com/semelgo/semel/migrate/mysql"
 	pgmigrate "github.com/semelgo/semel/migrate/postgres"
-	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
 	"github.com/semelgo/semel/outbox"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/mysql"
@@ -27,11 +26,9 @@ import (
 
 // database is a database with an outbox, and with a table of the domain.
 type database[Tx any] struct {
-	t     *testing.T
-	store store.TxStore[Tx]
-	begin func() transaction[Tx]
-	// insert writes to the table of the domain.
-	insert func(ctx context.Context, tx Tx) error
+	ledger.Database[Tx]
+
+	t *testing.T
 	// oneWriter: a transaction that writes excludes all others.
 	oneWriter bool
 	// hold opens a transaction that has nothing to do with the outbox, until the function
@@ -39,14 +36,34 @@ type database[Tx any] struct {
 	hold func() (end func())
 	// open counts the open transactions of this database. Nil: a node sees only its own.
 	open func() int
-	scan func(dest any, text string)
-	exec func(text string)
+}
+
+// newDatabase creates the table of the domain.
+func newDatabase[Tx any](t *testing.T, d ledger.Database[Tx]) *database[Tx] {
+	t.Helper()
+	d.Exec(`CREATE TABLE domain (id INT NOT NULL)`)
+	return &database[Tx]{Database: d, t: t}
 }
 
 // transaction is one of a program.
 type transaction[Tx any] struct {
 	tx               Tx
 	commit, rollback func()
+}
+
+func (d *database[Tx]) begin() transaction[Tx] {
+	d.t.Helper()
+	tx := d.Begin()
+	return transaction[Tx]{
+		tx,
+		func() { d.t.Helper(); check.Require(d.t, d.Commit(tx)) },
+		func() { d.t.Helper(); check.Require(d.t, d.Rollback(tx)) },
+	}
+}
+
+// insert writes to the table of the domain.
+func (d *database[Tx]) insert(ctx context.Context, tx Tx) error {
+	return d.ExecTx(ctx, tx, `INSERT INTO domain (id) VALUES (1)`)
 }
 
 // write appends events in a transaction of its own.
@@ -63,49 +80,26 @@ func (d *database[Tx]) write(e *semel.Engine[Tx], events ...outbox.Event) {
 // rows counts the rows of a table.
 func (d *database[Tx]) rows(table string) (n int) {
 	d.t.Helper()
-	d.scan(&n, `SELECT count(*) FROM `+table)
+	d.Scan(&n, `SELECT count(*) FROM `+table)
 	return n
 }
 
 func onSQL(t *testing.T, db *sql.DB, s store.TxStore[*sql.Tx]) *database[*sql.Tx] {
 	t.Helper()
-	d := &database[*sql.Tx]{
-		t: t, store: s,
-		begin: func() transaction[*sql.Tx] {
-			t.Helper()
-			tx := check.Must(db.BeginTx(context.WithoutCancel(t.Context()), nil))(t)
-			return transaction[*sql.Tx]{tx, func() { t.Helper(); check.Require(t, tx.Commit()) }, func() { t.Helper(); check.Require(t, tx.Rollback()) }}
-		},
-		insert: func(ctx context.Context, tx *sql.Tx) error {
-			_, err := tx.ExecContext(ctx, `INSERT INTO domain (id) VALUES (1)`)
-			return err
-		},
-		scan: func(dest any, text string) {
-			t.Helper()
-			check.Require(t, db.QueryRowContext(context.WithoutCancel(t.Context()), text).Scan(dest))
-		},
-		exec: func(text string) {
-			t.Helper()
-			_, err := db.ExecContext(t.Context(), text)
-			check.Require(t, err)
-		},
-	}
+	d := newDatabase(t, ledger.OnSQL(t, db, s))
 	d.hold = func() func() {
 		t.Helper()
 		x := d.begin()
 		check.Require(t, d.insert(t.Context(), x.tx))
 		return x.rollback
 	}
-	d.exec(`CREATE TABLE domain (id INT NOT NULL)`)
 	return d
 }
 
 func onSQLite(t *testing.T) *database[*sql.Tx] {
 	t.Helper()
 	t.Attr("engine", "sqlite")
-	db := check.Must(sqlite.Open(filepath.Join(t.TempDir(), "outbox.db")))(t)
-	t.Cleanup(func() { _ = db.Close() })
-	check.Require(t, sqlitemigrate.Up(t.Context(), db, sqlitemigrate.Options{}))
+	db := ledger.OpenSQLite(t, filepath.Join(t.TempDir(), "outbox.db"))
 	d := onSQL(t, db, sqlite.New(db, sqlite.Options{}))
 	d.oneWriter = true
 	d.hold = func() func() { // a transaction that writes would stop every writer, so this one reads
@@ -138,7 +132,7 @@ const openInPostgres = `SELECT count(*) FROM pg_stat_activity WHERE datname = cu
 func holdElsewhere(t *testing.T, server *realtest.Server, here *pgxpool.Pool) func() {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
-	elsewhere := newPool(t, server.Database(t))
+	elsewhere := ledger.Pool(t, server.Database(t))
 	var all []pgx.Tx
 	for _, pool := range []*pgxpool.Pool{elsewhere, here} {
 		tx := check.Must(pool.Begin(ctx))(t)
@@ -153,18 +147,6 @@ func holdElsewhere(t *testing.T, server *realtest.Server, here *pgxpool.Pool) fu
 	}
 }
 
-func newPool(t *testing.T, url string, configure ...func(*pgxpool.Config)) *pgxpool.Pool {
-	t.Helper()
-	config := check.Must(pgxpool.ParseConfig(url))(t)
-	config.MaxConns = 16
-	for _, do := range configure {
-		do(config)
-	}
-	pool := check.Must(pgxpool.NewWithConfig(t.Context(), config))(t)
-	t.Cleanup(pool.Close)
-	return pool
-}
-
 func onPostgres(t *testing.T) *database[pgx.Tx] {
 	t.Helper()
 	return onPostgresOf(t, realtest.Postgres(t))
@@ -172,30 +154,11 @@ func onPostgres(t *testing.T) *database[pgx.Tx] {
 
 func onPostgresOf(t *testing.T, server *realtest.Server, configure ...func(*pgxpool.Config)) *database[pgx.Tx] {
 	t.Helper()
-	pool := newPool(t, server.Database(t), configure...)
+	pool := ledger.Pool(t, server.Database(t), configure...)
 	check.Require(t, pgmigrate.Up(t.Context(), pool, pgmigrate.Options{}))
-	ctx := context.WithoutCancel(t.Context())
-	d := &database[pgx.Tx]{
-		t: t, store: check.Must(postgres.New(pool, postgres.Options{}))(t),
-		begin: func() transaction[pgx.Tx] {
-			t.Helper()
-			tx := check.Must(pool.Begin(ctx))(t)
-			return transaction[pgx.Tx]{tx, func() { t.Helper(); check.Require(t, tx.Commit(ctx)) }, func() { t.Helper(); check.Require(t, tx.Rollback(ctx)) }}
-		},
-		insert: func(ctx context.Context, tx pgx.Tx) error {
-			_, err := tx.Exec(ctx, `INSERT INTO domain (id) VALUES (1)`)
-			return err
-		},
-		hold: func() func() { return holdElsewhere(t, server, pool) },
-		scan: func(dest any, text string) { t.Helper(); check.Require(t, pool.QueryRow(ctx, text).Scan(dest)) },
-		exec: func(text string) {
-			t.Helper()
-			_, err := pool.Exec(ctx, text)
-			check.Require(t, err)
-		},
-	}
-	d.open = func() (n int) { d.scan(&n, openInPostgres); return n }
-	d.exec(`CREATE TABLE domain (id INT NOT NULL)`)
+	d := newDatabase(t, ledger.OnPgx(t, pool, check.Must(postgres.New(pool, postgres.Options{}))(t)))
+	d.hold = func() func() { return holdElsewhere(t, server, pool) }
+	d.open = func() (n int) { d.Scan(&n, openInPostgres); return n }
 	return d
 }
 
@@ -203,14 +166,10 @@ func onPostgresSQL(t *testing.T) *database[*sql.Tx] {
 	t.Helper()
 	server := realtest.Postgres(t)
 	url := server.Database(t)
-	db := check.Must(sql.Open("pgx", url))(t)
-	db.SetMaxOpenConns(16)
-	db.SetMaxIdleConns(16)
-	t.Cleanup(func() { _ = db.Close() })
-	check.Require(t, pgmigrate.UpSQL(t.Context(), db, pgmigrate.Options{}))
+	db := ledger.OpenPostgresSQL(t, url)
 	d := onSQL(t, db, check.Must(postgres.NewSQL(db, postgres.Options{}))(t))
-	d.hold = func() func() { return holdElsewhere(t, server, newPool(t, url)) }
-	d.open = func() (n int) { d.scan(&n, openInPostgres); return n }
+	d.hold = func() func() { return holdElsewhere(t, server, ledger.Pool(t, url)) }
+	d.open = func() (n int) { d.Scan(&n, openInPostgres); return n }
 	return d
 }
 
@@ -235,8 +194,8 @@ func onMySQL(t *testing.T, db *sql.DB) *database[*sql.Tx] {
 	check.Require(t, mysqlmigrate.Up(t.Context(), db, mysqlmigrate.Options{}))
 	d := onSQL(t, db, check.Must(mysql.New(db, mysql.Options{}))(t))
 	d.open = func() (n int) {
-		d.scan(&n, `SELECT SLEEP(0.15)`) // the table below is not refreshed while it is read more often
-		d.scan(&n, `SELECT count(*) FROM information_schema.innodb_trx t
+		d.Scan(&n, `SELECT SLEEP(0.15)`) // the table below is not refreshed while it is read more often
+		d.Scan(&n, `SELECT count(*) FROM information_schema.innodb_trx t
 JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id WHERE p.db = DATABASE()`)
 		return n
 	}

@@ -22,8 +22,8 @@ import (
 func TestLogicalDecoding(t *testing.T) {
 	t.Parallel()
 	d := onPostgresOf(t, realtest.OwnPostgres(t, "wal_level=logical"))
-	d.exec(`SELECT pg_create_logical_replication_slot('debezium', 'test_decoding')`)
-	e := newEngine(t, d.store, semel.Options{})
+	d.Exec(`SELECT pg_create_logical_replication_slot('debezium', 'test_decoding')`)
+	e := newEngine(t, d.Store, semel.Options{})
 	first, second, undone := d.begin(), d.begin(), d.begin()
 	large := about("a", "first")
 	large.Payload = make([]byte, outbox.MaxPayload) // is stored outside of the row
@@ -34,7 +34,7 @@ func TestLogicalDecoding(t *testing.T) {
 	undone.rollback()
 	second.commit()
 	first.commit()
-	d.exec(`DELETE FROM semel_outbox WHERE seq IN (
+	d.Exec(`DELETE FROM semel_outbox WHERE seq IN (
   SELECT seq FROM semel_outbox WHERE created < now() + interval '1 day' ORDER BY seq LIMIT 10000)`)
 
 	rows := d.decoded()
@@ -72,16 +72,16 @@ func TestDebeziumColumns(t *testing.T) {
 
 func debeziumColumns[Tx any](t *testing.T, d *database[Tx]) {
 	t.Helper()
-	d.write(newEngine(t, d.store, semel.Options{}), about("a", "body"))
+	d.write(newEngine(t, d.Store, semel.Options{}), about("a", "body"))
 	for column, want := range map[string]string{"aggregatetype": "orders", "aggregateid": "a", "type": "Changed", "payload": "body"} {
 		var got []byte
-		d.scan(&got, `SELECT `+column+` FROM semel_outbox`)
+		d.Scan(&got, `SELECT `+column+` FROM semel_outbox`)
 		if string(got) != want {
 			t.Errorf("%s is %q, want %q", column, got, want)
 		}
 	}
 	var id string
-	d.scan(&id, `SELECT CAST(id AS CHAR(36)) FROM semel_outbox`)
+	d.Scan(&id, `SELECT CAST(id AS CHAR(36)) FROM semel_outbox`)
 	if !regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`).MatchString(id) {
 		t.Errorf("id is %q, want a UUID", id)
 	}
@@ -94,7 +94,7 @@ var column = regexp.MustCompile(`(\w+\[[\w ]+\]):(?:'(?:\\x)?((?:[^']|'')*)'|(\S
 func (d *database[Tx]) decoded() (rows []map[string]string) {
 	d.t.Helper()
 	var all []string
-	d.scan(&all, `SELECT coalesce(array_agg(data), '{}') FROM pg_logical_slot_get_changes('debezium', NULL, NULL)
+	d.Scan(&all, `SELECT coalesce(array_agg(data), '{}') FROM pg_logical_slot_get_changes('debezium', NULL, NULL)
 WHERE data LIKE 'table public.semel\_outbox: INSERT:%'`)
 	for _, line := range all {
 		row := make(map[string]string)

@@ -18,7 +18,7 @@ import (
 func TestDeletedEvents(t *testing.T) {
 	t.Parallel()
 	d, b := onSQLite(t), newBroker(t)
-	s := storetest.NewFaultyTx(d.store, nil)
+	s := storetest.NewFaultyTx(d.Store, nil)
 	b.fail = func(_ context.Context, m outbox.Message) error {
 		if m.Aggregate == "bad" {
 			return errRefused
@@ -26,11 +26,11 @@ func TestDeletedEvents(t *testing.T) {
 		return nil
 	}
 	start(t, newEngine(t, s, semel.Options{}), b, quick)
-	writer := newEngine(t, d.store, semel.Options{})
+	writer := newEngine(t, d.Store, semel.Options{})
 	d.write(writer, about("bad", "bad"))
 	b.until("a failure", func(_ []outbox.Message, failures int) bool { return failures > 0 })
 	reads := s.CallsOf("Head")
-	d.exec(`DELETE FROM semel_outbox`)
+	d.Exec(`DELETE FROM semel_outbox`)
 	realtest.Poll(t, "the relay to look for the event", func() bool { return s.CallsOf("Head") > reads })
 	reads = s.CallsOf("Head")
 	const events = 20
@@ -48,7 +48,7 @@ func TestDeletedEvents(t *testing.T) {
 func TestPanicOfAProbe(t *testing.T) {
 	t.Parallel()
 	d, b := onSQLite(t), newBroker(t)
-	e := newEngine(t, d.store, semel.Options{})
+	e := newEngine(t, d.Store, semel.Options{})
 	b.fail = func(context.Context, outbox.Message) error { return errRefused }
 	o := quick
 	var probed atomic.Int64

@@ -26,10 +26,10 @@ func failuresOfManyRelays[Tx any](t *testing.T, d *database[Tx]) {
 	o := quick
 	o.MaxFailures = 3
 	alarms, b := newAlarms(), newBroker(t)
-	writer := newEngine(t, d.store, semel.Options{})
+	writer := newEngine(t, d.Store, semel.Options{})
 	d.write(writer, about("bad", "bad"))
 	for n := 1; n <= o.MaxFailures+1; n++ {
-		e := newEngine(t, d.store, semel.Options{Observer: alarms})
+		e := newEngine(t, d.Store, semel.Options{Observer: alarms})
 		d.write(writer, about(otherLane("bad"), "good"))
 		stop := start(t, e, outbox.PublisherFunc(func(ctx context.Context, m outbox.Message) error {
 			if m.Aggregate != "bad" {
@@ -59,6 +59,6 @@ func failuresOfManyRelays[Tx any](t *testing.T, d *database[Tx]) {
 // failures returns how often the events in the outbox have failed.
 func (d *database[Tx]) failures() (n int) {
 	d.t.Helper()
-	d.scan(&n, `SELECT coalesce(max(failures), 0) FROM semel_outbox`)
+	d.Scan(&n, `SELECT coalesce(max(failures), 0) FROM semel_outbox`)
 	return n
 }

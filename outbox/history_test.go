@@ -33,8 +33,8 @@ type silent struct{}
 
 func (silent) Observe(context.Context, event.Event) {}
 
-// ledger is what must be published.
-type ledger struct {
+// expected is what must be published.
+type expected struct {
 	mu        sync.Mutex
 	committed map[string][]string // bodies by aggregate
 	healed    map[string]bool     // bodies that the broker takes after a redrive
@@ -42,7 +42,7 @@ type ledger struct {
 	dropped   []string
 }
 
-func (l *ledger) do(f func()) {
+func (l *expected) do(f func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f()
@@ -54,16 +54,16 @@ func history[Tx any](t *testing.T, d *database[Tx]) {
 	t.Helper()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	l := &ledger{committed: map[string][]string{}, healed: map[string]bool{}, bodies: map[string]string{}}
+	l := &expected{committed: map[string][]string{}, healed: map[string]bool{}, bodies: map[string]string{}}
 	b := newBroker(t)
 	b.fail = l.broker
-	faults := storetest.NewFaultyTx(d.store, func(storetest.Call) storetest.Fault {
+	faults := storetest.NewFaultyTx(d.Store, func(storetest.Call) storetest.Fault {
 		if rand.IntN(40) > 0 {
 			return storetest.Fault{}
 		}
 		return []storetest.Fault{storetest.Refuse(), storetest.Abort(), storetest.Lose()}[rand.IntN(3)]
 	})
-	writer := newEngine(t, d.store, semel.Options{})
+	writer := newEngine(t, d.Store, semel.Options{})
 	ended := make(chan struct{})
 	var relays, writers sync.WaitGroup
 	for range 3 {
@@ -121,7 +121,7 @@ func history[Tx any](t *testing.T, d *database[Tx]) {
 }
 
 // broker decides about a message.
-func (l *ledger) broker(_ context.Context, m outbox.Message) (err error) {
+func (l *expected) broker(_ context.Context, m outbox.Message) (err error) {
 	body := string(m.Payload)
 	l.do(func() {
 		l.bodies[m.ID] = body
@@ -140,7 +140,7 @@ func (l *ledger) broker(_ context.Context, m outbox.Message) (err error) {
 }
 
 // write commits events of an aggregate, one transaction after the other.
-func write[Tx any](t *testing.T, l *ledger, d *database[Tx], e *semel.Engine[Tx], random *rand.Rand, name string, n int) {
+func write[Tx any](t *testing.T, l *expected, d *database[Tx], e *semel.Engine[Tx], random *rand.Rand, name string, n int) {
 	t.Helper()
 	for i := range n {
 		events, list := numbered(fmt.Sprintf("%s-%d", name, i), 1+random.IntN(3))
@@ -162,7 +162,7 @@ func write[Tx any](t *testing.T, l *ledger, d *database[Tx], e *semel.Engine[Tx]
 }
 
 // redrive redrives parked aggregates, or drops their events.
-func redrive[Tx any](t *testing.T, l *ledger, e *semel.Engine[Tx]) {
+func redrive[Tx any](t *testing.T, l *expected, e *semel.Engine[Tx]) {
 	t.Helper()
 	for _, p := range check.Must(outbox.ParkedOf(t.Context(), e, 100))(t) {
 		r := redriveOf(p.Aggregate)

@@ -55,7 +55,7 @@ func must[T any](v T, err error) T {
 // file returns the path of a database of SQLite.
 func (d *database[Tx]) file() (path string) {
 	d.t.Helper()
-	d.scan(&path, `SELECT file FROM pragma_database_list WHERE name = 'main'`)
+	d.Scan(&path, `SELECT file FROM pragma_database_list WHERE name = 'main'`)
 	return filepath.Clean(path)
 }
 
@@ -68,7 +68,7 @@ func TestKilledRelays(t *testing.T) {
 		t.Skip("make test-full runs it")
 	}
 	d := onSQLite(t)
-	e := newEngine(t, d.store, semel.Options{})
+	e := newEngine(t, d.Store, semel.Options{})
 	want := make(map[string][]string)
 	for _, name := range []string{"a", "b", "c"} {
 		events, list := numbered(name, 40)

@@ -41,7 +41,7 @@ func TestNoNotify(t *testing.T) {
 		t.Fatalf("NOTIFY = %v, want a timeout: this test would not notice a NOTIFY", err)
 	}
 
-	e, b := newEngine(t, d.store, semel.Options{}), newBroker(t)
+	e, b := newEngine(t, d.Store, semel.Options{}), newBroker(t)
 	large := about("a", strings.Repeat("x", outbox.MaxPayload))
 	x := d.begin()
 	sent.take()
@@ -87,7 +87,7 @@ const notifyLock = `SELECT count(*) FROM pg_locks WHERE locktype = 'object' AND 
 
 func (d *database[Tx]) holdersOfNotifyLock() (n int) {
 	d.t.Helper()
-	d.scan(&n, notifyLock)
+	d.Scan(&n, notifyLock)
 	return n
 }
 
@@ -124,7 +124,7 @@ func TestLostWakeUps(t *testing.T) {
 
 func lostWakeUps[Tx any](t *testing.T, d *database[Tx]) {
 	t.Helper()
-	e, other, b := newEngine(t, d.store, semel.Options{}), newEngine(t, d.store, semel.Options{}), newBroker(t)
+	e, other, b := newEngine(t, d.Store, semel.Options{}), newEngine(t, d.Store, semel.Options{}), newBroker(t)
 	add := func(e *semel.Engine[Tx], body string, then func()) {
 		x := d.begin()
 		check.Require(t, outbox.AppendTx(t.Context(), e, x.tx, about("a", body)))

@@ -27,7 +27,7 @@ func TestGap(t *testing.T) { t.Parallel(); onAll(t, suite{gap[*sql.Tx], gap[pgx.
 
 func gap[Tx any](t *testing.T, d *database[Tx]) {
 	t.Helper()
-	e, b := newEngine(t, d.store, semel.Options{}), newBroker(t)
+	e, b := newEngine(t, d.Store, semel.Options{}), newBroker(t)
 	start(t, e, b, quick)
 	late := d.begin()
 	check.Require(t, outbox.AppendTx(t.Context(), e, late.tx, about("a", "late")))
@@ -50,7 +50,7 @@ func TestUnrelatedTransaction(t *testing.T) {
 
 func unrelatedTransaction[Tx any](t *testing.T, d *database[Tx]) {
 	t.Helper()
-	e, b := newEngine(t, d.store, semel.Options{}), newBroker(t)
+	e, b := newEngine(t, d.Store, semel.Options{}), newBroker(t)
 	defer d.hold()()
 	start(t, e, b, quick)
 	events, list := numbered("a", 5)
@@ -70,7 +70,7 @@ func noTransactionWhilePublishing[Tx any](t *testing.T, d *database[Tx]) {
 	if d.open == nil {
 		t.Skip("no connection sees all transactions")
 	}
-	e, b := newEngine(t, d.store, semel.Options{}), newBroker(t)
+	e, b := newEngine(t, d.Store, semel.Options{}), newBroker(t)
 	x := d.begin()
 	check.Require(t, d.insert(t.Context(), x.tx))
 	realtest.Poll(t, "the open transaction", func() bool { return d.open() > 0 })
@@ -95,7 +95,7 @@ func TestPoison(t *testing.T) { t.Parallel(); onAll(t, suite{poison[*sql.Tx], po
 func poison[Tx any](t *testing.T, d *database[Tx]) {
 	t.Helper()
 	alarms, b := newAlarms(), newBroker(t)
-	e := newEngine(t, d.store, semel.Options{Observer: alarms})
+	e := newEngine(t, d.Store, semel.Options{Observer: alarms})
 	var mu sync.Mutex
 	broken := true
 	b.fail = func(_ context.Context, m outbox.Message) error {
@@ -167,7 +167,7 @@ func TestDrop(t *testing.T) { t.Parallel(); onAll(t, suite{drop[*sql.Tx], drop[p
 func drop[Tx any](t *testing.T, d *database[Tx]) {
 	t.Helper()
 	alarms, b := newAlarms(), newBroker(t)
-	e := newEngine(t, d.store, semel.Options{Observer: alarms})
+	e := newEngine(t, d.Store, semel.Options{Observer: alarms})
 	b.fail = func(_ context.Context, m outbox.Message) error {
 		if string(m.Payload) == "bad-0" {
 			return outbox.Permanent(errors.New("too large"))

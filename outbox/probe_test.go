@@ -16,7 +16,7 @@ import (
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	d, alarms, b := onSQLite(t), newAlarms(), newBroker(t)
-	e := newEngine(t, d.store, semel.Options{Observer: alarms})
+	e := newEngine(t, d.Store, semel.Options{Observer: alarms})
 	b.fail = func(context.Context, outbox.Message) error { return errRefused }
 	var up atomic.Bool
 	var probes atomic.Int64

@@ -89,7 +89,7 @@ func TestRabbitMQ(t *testing.T) {
 	received := check.Must(ch.Consume(queue, "", true, false, false, false, nil))(t)
 
 	d := onSQLite(t)
-	e := newEngine(t, d.store, semel.Options{})
+	e := newEngine(t, d.Store, semel.Options{})
 	start(t, e, sender, quick)
 	got := make(map[string][]string)
 	ids := make(map[string]bool)

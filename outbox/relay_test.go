@@ -41,7 +41,7 @@ func TestDoTx(t *testing.T) { t.Parallel(); onAll(t, suite{doTx[*sql.Tx], doTx[p
 
 func doTx[Tx any](t *testing.T, d *database[Tx]) {
 	t.Helper()
-	e, b := newEngine(t, d.store, semel.Options{}), newBroker(t)
+	e, b := newEngine(t, d.Store, semel.Options{}), newBroker(t)
 	start(t, e, b, never)
 	run := func(key string, fn func(ctx context.Context, tx Tx) (string, error)) error {
 		_, _, err := semel.DoTx(t.Context(), e, place.Call(semel.ScopeOf("ann"), key, struct{}{}), fn)
@@ -66,7 +66,7 @@ func doTx[Tx any](t *testing.T, d *database[Tx]) {
 func TestInTx(t *testing.T) {
 	t.Parallel()
 	d := onSQLite(t)
-	e, b := newEngine(t, d.store, semel.Options{}), newBroker(t)
+	e, b := newEngine(t, d.Store, semel.Options{}), newBroker(t)
 	start(t, e, b, never)
 	leased := semel.Define("leased", semel.OperationOptions[struct{}]{Policy: semel.Atomic(), Lease: time.Minute})
 	_, _, err := semel.DoTx(t.Context(), e, leased.Call(semel.ScopeOf("ann"), "1", struct{}{}), placed(e, "first", nil))
@@ -79,7 +79,7 @@ func TestMessage(t *testing.T) { t.Parallel(); onAll(t, suite{message[*sql.Tx], 
 
 func message[Tx any](t *testing.T, d *database[Tx]) {
 	t.Helper()
-	e, b := newEngine(t, d.store, semel.Options{}), newBroker(t)
+	e, b := newEngine(t, d.Store, semel.Options{}), newBroker(t)
 	var first atomic.Pointer[outbox.Message]
 	b.fail = func(_ context.Context, m outbox.Message) error {
 		if first.CompareAndSwap(nil, &m) {
@@ -123,7 +123,7 @@ func message[Tx any](t *testing.T, d *database[Tx]) {
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	d := onSQLite(t)
-	e := newEngine(t, d.store, semel.Options{})
+	e := newEngine(t, d.Store, semel.Options{})
 	long := strings.Repeat("x", outbox.MaxName)
 	valid := outbox.Event{
 		Topic: long, Aggregate: long, Type: long, Payload: make([]byte, outbox.MaxPayload),
@@ -163,7 +163,7 @@ func TestLimits(t *testing.T) {
 // TestInvalidRelays and redrives are refused with the name of the field.
 func TestInvalidRelays(t *testing.T) {
 	t.Parallel()
-	e, b := newEngine(t, onSQLite(t).store, semel.Options{}), newBroker(t)
+	e, b := newEngine(t, onSQLite(t).Store, semel.Options{}), newBroker(t)
 	for field, o := range map[string]outbox.Options{
 		"Poll": {Poll: -1}, "Lease": {Lease: -1}, "Batch": {Batch: 1001}, "Timeout": {Timeout: -1}, "MaxFailures": {MaxFailures: -1},
 	} {
@@ -206,7 +206,7 @@ func TestBrokerDown(t *testing.T) {
 	t.Parallel()
 	alarms, b := newAlarms(), newBroker(t)
 	d := onSQLite(t)
-	e := newEngine(t, d.store, semel.Options{Observer: alarms})
+	e := newEngine(t, d.Store, semel.Options{Observer: alarms})
 	var down atomic.Bool
 	down.Store(true)
 	b.fail = func(context.Context, outbox.Message) error {
@@ -248,7 +248,7 @@ func TestFailingEvent(t *testing.T) {
 			t.Parallel()
 			alarms, b := newAlarms(), newBroker(t)
 			d := onSQLite(t)
-			e := newEngine(t, d.store, semel.Options{Observer: alarms})
+			e := newEngine(t, d.Store, semel.Options{Observer: alarms})
 			tried := make(chan struct{}, 100)
 			b.fail = func(_ context.Context, m outbox.Message) error {
 				if m.Aggregate == "bad" {
@@ -291,7 +291,7 @@ func shares[Tx any](t *testing.T, d *database[Tx]) {
 	var by [2]atomic.Int64 // the messages of each relay
 	var stop [2]func()
 	for i := range by {
-		e := newEngine(t, d.store, semel.Options{})
+		e := newEngine(t, d.Store, semel.Options{})
 		engines = append(engines, e)
 		stop[i] = start(t, e, outbox.PublisherFunc(func(ctx context.Context, m outbox.Message) error {
 			by[i].Add(1)

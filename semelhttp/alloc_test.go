@@ -1,3 +1,7 @@
+//go:build !race
+
+// The race detector allocates.
+
 package semelhttp_test
 
 import (
@@ -124,9 +128,6 @@ func allocations(t *testing.T, h http.Handler, fresh bool) int {
 // What the middleware allocates above the bare handler, over the store in memory, is
 // part of what it promises to be: a change that adds an allocation gives its reason here.
 func TestAllocations(t *testing.T) { //nolint:paralleltest // see allocations
-	if raced {
-		t.Skip("the race detector allocates")
-	}
 	for name, row := range map[string]struct {
 		most  int
 		o     semel.Options

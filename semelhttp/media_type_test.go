@@ -3,6 +3,7 @@ package semelhttp_test
 import (
 	"math/rand/v2"
 	"mime"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -23,7 +24,7 @@ func TestMediaTypesInTheirNormalForm(t *testing.T) {
 		return 1
 	}}})
 	protect := check.Must(semelhttp.Atomic(b.Engine, op, options()))(t)
-	h := protect(payment())
+	h := protect(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
 	check := func(contentType string) {
 		want := contentType
 		if name, params, err := mime.ParseMediaType(contentType); err == nil {

@@ -43,6 +43,7 @@ func fragments(t *testing.T) map[string][]string {
 // comment that names it, and runs these programs. The compiler names the page and the line of a
 // mistake.
 func TestFragmentsRun(t *testing.T) {
+	t.Parallel()
 	pages, dir := fragments(t), filepath.Join(repository.Root(t), "internal", "doctest")
 	used, overlay := make(map[string]bool), make(map[string]string)
 	for _, file := range check.Must(filepath.Glob("programs_*_test.go"))(t) {
@@ -71,7 +72,7 @@ func TestFragmentsRun(t *testing.T) {
 	}
 	replace := filepath.Join(t.TempDir(), "overlay.json")
 	write(t, replace, check.Must(json.Marshal(map[string]any{"Replace": overlay}))(t))
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-tags=fragments", "-overlay", replace, "-run=^Test(FragmentsOf|CreateOrder)", ".")
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-ldflags=-s -w", "-tags=fragments", "-overlay", replace, "-run=^Test(FragmentsOf|CreateOrder)", ".")
 	out, err := cmd.CombinedOutput()
 	if err != nil || strings.Contains(string(out), "no tests to run") {
 		t.Errorf("the programs with the fragments: %v\n%s", err, out)

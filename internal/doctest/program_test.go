@@ -24,7 +24,8 @@ const quickstart = "docs/quickstart.md"
 // TestProgramOfReadme builds the complete program of the README as a package of this module,
 // runs it, and sends the requests that the README describes.
 func TestProgramOfReadme(t *testing.T) {
-	base := start(t, t.TempDir(), codeOn(t, english, "package main"))
+	t.Parallel()
+	base := buildServer(t, codeOn(t, english, "package main")).start(t, t.TempDir())
 	const book, lamp = `{"item":"book"}`, `{"item":"lamp"}`
 	first := post(t, base+"/orders", "the-key", book)
 	check.Equal(t, first.status, http.StatusCreated, "the first request")
@@ -41,11 +42,12 @@ func TestProgramOfReadme(t *testing.T) {
 
 // TestProgramOfQuickstartServes adds the page's function to the program as the page says.
 func TestProgramOfQuickstartServes(t *testing.T) {
+	t.Parallel()
 	const newEngine = "engine := must(semel.New(sqlite.New(db, sqlite.Options{}), semel.Options{}))\n"
-	base := start(t, t.TempDir(), strings.NewReplacer(
+	base := buildServer(t, strings.NewReplacer(
 		newEngine, newEngine+"\tserve(engine)\n",
 		"import (\n", "import (\n\t\"net/http\"\n\t\"github.com/semelgo/semel/semelhttp\"\n",
-	).Replace(codeOn(t, quickstart, "package main"))+codeOn(t, quickstart, "func serve("))
+	).Replace(codeOn(t, quickstart, "package main"))+codeOn(t, quickstart, "func serve(")).start(t, t.TempDir())
 	for _, replayed := range []string{"", "true"} {
 		check.Equal(t, post(t, base+"/orders", "key-9", "item=desk"), answer{http.StatusOK, replayed, "order 1\n"}, "an order")
 	}
@@ -54,13 +56,14 @@ func TestProgramOfQuickstartServes(t *testing.T) {
 // TestProgramOfPayment runs the program of the page as the page does: a replay, a crash after
 // the charge, and the retry, which finds the charge of the first attempt.
 func TestProgramOfPayment(t *testing.T) {
+	t.Parallel()
 	const page = "docs/recipes/payment.md"
-	dir, source := t.TempDir(), codeOn(t, page, "package main")
+	dir, program := t.TempDir(), buildServer(t, codeOn(t, page, "package main"))
 	t.Run("crash", func(t *testing.T) {
-		base := start(t, dir, source, "CRASH=1")
+		base := program.start(t, dir, "CRASH=1")
 		check.Equal(t, post(t, base+"/payments", "o-0", `{"amount":700}`).status, 0, "the process died")
 	})
-	base := start(t, dir, source)
+	base := program.start(t, dir)
 	realtest.Poll(t, "the lease to expire", func() bool {
 		a := post(t, base+"/payments", "o-0", `{"amount":700}`)
 		if a.status == http.StatusOK {
@@ -94,7 +97,7 @@ func build(t *testing.T, source string) (binary string) {
 	write(t, filepath.Join(dir, "overlay.json"), overlay)
 	binary = filepath.Join(dir, "program")
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-overlay", filepath.Join(dir, "overlay.json"),
-		"-o", binary, "./internal/doctest/program")
+		"-ldflags=-s -w", "-o", binary, "./internal/doctest/program")
 	cmd.Dir = repository.Root(t)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("the program does not build: %v\n%s", err, out)
@@ -110,13 +113,21 @@ func write(t *testing.T, path string, text []byte) {
 // pageAddr finds the address at which a program of a page listens.
 var pageAddr = regexp.MustCompile(`127\.0\.0\.1:808\d`)
 
-// start builds a program, runs it in a directory until the test ends, on a free port and with
-// more variables in its environment, and returns its URL when it accepts connections.
-func start(t *testing.T, dir, source string, environment ...string) string {
+// pageServer is a program of a page that serves at a free port.
+type pageServer struct{ binary, addr string }
+
+// buildServer builds a program that listens at one of the ports of the pages.
+func buildServer(t *testing.T, source string) pageServer {
 	t.Helper()
 	addr := realtest.FreeAddr(t)
-	binary := build(t, pageAddr.ReplaceAllLiteralString(source, addr))
-	cmd := exec.CommandContext(t.Context(), binary)
+	return pageServer{build(t, pageAddr.ReplaceAllLiteralString(source, addr)), addr}
+}
+
+// start runs the program in a directory until the test ends, with more variables in its
+// environment, and returns its URL when it accepts connections.
+func (p pageServer) start(t *testing.T, dir string, environment ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), p.binary)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), environment...)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
@@ -140,13 +151,13 @@ func start(t *testing.T, dir, source string, environment ...string) string {
 			t.Fatalf("the program ended: %v\n%s", waited, &output)
 		default:
 		}
-		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", p.addr)
 		if err == nil {
 			conn.Close()
 		}
 		return err == nil
 	})
-	return "http://" + addr
+	return "http://" + p.addr
 }
 
 // testClient has a transport of its own: httptest.Server.Close closes the idle

@@ -12,20 +12,14 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 
-	mysqlmigrate "github.com/semelgo/semel/migrate/mysql"
-	pgmigrate "github.com/semelgo/semel/migrate/postgres"
-	sqlitemigrate "github.com/semelgo/semel/migrate/sqlite"
+	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store/memory"
 	"github.com/semelgo/semel/store/mysql"
 	"github.com/semelgo/semel/store/postgres"
 	"github.com/semelgo/semel/store/sqlite"
 	"github.com/semelgo/semel/store/storetest"
 )
-
-const createTable = `CREATE TABLE effects (key TEXT NOT NULL)`
 
 // Memory returns a memory store. Each effect is a value of its own.
 func Memory(o memory.Options) storetest.Subject[*memory.Tx] {
@@ -71,161 +65,29 @@ func MemoryBatch(effect func(ctx context.Context, tx *memory.Tx, key string) err
 // SQLite returns a store in a new file.
 func SQLite(tb testing.TB) storetest.Subject[*sql.Tx] {
 	tb.Helper()
-	db, err := sqlite.Open(filepath.Join(tb.TempDir(), "ledger.db"))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { _ = db.Close() })
-	if err := sqlitemigrate.Up(tb.Context(), db, sqlitemigrate.Options{}); err != nil {
-		tb.Fatal(err)
-	}
-	if _, err := db.ExecContext(tb.Context(), createTable); err != nil {
-		tb.Fatal(err)
-	}
-	return storetest.Subject[*sql.Tx]{
-		Store: sqlite.New(db, sqlite.Options{}),
-		Effect: func(ctx context.Context, tx *sql.Tx, key string) error {
-			_, err := tx.ExecContext(ctx, `INSERT INTO effects (key) VALUES (?)`, key)
-			return err
-		},
-		Effects: func(key string) (n int) {
-			row := db.QueryRowContext(context.Background(), `SELECT count(*) FROM effects WHERE key = ?`, key)
-			if err := row.Scan(&n); err != nil {
-				tb.Errorf("count effects: %v", err)
-			}
-			return n
-		},
-	}
+	db := OpenSQLite(tb, filepath.Join(tb.TempDir(), "ledger.db"))
+	return OnSQL(tb, db, sqlite.New(db, sqlite.Options{})).subject(`key TEXT`, `?`)
 }
 
 // Postgres returns a store in the new database at url. The store reaches it at the
 // address by; the effects are counted at url.
 func Postgres(tb testing.TB, url, by string, o postgres.Options) storetest.Subject[pgx.Tx] {
 	tb.Helper()
-	direct := migrated(tb, url)
-	s, err := postgres.New(Pool(tb, by), o)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return storetest.Subject[pgx.Tx]{
-		Store: s,
-		Effect: func(ctx context.Context, tx pgx.Tx, key string) error {
-			_, err := tx.Exec(ctx, insertEffect, key)
-			return err
-		},
-		Effects: countEffects(tb, direct),
-	}
-}
-
-const insertEffect = `INSERT INTO effects (key) VALUES ($1)`
-
-func countEffects(tb testing.TB, direct *pgxpool.Pool) func(key string) int {
-	tb.Helper()
-	return func(key string) (n int) {
-		row := direct.QueryRow(context.Background(), `SELECT count(*) FROM effects WHERE key = $1`, key)
-		if err := row.Scan(&n); err != nil {
-			tb.Errorf("count effects: %v", err)
-		}
-		return n
-	}
+	direct := OpenPostgres(tb, url)
+	return OnPgx(tb, direct, check.Must(postgres.New(Pool(tb, by), o))(tb)).subject(`key TEXT`, `$1`)
 }
 
 // PostgresSQL is Postgres with a store over package database/sql.
 func PostgresSQL(tb testing.TB, url, by string, o postgres.Options) storetest.Subject[*sql.Tx] {
 	tb.Helper()
-	direct := migrated(tb, url)
-	db, err := sql.Open("pgx", by)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	db.SetMaxOpenConns(maxConns)
-	db.SetMaxIdleConns(maxConns)
-	tb.Cleanup(func() { _ = db.Close() })
-	s, err := postgres.NewSQL(db, o)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return storetest.Subject[*sql.Tx]{
-		Store: s,
-		Effect: func(ctx context.Context, tx *sql.Tx, key string) error {
-			_, err := tx.ExecContext(ctx, insertEffect, key)
-			return err
-		},
-		Effects: countEffects(tb, direct),
-	}
+	direct := OpenPostgresSQL(tb, url)
+	return OnSQL(tb, direct, check.Must(postgres.NewSQL(SQL(tb, "pgx", by), o))(tb)).subject(`key TEXT`, `$1`)
 }
 
 // MariaDB returns a store in the new database with that data source name. The store
 // reaches it by the other one; the effects are counted directly.
 func MariaDB(tb testing.TB, name, by string) storetest.Subject[*sql.Tx] {
 	tb.Helper()
-	direct, db := openMariaDB(tb, name), openMariaDB(tb, by)
-	if err := mysqlmigrate.Up(tb.Context(), direct, mysqlmigrate.Options{}); err != nil {
-		tb.Fatal(err)
-	}
-	if _, err := direct.ExecContext(tb.Context(), `CREATE TABLE effects (k VARCHAR(255) NOT NULL)`); err != nil {
-		tb.Fatal(err)
-	}
-	s, err := mysql.New(db, mysql.Options{})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return storetest.Subject[*sql.Tx]{
-		Store: s,
-		Effect: func(ctx context.Context, tx *sql.Tx, key string) error {
-			_, err := tx.ExecContext(ctx, `INSERT INTO effects (k) VALUES (?)`, key)
-			return err
-		},
-		Effects: func(key string) (n int) {
-			row := direct.QueryRowContext(context.Background(), `SELECT count(*) FROM effects WHERE k = ?`, key)
-			if err := row.Scan(&n); err != nil {
-				tb.Errorf("count effects: %v", err)
-			}
-			return n
-		},
-	}
-}
-
-func openMariaDB(tb testing.TB, name string) *sql.DB {
-	tb.Helper()
-	db, err := mysql.Open(name)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	db.SetMaxOpenConns(maxConns)
-	db.SetMaxIdleConns(maxConns)
-	tb.Cleanup(func() { _ = db.Close() })
-	return db
-}
-
-// migrated returns a pool of the database at url, which has all tables then.
-func migrated(tb testing.TB, url string) *pgxpool.Pool {
-	tb.Helper()
-	pool := Pool(tb, url)
-	if err := pgmigrate.Up(tb.Context(), pool, pgmigrate.Options{}); err != nil {
-		tb.Fatal(err)
-	}
-	if _, err := pool.Exec(tb.Context(), createTable); err != nil {
-		tb.Fatal(err)
-	}
-	return pool
-}
-
-// maxConns is the same on machines with any number of processors.
-const maxConns = 12
-
-// Pool connects to url. The pool is closed when the test ends.
-func Pool(tb testing.TB, url string) *pgxpool.Pool {
-	tb.Helper()
-	config, err := pgxpool.ParseConfig(url)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	config.MaxConns = maxConns
-	pool, err := pgxpool.NewWithConfig(tb.Context(), config)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(pool.Close)
-	return pool
+	direct := OpenMariaDB(tb, name)
+	return OnSQL(tb, direct, check.Must(mysql.New(MariaDBPool(tb, by), mysql.Options{}))(tb)).subject(`k VARCHAR(255)`, `?`)
 }

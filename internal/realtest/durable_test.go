@@ -15,51 +15,30 @@ import (
 	"github.com/semelgo/semel/internal/realtest"
 )
 
-// TestDurableServerWaitsForTheDisk, in files of the usual size, with settings and
-// an environment of the caller's, until it is closed.
+// TestDurableServerWaitsForTheDisk, in files of the usual size, with settings and an
+// environment of the caller's, until it is closed. A standby has its rows, and waits for the
+// disk, too.
 func TestDurableServerWaitsForTheDisk(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("make test-full runs it")
 	}
 	realtest.Postgres(t) // skips where there is none
-	d, err := realtest.StartDurable(t.Context(), realtest.DurableOptions{
-		Settings: []string{"max_connections=7"}, Env: []string{"SEMEL_SAID=yes"},
+	primary := check.Must(realtest.StartDurable(t.Context(), realtest.DurableOptions{
+		Settings: []string{"max_connections=17", "wal_keep_size=64MB"}, Env: []string{"SEMEL_SAID=yes"},
+	}))(t)
+	t.Cleanup(func() { primary.Close() })
+	wantSettings(t, primary, map[string]string{
+		"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on", "wal_segment_size": "16MB", "max_connections": "17",
 	})
-	check.Require(t, err)
-	for name, want := range map[string]string{
-		"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on",
-		"wal_segment_size": "16MB", "max_connections": "7",
-	} {
-		check.Equal(t, show(t, d.URL(), name), want, "%s", name)
-	}
-	env, err := os.ReadFile("/proc/" + strconv.Itoa(d.PID()) + "/environ")
+	env, err := os.ReadFile("/proc/" + strconv.Itoa(primary.PID()) + "/environ")
 	if err == nil && !strings.Contains(string(env), "SEMEL_SAID=yes") {
 		t.Error("the server has not got the environment")
 	}
-	url := d.URL()
-	check.NoError(t, d.Close())
-	if _, err := pgx.Connect(t.Context(), url); err == nil {
-		t.Error("the server answers after Close")
-	}
-}
-
-// TestDurableStandbyFollows: a standby has the primary's rows, and waits for the disk, too.
-func TestDurableStandbyFollows(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("make test-full runs it")
-	}
-	realtest.Postgres(t) // skips where there is none
-	primary := check.Must(realtest.StartDurable(t.Context(), realtest.DurableOptions{Settings: []string{"wal_keep_size=64MB"}}))(t)
-	t.Cleanup(func() { primary.Close() })
 	standby := check.Must(realtest.StartDurableStandby(t.Context(), primary, "s1", realtest.DurableOptions{Settings: []string{"max_connections=300"}}))(t)
 	t.Cleanup(func() { standby.Close() })
-	for name, want := range map[string]string{"fsync": "on", "in_hot_standby": "on", "max_connections": "300"} {
-		check.Equal(t, show(t, standby.URL(), name), want, "%s of the standby", name)
-	}
-	conn := check.Must(pgx.Connect(t.Context(), primary.URL()))(t)
-	defer conn.Close(t.Context())
+	wantSettings(t, standby, map[string]string{"fsync": "on", "in_hot_standby": "on", "max_connections": "300"})
+	conn := connect(t, primary.URL())
 	realtest.Poll(t, "the standby follows", func() bool {
 		var name string
 		err := conn.QueryRow(t.Context(), `select application_name from pg_stat_replication where state = 'streaming'`).Scan(&name)
@@ -67,6 +46,18 @@ func TestDurableStandbyFollows(t *testing.T) {
 	})
 	if _, err := realtest.StartDurableStandby(t.Context(), standby, "s2", realtest.DurableOptions{}); err == nil {
 		t.Error("StartDurableStandby of a standby = nil, want an error")
+	}
+	url := primary.URL()
+	check.NoError(t, primary.Close())
+	if _, err := pgx.Connect(t.Context(), url); err == nil {
+		t.Error("the server answers after Close")
+	}
+}
+
+func wantSettings(t *testing.T, d *realtest.Durable, settings map[string]string) {
+	t.Helper()
+	for name, want := range settings {
+		check.Equal(t, show(t, d.URL(), name), want, "%s", name)
 	}
 }
 

@@ -59,7 +59,7 @@ func TestMariaDBDropsTheDatabaseOfAnOpenTransaction(t *testing.T) {
 }
 
 // TestKilledMariaDBKeepsWhatWasCommitted and starts again on its port, with its
-// settings.
+// settings. Another server cannot have its port.
 func TestKilledMariaDBKeepsWhatWasCommitted(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -68,6 +68,9 @@ func TestKilledMariaDBKeepsWhatWasCommitted(t *testing.T) {
 	s := realtest.OwnMariaDB(t, "max-connections=17")
 	db := openMySQL(t, s.Database(t))
 	must(t, db, "CREATE TABLE kept (id int)", "INSERT INTO kept VALUES (1)")
+	if inUse, err := realtest.StartMariaDBAt(t.Context(), s.Addr()); !inUse {
+		t.Errorf("a second server at the address: %v, want an error that says that the port is taken", err)
+	}
 	for how, end := range map[string]func(){"kill": s.Kill, "stop": s.Stop} {
 		end()
 		check.Fails(t, db.PingContext(t.Context()), "after %s, the server still answers", how)
@@ -76,14 +79,5 @@ func TestKilledMariaDBKeepsWhatWasCommitted(t *testing.T) {
 		for name, want := range map[string]string{"max_connections": "17", "innodb_flush_log_at_trx_commit": "1"} {
 			check.Equal(t, scalar(t, db, "SELECT @@"+name), want, "after %s, %s", how, name)
 		}
-	}
-}
-
-// TestMariaDBOfAnotherProcessIsRejected: two processes may choose the same port.
-func TestMariaDBOfAnotherProcessIsRejected(t *testing.T) {
-	t.Parallel()
-	inUse, err := realtest.StartMariaDBAt(t.Context(), realtest.OwnMariaDB(t).Addr())
-	if !inUse {
-		t.Errorf("got %v, want an error that says that the port is taken", err)
 	}
 }

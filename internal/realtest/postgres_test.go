@@ -42,7 +42,7 @@ func (e *fakeTest) end() {
 }
 
 // TestKilledServerKeepsWhatWasCommitted and starts again on its port, with its
-// settings.
+// settings. While it is paused it does not answer, and another server cannot have its port.
 func TestKilledServerKeepsWhatWasCommitted(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -51,6 +51,11 @@ func TestKilledServerKeepsWhatWasCommitted(t *testing.T) {
 	s := realtest.OwnPostgres(t, "max_connections=7", "shared_buffers=16MB")
 	url := s.Database(t)
 	execute(t, url, "create table kept (id int); insert into kept values (1)")
+	paused := connect(t, url)
+	mustBeSilentWhilePaused(t, s, func() error { return paused.Ping(t.Context()) })
+	if inUse, err := realtest.StartPostgresAt(t.Context(), s.Addr()); !inUse {
+		t.Errorf("a second server at the address: %v, want an error that says that the port is taken", err)
+	}
 	ends := map[string]func(){
 		"kill":      s.Kill,
 		"fast":      func() { s.Stop(realtest.Fast) },
@@ -101,17 +106,6 @@ func count(t *testing.T, url, table string) int {
 	return n
 }
 
-// TestPausedServerIsSilent and goes on where it was.
-func TestPausedServerIsSilent(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("make test-full runs it")
-	}
-	s := realtest.OwnPostgres(t)
-	conn := connect(t, s.URL())
-	mustBeSilentWhilePaused(t, s, func() error { return conn.Ping(t.Context()) })
-}
-
 // mustBeSilentWhilePaused requires that a server answers a question after its pause.
 func mustBeSilentWhilePaused(t *testing.T, s interface {
 	Pause()
@@ -144,15 +138,6 @@ func TestFailedStartReportsTheLog(t *testing.T) {
 	<-done
 	if !strings.Contains(v.failed, `invalid value for parameter "max_connections"`) {
 		t.Errorf("it failed with %q, want the server's own words", v.failed)
-	}
-}
-
-// TestServerOfAnotherProcessIsRejected: two processes may choose the same port.
-func TestServerOfAnotherProcessIsRejected(t *testing.T) {
-	t.Parallel()
-	inUse, err := realtest.StartPostgresAt(t.Context(), realtest.OwnPostgres(t).Addr())
-	if !inUse {
-		t.Errorf("got %v, want an error that says that the port is taken", err)
 	}
 }
 

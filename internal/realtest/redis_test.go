@@ -1,6 +1,7 @@
 package realtest_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -29,16 +30,17 @@ func TestRedisKeepsWhatItConfirmed(t *testing.T) {
 // of it, and the next client does. It is so within a pipeline, too.
 func TestReplyOfRedisIsDroppedOnce(t *testing.T) {
 	t.Parallel()
+	s := realtest.OwnRedis(t)
 	for _, protocol := range []int{2, 3} {
-		s := realtest.OwnRedis(t)
+		key := fmt.Sprint("a", protocol)
 		p := realtest.NewRedisProxy(t, s.Addr())
 		c := redis.NewClient(&redis.Options{Addr: p.Addr(), MaxRetries: -1, Protocol: protocol})
 		t.Cleanup(func() { c.Close() })
 		large := strings.Repeat("x", 1<<20)
 		check.Require(t, c.HSet(t.Context(), "hash", "large", large).Err())
-		fault := p.EatReply(realtest.SQL("incr a"))
+		fault := p.EatReply(realtest.SQL("incr " + key))
 		pipe := c.Pipeline()
-		first, lost := pipe.HGetAll(t.Context(), "hash"), pipe.Incr(t.Context(), "a")
+		first, lost := pipe.HGetAll(t.Context(), "hash"), pipe.Incr(t.Context(), key)
 		if _, err := pipe.Exec(t.Context()); err == nil || lost.Err() == nil {
 			t.Errorf("RESP%d: the pipeline = %v, want a lost reply", protocol, err)
 		}
@@ -46,6 +48,6 @@ func TestReplyOfRedisIsDroppedOnce(t *testing.T) {
 			t.Errorf("RESP%d: the reply before the lost one is lost too: %v", protocol, first.Err())
 		}
 		fault.Wait(t)
-		check.Result(c.Incr(t.Context(), "a").Result())(t, 2, "RESP%d: the second INCR", protocol)
+		check.Result(c.Incr(t.Context(), key).Result())(t, 2, "RESP%d: the second INCR", protocol)
 	}
 }

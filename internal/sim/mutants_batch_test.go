@@ -1,3 +1,5 @@
+//go:build !race
+
 package sim_test
 
 // batchMutants lists what could be wrong with statements that are handed over, and

@@ -1,3 +1,5 @@
+//go:build !race
+
 package sim_test
 
 // taskMutants lists what queues are known to do wrong, and what ours could.

@@ -1,23 +1,17 @@
+//go:build !race
+
 package sim_test
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/semelgo/semel/internal/check"
-	"github.com/semelgo/semel/internal/sim"
-)
-
-var (
-	mutantPlan  = flag.String("mutant-plan", "", "set by TestMutants: explore this plan only")
-	mutantWatch = flag.String("mutant-watch", "", "set by TestMutants: watch this invariant only")
 )
 
 // edit replaces a text that must stand in a file, once.
@@ -51,45 +45,22 @@ type mutant struct {
 // follow.
 func TestMutants(t *testing.T) {
 	t.Parallel()
-	if raced || testing.Short() {
-		t.Skip("mutants are explored without the race detector")
-	}
-	if *mutantPlan != "" {
-		t.Skip("this is a mutant")
+	if testing.Short() {
+		t.Skip("make test-full runs it")
 	}
 	root := check.Must(filepath.Abs(filepath.Join("..", "..")))(t)
 	for _, m := range mutants() {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			out := exploreMutant(t, root, m)
-			if !strings.Contains(out, caught(m.watch)) {
+			if !strings.Contains(out, "\n"+m.watch+" is broken: ") {
 				t.Errorf("%s does not see it in %s:\n%s", m.watch, m.plan, out)
 			}
 		})
 	}
 }
 
-func caught(invariant string) string { return "CAUGHT by " + invariant + "\n" }
-
-// TestMutantChild explores in the process that TestMutants starts.
-func TestMutantChild(t *testing.T) {
-	if *mutantPlan == "" {
-		t.Skip("started by TestMutants")
-	}
-	plans := sim.Gate()
-	i := slices.IndexFunc(plans, func(p sim.Plan) bool { return p.Name == *mutantPlan })
-	if i < 0 {
-		t.Fatalf("there is no plan %q", *mutantPlan)
-	}
-	r := check.Must(sim.Explore(plans[i], sim.Options{Watch: []string{*mutantWatch}}))(t)
-	if r.Violation == nil {
-		t.Fatalf("SURVIVED %d runs, %d states", r.Runs, r.States)
-	}
-	fmt.Print(caught(r.Violation.Invariant))
-	t.Log(r.Violation)
-}
-
-// exploreMutant runs TestMutantChild over the code with the mutant's edits.
+// exploreMutant returns what the program explore prints about the code with the mutant's edits.
 func exploreMutant(t *testing.T, root string, m mutant) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -108,13 +79,13 @@ func exploreMutant(t *testing.T, root string, m mutant) string {
 	check.Require(t, err)
 	list := filepath.Join(dir, "overlay.json")
 	check.Require(t, os.WriteFile(list, overlay, 0o600))
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-vet=off", "-overlay="+list, "-v",
-		"-run=^TestMutantChild$", "./internal/sim", "-args", "-mutant-plan="+m.plan, "-mutant-watch="+m.watch)
-	cmd.Dir = root
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Logf("the mutant's process: %v", err)
+	program := filepath.Join(dir, "explore")
+	build := exec.CommandContext(t.Context(), "go", "build", "-overlay="+list, "-buildvcs=false", "-ldflags=-s -w", "-o", program, "./internal/sim/cmd/explore")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the mutant: %v\n%s", err, out)
 	}
+	out, _ := exec.CommandContext(t.Context(), program, "-plan="+m.plan, "-watch="+m.watch).CombinedOutput() // it fails
 	return string(out)
 }
 

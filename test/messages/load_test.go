@@ -16,8 +16,8 @@ import (
 	"github.com/semelgo/semel/internal/realtest"
 )
 
-// TestConsumersUnderKills delivers 5,000 messages, each of which its producer sends
-// one to five times, to three processes. Every 700 messages one of these is killed,
+// TestConsumersUnderKills delivers 1,500 messages, each of which its producer sends
+// one to five times, to three processes. Every 200 messages one of these is killed,
 // and the broker is killed once while the producer and all consumers are working.
 // One message in fifty fails on its first tries. The table of effects has no unique
 // constraint.
@@ -26,9 +26,9 @@ func TestConsumersUnderKills(t *testing.T) {
 	if testing.Short() {
 		t.Skip("make test-full runs it")
 	}
-	messages := 5_000
+	messages, every := 1_500, 200
 	if os.Getenv("SEMEL_SOAK") == "1" {
-		messages *= 10
+		messages, every = 50_000, 700
 	}
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -44,7 +44,6 @@ func TestConsumersUnderKills(t *testing.T) {
 	for i := range 3 {
 		c.consumers = append(c.consumers, start(t, c.kind(i), w.seen))
 	}
-	const every = 700
 	for killed := 1; killed*every < messages; killed++ {
 		realtest.Poll(t, "enough handled messages to kill the next consumer", func() bool {
 			return w.count(t, `select count(*) from effects`) >= killed*every

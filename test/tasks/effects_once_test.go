@@ -36,9 +36,9 @@ func TestTasksRunOnceOnSQLiteWhileWorkersAreKilled(t *testing.T) {
 	t.Parallel()
 	at, s := inSQLite(t)
 	o := stressTest{
-		op: inTx, jobs: rounds(300), workers: 2, callers: 1,
+		op: inTx, jobs: rounds(200), workers: 2, callers: 1,
 		slots:       3, // their writes are serial anyway, and they lose leases while they wait
-		killAndStop: time.Duration(rounds(6)) * time.Second, kill: 600 * time.Millisecond,
+		killAndStop: time.Duration(rounds(4)) * time.Second, kill: 600 * time.Millisecond,
 	}
 	r := run(t, at, s, o)
 	r.logCounts(t)
@@ -53,8 +53,8 @@ func TestTasksRunOnceOnMariaDBWhileWorkersAreKilled(t *testing.T) {
 	}
 	at, s := inMariaDB(t)
 	o := stressTest{
-		op: inTx, jobs: rounds(2000), workers: 3, callers: 2,
-		killAndStop: time.Duration(rounds(10)) * time.Second, kill: 800 * time.Millisecond, stops: true,
+		op: inTx, jobs: rounds(600), workers: 3, callers: 2,
+		killAndStop: time.Duration(rounds(5)) * time.Second, kill: 800 * time.Millisecond, stops: true,
 	}
 	r := run(t, at, s, o)
 	r.logCounts(t)
@@ -70,8 +70,8 @@ func TestOutsideEffectsHappenOncePerAttempt(t *testing.T) {
 	}
 	at, s := inPostgres(t)
 	o := stressTest{
-		op: outside, jobs: rounds(400), workers: 3,
-		killAndStop: time.Duration(rounds(6)) * time.Second, kill: 500 * time.Millisecond, stops: true,
+		op: outside, jobs: rounds(250), workers: 3,
+		killAndStop: time.Duration(rounds(4)) * time.Second, kill: 500 * time.Millisecond, stops: true,
 	}
 	r := run(t, at, s, o)
 	r.logCounts(t)

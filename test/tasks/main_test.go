@@ -3,10 +3,7 @@
 package tasks_test
 
 import (
-	"flag"
 	"os"
-	"runtime"
-	"strconv"
 	"testing"
 
 	"github.com/semelgo/semel/internal/realtest"
@@ -22,10 +19,7 @@ func TestMain(m *testing.M) {
 	if text := os.Getenv(childVariable); text != "" {
 		os.Exit(runChild(text))
 	}
-	flag.Parse()
-	if err := flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0)))); err != nil {
-		panic(err)
-	}
+	realtest.Parallel(4)
 	os.Exit(realtest.Main(m))
 }
 

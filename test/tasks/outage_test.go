@@ -21,7 +21,7 @@ func TestWorkersSurviveDatabaseCrashes(t *testing.T) {
 	}
 	server := realtest.OwnPostgres(t, "max_connections=300")
 	at, s := inPostgresAt(t, server)
-	const jobs = 1000
+	const jobs = 500
 	enqueue(t, engineOf(t, s), inTx, "job", jobs)
 	var workers []*process
 	for i := range 2 {

@@ -53,7 +53,7 @@ func TestTasksOnServersWhileWorkersAreKilledAndStopped(t *testing.T) {
 	o := stressTest{jobs: 200, workers: 2, callers: 1, killAndStop: 3 * time.Second, kill: 500 * time.Millisecond, stops: true}
 	if !testing.Short() {
 		o = stressTest{
-			jobs: rounds(600), workers: 3, callers: 2, killAndStop: time.Duration(rounds(10)) * time.Second,
+			jobs: rounds(300), workers: 3, callers: 2, killAndStop: time.Duration(rounds(5)) * time.Second,
 			kill: 600 * time.Millisecond, stops: true,
 		}
 	}

@@ -25,7 +25,7 @@ func TestStoppedWorkersLeaveNothingToSweep(t *testing.T) {
 		t.Skip("make test-full runs it")
 	}
 	at, s := inPostgres(t)
-	const round, stops = 100, 6
+	const round, stops = 60, 4
 	p := newProducer(s, engineOf(t, s), longLeaseOp)
 	w := groundTruth{s.tables}
 	two := [2]*process{}

@@ -37,7 +37,7 @@ func TestConcurrentSweepersRequeueOnce(t *testing.T) {
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
 		at, s := inPostgres(t)
-		sweepersBesideLeaders(t, at, s, rounds(200))
+		sweepersBesideLeaders(t, at, s, rounds(60))
 	})
 	t.Run("mariadb", func(t *testing.T) {
 		t.Parallel()

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// manyTicks is how many ticks each process is given.
-const manyTicks = 60
+// manyTicks is how many ticks each process is given: a process is killed twice at each point,
+// or more often when soaking.
+func manyTicks() int64 { return int64(rounds(4 * len(points()))) }
 
 func TestEachTickRunsOnceWhileProcessesAreKilled(t *testing.T) {
 	t.Parallel()
@@ -51,26 +52,27 @@ func killAtTicks(t *testing.T, at databaseAddress, w groundTruth) {
 	for i := range c.two {
 		c.replace(i)
 	}
+	n := manyTicks()
 	first := time.Now().Add(-2 * time.Hour).Truncate(time.Minute)
-	for i := range manyTicks {
+	for i := range int(n) {
 		c.tick(first.Add(time.Duration(i)*time.Minute).Unix(), i)
 	}
-	w.await(t, manyTicks, "ticks that were run", `select count(*) from semel_records where state = 4`)
-	for i := range manyTicks { // all of them come once more, late
+	w.await(t, n, "ticks that were run", `select count(*) from semel_records where state = 4`)
+	for i := range int(n) { // all of them come once more, late
 		c.give(0, first.Add(time.Duration(i)*time.Minute).Unix(), nowhere)
 		c.awaitReport(0, first.Add(time.Duration(i)*time.Minute).Unix())
 	}
 	endAll(t, c.two[:])
 
-	w.want(t, manyTicks, "records", `select count(*) from semel_records`)
-	w.want(t, manyTicks, "effects", `select count(*) from effects`)
-	w.want(t, manyTicks, "ticks that had an effect", `select count(distinct task) from effects`)
+	w.want(t, n, "records", `select count(*) from semel_records`)
+	w.want(t, n, "effects", `select count(*) from effects`)
+	w.want(t, n, "ticks that had an effect", `select count(distinct task) from effects`)
 	w.wantLegalTransitions(t)
 	t.Logf("%d kills, %d ticks found enqueued, %d requeues", c.kills, c.enqueueAgain, w.count(t, requeues))
-	if c.kills < manyTicks/2 {
-		t.Errorf("%d kills, want one at every second tick of %d", c.kills, manyTicks)
+	if c.kills < n/2 {
+		t.Errorf("%d kills, want one at every second tick of %d", c.kills, n)
 	}
-	if c.enqueueAgain <= manyTicks {
+	if c.enqueueAgain <= n {
 		t.Errorf("vacuous: no tick was found enqueued by the other process")
 	}
 }

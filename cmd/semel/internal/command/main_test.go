@@ -2,15 +2,13 @@ package command_test
 
 import (
 	"context"
-	"flag"
 	"os"
 	"os/signal"
-	"runtime"
-	"strconv"
 	"syscall"
 	"testing"
 
 	"github.com/semelgo/semel/cmd/semel/internal/command"
+	"github.com/semelgo/semel/internal/realtest"
 )
 
 // TestMain runs the program if the first argument is one of its commands: the
@@ -20,10 +18,7 @@ func TestMain(m *testing.M) {
 		ctx, _ := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		os.Exit(command.Main(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
-	flag.Parse()
 	// Most tests spend their time waiting for leases.
-	if err := flag.Set("test.parallel", strconv.Itoa(max(6, runtime.GOMAXPROCS(0)))); err != nil {
-		panic(err)
-	}
+	realtest.Parallel(6)
 	os.Exit(m.Run())
 }

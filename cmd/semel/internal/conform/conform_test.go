@@ -18,7 +18,7 @@ func hold(t *testing.T, address string, p *conform.Profile, o conform.Options) *
 }
 
 // brief are options with fewer concurrent requests than the default.
-func brief() conform.Options { return conform.Options{RaceSize: 20, QuickRounds: 20} }
+func brief() conform.Options { return conform.Options{RaceSize: 10, QuickRounds: 10} }
 
 // TestConformingServersPass: the suite works without Semel. Every case that can
 // be tested on a server is tested on the first of these. The other servers lack

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -19,7 +20,8 @@ import (
 )
 
 func main() {
-	debug.SetGCPercent(400) // worlds are small and short-lived
+	debug.SetGCPercent(1600)                       // worlds are small and short-lived
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // their engines have many alarms
 	if err := run(os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -28,7 +30,8 @@ func main() {
 
 func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("explore", flag.ContinueOnError)
-	only := flags.String("plan", "", "explore only plans with this in their name, of the gate too")
+	only := flags.String("plan", "", "explore only the plan of this name, or plans with this in their name, of the gate too")
+	watch := flags.String("watch", "", "only this invariant counts")
 	replay := flags.String("replay", "", "print the run that this line describes")
 	workers := flags.Int("j", runtime.GOMAXPROCS(0), "plans explored at a time")
 	if err := flags.Parse(args); err != nil {
@@ -44,12 +47,19 @@ func run(args []string, out io.Writer) error {
 	if len(plans) == 0 {
 		return fmt.Errorf("no plan has %q in its name", *only)
 	}
-	return exploreAll(out, plans, max(*workers, 1))
+	var o sim.Options
+	if *watch != "" {
+		o.Watch = []string{*watch}
+	}
+	return exploreAll(out, plans, o, max(*workers, 1))
 }
 
 func named(part string) []sim.Plan {
 	var plans []sim.Plan
 	for _, p := range append(sim.Gate(), sim.Deep()...) {
+		if p.Name == part {
+			return []sim.Plan{p}
+		}
 		if strings.Contains(p.Name, part) {
 			plans = append(plans, p)
 		}
@@ -69,7 +79,7 @@ func printRun(out io.Writer, line string) error {
 	return nil
 }
 
-func exploreAll(out io.Writer, plans []sim.Plan, workers int) error {
+func exploreAll(out io.Writer, plans []sim.Plan, o sim.Options, workers int) error {
 	var (
 		mu     sync.Mutex // guards out and failed
 		failed []error
@@ -84,7 +94,7 @@ func exploreAll(out io.Writer, plans []sim.Plan, workers int) error {
 	for range workers {
 		wg.Go(func() {
 			for p := range queue {
-				err := explore(p, say)
+				err := explore(p, o, say)
 				mu.Lock()
 				failed = append(failed, err)
 				mu.Unlock()
@@ -99,14 +109,15 @@ func exploreAll(out io.Writer, plans []sim.Plan, workers int) error {
 	return errors.Join(failed...)
 }
 
-func explore(p sim.Plan, say func(string, ...any)) error {
+func explore(p sim.Plan, o sim.Options, say func(string, ...any)) error {
 	began, said := time.Now(), time.Now()
-	r, err := sim.Explore(p, sim.Options{Progress: func(r sim.Report) {
+	o.Progress = func(r sim.Report) {
 		if time.Since(said) > 5*time.Second {
 			said = time.Now()
 			say("%-22s %9d states %10d runs …", p.Name, r.States, r.Runs)
 		}
-	}})
+	}
+	r, err := sim.Explore(p, o)
 	if err != nil {
 		return fmt.Errorf("explore %s: %w", p.Name, err)
 	}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package semel_test
-
-const raced = false

@@ -1,6 +1,0 @@
-//go:build race
-
-package semel_test
-
-// raced says that this test binary has the race detector in it, which allocates.
-const raced = true

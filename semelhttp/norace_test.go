@@ -1,5 +1,0 @@
-//go:build !race
-
-package semelhttp_test
-
-const raced = false
