@@ -27,6 +27,7 @@ type browser struct{ *chromium.Tab }
 
 func browse(t *testing.T) *browser {
 	t.Helper()
+	notRaced(t) // most of what it tests is JavaScript
 	return &browser{chromium.Open(t, patience)}
 }
 

@@ -24,7 +24,7 @@ const shortLease = 500 * time.Millisecond
 // again, retries, and counts the effects in the chat's tables.
 func TestKilledAtEveryPoint(t *testing.T) {
 	t.Parallel()
-	fullOnly(t)
+	fullUnraced(t)
 	for _, mode := range modes() {
 		for _, point := range []string{beforeClaim, afterClaim, inHandler, beforeCommit, afterCommit, beforeAnswer} {
 			t.Run(mode+"/"+point, func(t *testing.T) {
@@ -56,7 +56,7 @@ func newCrash(t *testing.T, mode, point string) *crash {
 }
 
 func (c *crash) run(t *testing.T) {
-	n := rounds(5)
+	n := rounds(2)
 	for i := range n {
 		c.round(t, i)
 	}

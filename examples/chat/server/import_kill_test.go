@@ -34,7 +34,7 @@ func (p *points) imported(next server.ImportFunc) server.ImportFunc {
 // Every message is written once, although some are redelivered.
 func TestImportSurvivesServerAndBroker(t *testing.T) {
 	t.Parallel()
-	fullOnly(t)
+	fullUnraced(t)
 	broker := realtest.OwnRabbitMQ(t) // it starts slowly, so two subtests share it
 	imports := []*longImport{
 		{rabbit: &rabbit{Broker: broker, queue: "sqlite"}, f: newFiles(t, inline)},

@@ -25,10 +25,10 @@ import (
 // once, in the order of its group.
 func TestLiveDeliveryWhileServersAreKilled(t *testing.T) {
 	t.Parallel()
-	options := load.Options{Clients: 200, Messages: 5000, Rate: 100, Drop: 10 * time.Second}
+	options := load.Options{Clients: 200, Messages: 1000, Rate: 100, Drop: 10 * time.Second}
 	acts := []string{"kill", "stop"}
 	points := []string{beforePublish, afterPublish, beforeCommit, afterCommit}
-	if testing.Short() {
+	if testing.Short() || raced {
 		options = load.Options{Clients: 16, Messages: 200, Rate: 100, Drop: time.Second}
 		points = []string{afterPublish, beforeCommit}
 	}

@@ -28,8 +28,36 @@ func TestMain(m *testing.M) {
 // fullOnly skips a test in make test, for which it takes too long.
 func fullOnly(t *testing.T) {
 	t.Helper()
+	onceIsEnough(t)
 	if testing.Short() {
 		t.Skip("make test-full runs it")
+	}
+}
+
+// fullUnraced is fullOnly for a test that runs without the race detector: of a page, or of servers that are
+// processes and are killed, because a killed process cannot report races.
+func fullUnraced(t *testing.T) {
+	t.Helper()
+	notRaced(t)
+	if testing.Short() {
+		t.Skip("make test-full runs it")
+	}
+}
+
+// notRaced skips a test under the race detector, which slows it down and finds nothing that the tests
+// of the API do not show it. The run without the detector has the test.
+func notRaced(t *testing.T) {
+	t.Helper()
+	if raced {
+		t.Skip("it runs without the race detector")
+	}
+}
+
+// onceIsEnough skips a test that make test-full has run under the race detector.
+func onceIsEnough(t *testing.T) {
+	t.Helper()
+	if os.Getenv("SEMEL_RACED") == "1" {
+		t.Skip("it has run under the race detector")
 	}
 }
 

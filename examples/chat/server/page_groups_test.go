@@ -101,7 +101,7 @@ func TestPageChangesAGroup(t *testing.T) {
 // one is gone.
 func TestPageShowsPeople(t *testing.T) {
 	t.Parallel()
-	fullOnly(t) // presence ends after some seconds
+	fullUnraced(t) // presence ends after some seconds
 	b, other := browse(t), browse(t)
 	s := serveLocal(t, server.Hooks{}, newFiles(t, inline).args(time.Minute)...)
 	ada, grace := b.signIn(t, s.base, "Ada"), other.signIn(t, s.base, "Grace")

@@ -18,7 +18,7 @@ import (
 // it again. The page retries by itself.
 func TestPageSurvivesARestart(t *testing.T) {
 	t.Parallel()
-	fullOnly(t)
+	fullUnraced(t)
 	tests := []struct {
 		mode, point string
 		want        map[string]int
@@ -53,7 +53,7 @@ func TestPageSurvivesARestart(t *testing.T) {
 // of both members, one of them on a phone, show it once without a reload.
 func TestPagesShowAGroupOnceAfterAKill(t *testing.T) {
 	t.Parallel()
-	fullOnly(t)
+	fullUnraced(t)
 	for _, mode := range []string{inline, leased} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()

@@ -79,7 +79,7 @@ func (p *pair) settle(ctx context.Context, first int, q request) (answer, error)
 // and every request must have the same answer.
 func TestTwoProcessesKilledAtEveryPoint(t *testing.T) {
 	t.Parallel()
-	fullOnly(t)
+	fullUnraced(t)
 	for name, open := range map[string]func(t *testing.T, mode string) files{
 		"postgres": newPostgres, "mariadb": newMariaDB, "galera": newGalera,
 	} {
@@ -99,7 +99,7 @@ func killPairsAtEveryPoint(t *testing.T, newFiles func(t *testing.T, mode string
 				t.Parallel()
 				d := &pairCrash{pair: startPair(t, newFiles(t, mode)), point: point}
 				d.owner, d.domain = d.at(0).signIn(t, "owner"), d.openDomain(t)
-				n := rounds(3)
+				n := rounds(2)
 				for i := range n {
 					d.round(t, i)
 				}
@@ -206,7 +206,7 @@ func (d *pairCrash) wantOne(t *testing.T, asked request, answers []answer) {
 // primary under two other servers, which follow the promoted standby.
 func TestTwoProcessesOnAQuorum(t *testing.T) { //nolint:tparallel // the second part ends the primary
 	t.Parallel()
-	fullOnly(t)
+	fullUnraced(t)
 	t.Attr("engine", "postgres")
 	q := realtest.PostgresQuorum(t)
 	newFiles := func(t *testing.T, mode string) files {
@@ -223,7 +223,7 @@ func failOver(t *testing.T, q *realtest.Quorum, servers *pair) {
 	t.Helper()
 	owner := servers.at(0).signIn(t, "owner")
 	request := func(i int) request { return creation(owner, fmt.Sprintf("key-%d", i), "crew") }
-	told := make([]answer, rounds(5))
+	told := make([]answer, rounds(3))
 	for i := range told {
 		told[i] = servers.at(i).settled(t, request(i)).want(t, http.StatusCreated, "")
 	}
@@ -241,8 +241,8 @@ func failOver(t *testing.T, q *realtest.Quorum, servers *pair) {
 // TestTenProcessesStartAtOnce starts ten servers on databases that do not exist yet,
 // and sends the same creation to each of them.
 func TestTenProcessesStartAtOnce(t *testing.T) {
-	inEachMode(t, func(t *testing.T, f files) {
-		fullOnly(t)
+	fullUnraced(t)
+	onEachDatabase(t, func(t *testing.T, f files) {
 		servers := make([]*process, 10)
 		for i := range servers {
 			servers[i] = launch(t, f.args(time.Minute)...)

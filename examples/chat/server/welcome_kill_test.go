@@ -71,7 +71,7 @@ func (p *points) welcome(next server.WelcomeFunc) server.WelcomeFunc {
 // the creations that enqueue the welcomes.
 func TestKilledWhileItWelcomes(t *testing.T) {
 	t.Parallel()
-	fullOnly(t)
+	fullUnraced(t)
 	for name, open := range map[string]func(t *testing.T) files{
 		"inline":          func(t *testing.T) files { return newFiles(t, inline) },
 		"records":         func(t *testing.T) files { return newFiles(t, records) },
@@ -90,7 +90,7 @@ func killedWelcoming(t *testing.T, f files, point string) {
 	s := start(t, f.args(shortLease)...)
 	owner, other := s.signIn(t, "owner"), s.signIn(t, "other")
 	domain := f.openDomain(t)
-	n := rounds(2)
+	n := rounds(1)
 	var groups []string
 	for i := range n {
 		asked := creation(owner, fmt.Sprintf("key-%d", i), "crew", other.ID)
