@@ -30,7 +30,7 @@ type Tab struct {
 
 // shared is the browser of the tests that run now. A start takes longer than most tests of a page, so
 // each test has a browser context of its own instead: tabs, cookies and storage that no other test sees.
-var shared struct {
+var shared struct { //nolint:gochecknoglobals // one browser for all tests of a binary is its purpose
 	mu   sync.Mutex
 	ctx  context.Context //nolint:containedctx // chromedp keeps the browser in it
 	stop func()
