@@ -97,7 +97,7 @@ func (c *client) boostsOf(t *testing.T, u user, group string) []map[string]any {
 }
 
 // TestABoostIsPaidForOnce: a boost is charged once per key; another key is another
-// boost.
+// boost. A declined charge is the payment service's own answer, so it is final.
 func TestABoostIsPaidForOnce(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -115,6 +115,14 @@ func TestABoostIsPaidForOnce(t *testing.T) {
 	if noted := w.boostsOf(t, w.ann, w.group); len(noted) != 2 || noted[0]["charge_id"] != first.value(t)["charge_id"] {
 		t.Errorf("noted %v", noted)
 	}
+
+	poor := w.newGroup(t, w.ann, "poor")
+	w.fakePayments.declines(poor)
+	declined := w.send(t, boost(w.ann, "k3", poor)).want(t, http.StatusPaymentRequired, "payment_declined")
+	check.Equal(t, declined.Replayed, false, "the first answer is a replay")
+	w.send(t, boost(w.ann, "k3", poor)).wantReplayOf(t, declined)
+	check.Equal(t, len(w.fakePayments.came()), 3, "charges that were asked for")
+	check.Equal(t, len(w.boostsOf(t, w.ann, poor)), 0, "boosts of the declined group")
 }
 
 // TestABoostIsForMembers: only members can boost a group, and only on a server with
@@ -138,23 +146,11 @@ func TestABoostIsForMembers(t *testing.T) {
 	s.send(t, boost(u, "b", group)).want(t, http.StatusNotImplemented, "no_payments")
 }
 
-// TestADeclinedBoostStaysDeclined: a declined charge is the payment service's own
-// answer, so it is final.
-func TestADeclinedBoostStaysDeclined(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t)
-	w.fakePayments.declines(w.group)
-	first := w.send(t, boost(w.ann, "k", w.group)).want(t, http.StatusPaymentRequired, "payment_declined")
-	check.Equal(t, first.Replayed, false, "the first answer is a replay")
-	w.send(t, boost(w.ann, "k", w.group)).wantReplayOf(t, first)
-	check.Equal(t, len(w.fakePayments.came()), 1, "charges that were asked for")
-	check.Equal(t, len(w.boostsOf(t, w.ann, w.group)), 0, "boosts that are noted")
-}
-
 // TestUnclearPaymentIsRetried: after an unclear response the HTTP client or
 // the next attempt sends the same charge again.
 func TestUnclearPaymentIsRetried(t *testing.T) {
 	t.Parallel()
+	w, noted := newFixture(t), 0
 	answers := func(status int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)
@@ -172,21 +168,19 @@ func TestUnclearPaymentIsRetried(t *testing.T) {
 		"no charge":    {answers(http.StatusCreated, `{}`), 2},
 		"not readable": {answers(http.StatusCreated, `<html>`), 2},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newFixture(t)
-			w.fakePayments.breaks(broken.answer)
-			first := w.send(t, boost(w.ann, "k", w.group))
-			if broken.attempts == 2 {
-				first.want(t, http.StatusServiceUnavailable, "outcome_unknown")
-				first = w.settled(t, boost(w.ann, "k", w.group))
-			}
-			first.want(t, http.StatusCreated, "")
-			came := w.fakePayments.came()
-			if len(came) != 2 || came[0] != came[1] {
-				t.Errorf("asked for %+v, want the same charge twice", came)
-			}
-			check.Equal(t, len(w.boostsOf(t, w.ann, w.group)), 1, "boosts that are noted")
-		})
+		asked, before := boost(w.ann, name, w.group), w.fakePayments.came()
+		w.fakePayments.breaks(broken.answer)
+		first := w.send(t, asked)
+		if broken.attempts == 2 {
+			first.want(t, http.StatusServiceUnavailable, "outcome_unknown")
+			first = w.settled(t, asked)
+		}
+		first.want(t, http.StatusCreated, "")
+		came := w.fakePayments.came()[len(before):]
+		if len(came) != 2 || came[0] != came[1] {
+			t.Errorf("%s: asked for %+v, want the same charge twice", name, came)
+		}
+		noted++
+		check.Equal(t, len(w.boostsOf(t, w.ann, w.group)), noted, "%s: boosts that are noted", name)
 	}
 }

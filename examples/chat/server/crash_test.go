@@ -1,4 +1,4 @@
-//go:build unix
+//go:build unix && !race
 
 package server_test
 
@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/admin"
@@ -15,10 +14,6 @@ import (
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/store"
 )
-
-// shortLease is long enough for a creation on a busy machine, and short enough that
-// a test can wait for its expiry often.
-const shortLease = 500 * time.Millisecond
 
 // TestKilledAtEveryPoint kills a server at each point of a creation, starts it
 // again, retries, and counts the effects in the chat's tables.
@@ -56,7 +51,7 @@ func newCrash(t *testing.T, mode, point string) *crash {
 }
 
 func (c *crash) run(t *testing.T) {
-	n := rounds(5)
+	n := rounds(2)
 	for i := range n {
 		c.round(t, i)
 	}

@@ -200,15 +200,32 @@ func openMySQL(t *testing.T, dsn string) (chatdb.DB, *mysql.Store) {
 	return chatdb.MySQL(db), s
 }
 
-// inEachMode runs a test against a server in each mode, on each database.
+// onEachDatabase runs a test whose subject does not depend on the mode of the server.
+func onEachDatabase(t *testing.T, test func(t *testing.T, f files)) {
+	t.Helper()
+	t.Parallel()
+	for database, open := range databases() {
+		t.Run(database, func(t *testing.T) {
+			t.Parallel()
+			test(t, open(t, inline))
+		})
+	}
+}
+
+func databases() map[string]func(t *testing.T, mode string) files {
+	return map[string]func(t *testing.T, mode string) files{"sqlite": newFiles, "postgres": newPostgres, "mariadb": newMariaDB}
+}
+
+// inEachMode runs a test against a server in each mode, on each database. make test has each mode on SQLite
+// and each database in the mode inline.
 func inEachMode(t *testing.T, test func(t *testing.T, f files)) {
 	t.Helper()
 	t.Parallel()
-	for database, open := range map[string]func(t *testing.T, mode string) files{"sqlite": newFiles, "postgres": newPostgres, "mariadb": newMariaDB} {
+	for database, open := range databases() {
 		for _, mode := range modes() {
 			t.Run(database+"/"+mode, func(t *testing.T) {
 				t.Parallel()
-				if database == "mariadb" && mode != inline {
+				if database != "sqlite" && mode != inline {
 					fullOnly(t)
 				}
 				test(t, open(t, mode))

@@ -13,33 +13,6 @@ import (
 	"github.com/semelgo/semel/internal/check"
 )
 
-func TestGroupIsWhatWasAskedFor(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t)
-	a := w.send(t, creation(w.ann, "k", "readers", w.bob.ID)).want(t, http.StatusCreated, "")
-	g := a.value(t)
-	check.Equal(t, a.Header.Get("Location"), "/v1/groups/"+g["id"].(string), "Location")
-	check.NoError(t, check.Err(time.Parse(time.RFC3339, g["created_at"].(string))), "created_at")
-	if g["conversation_id"] == "" || g["conversation_id"] == g["id"] {
-		t.Errorf("conversation_id %v", g["conversation_id"])
-	}
-	want := map[string]any{
-		"id": g["id"], "conversation_id": g["conversation_id"], "created_at": g["created_at"],
-		"name": "readers", "owner_id": 1.0, "members": []any{
-			map[string]any{"id": 1.0, "name": "ann", "read_seq": 0.0, "owner": true},
-			map[string]any{"id": 2.0, "name": "bob", "read_seq": 0.0, "owner": false},
-		},
-		"last_seq": 0.0, "last_change": 1.0, "last_message": nil, "read_seq": 0.0, "unread": 0.0,
-	}
-	check.NoDiff(t, cmp.Diff(want, g), "the group")
-	for _, u := range []user{w.ann, w.bob} { // both are members
-		got := w.send(t, request{method: "GET", path: a.Header.Get("Location"), as: u}).want(t, http.StatusOK, "").value(t)
-		for _, field := range []string{"id", "name", "owner_id", "conversation_id", "created_at", "members"} {
-			check.NoDiff(t, cmp.Diff(g[field], got[field]), "%s read by %s", field, u.Name)
-		}
-	}
-}
-
 // memberIDs lists the members of a group.
 func memberIDs(group map[string]any) (ids []int64) {
 	for _, m := range group["members"].([]any) {
@@ -51,7 +24,7 @@ func memberIDs(group map[string]any) (ids []int64) {
 // TestMembersComeAndGo adds members by name, renames a group, removes a member, and lets
 // the owner leave.
 func TestMembersComeAndGo(t *testing.T) {
-	inEachMode(t, func(t *testing.T, f files) {
+	onEachDatabase(t, func(t *testing.T, f files) {
 		s := serveLocal(t, server.Hooks{}, f.args(time.Minute)...)
 		ann, bob, cy := s.signIn(t, "Ann"), s.signIn(t, "Bob"), s.signIn(t, "Cy")
 		made := request{method: "POST", path: "/v1/groups", as: ann, key: "k", body: `{"name":"crew","member_names":[" BOB"]}`}
@@ -105,4 +78,31 @@ func TestMembersComeAndGo(t *testing.T) {
 			t.Errorf("the creation is answered %d %s later", a.Status, a.Body)
 		}
 	})
+}
+
+func TestGroupIsWhatWasAskedFor(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	a := w.send(t, creation(w.ann, "k", "readers", w.bob.ID)).want(t, http.StatusCreated, "")
+	g := a.value(t)
+	check.Equal(t, a.Header.Get("Location"), "/v1/groups/"+g["id"].(string), "Location")
+	check.NoError(t, check.Err(time.Parse(time.RFC3339, g["created_at"].(string))), "created_at")
+	if g["conversation_id"] == "" || g["conversation_id"] == g["id"] {
+		t.Errorf("conversation_id %v", g["conversation_id"])
+	}
+	want := map[string]any{
+		"id": g["id"], "conversation_id": g["conversation_id"], "created_at": g["created_at"],
+		"name": "readers", "owner_id": 1.0, "members": []any{
+			map[string]any{"id": 1.0, "name": "ann", "read_seq": 0.0, "owner": true},
+			map[string]any{"id": 2.0, "name": "bob", "read_seq": 0.0, "owner": false},
+		},
+		"last_seq": 0.0, "last_change": 1.0, "last_message": nil, "read_seq": 0.0, "unread": 0.0,
+	}
+	check.NoDiff(t, cmp.Diff(want, g), "the group")
+	for _, u := range []user{w.ann, w.bob} { // both are members
+		got := w.send(t, request{method: "GET", path: a.Header.Get("Location"), as: u}).want(t, http.StatusOK, "").value(t)
+		for _, field := range []string{"id", "name", "owner_id", "conversation_id", "created_at", "members"} {
+			check.NoDiff(t, cmp.Diff(g[field], got[field]), "%s read by %s", field, u.Name)
+		}
+	}
 }

@@ -1,33 +1,15 @@
-//go:build unix
+//go:build unix && !race
 
 package server_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
 	amqp091 "github.com/rabbitmq/amqp091-go"
 
-	"github.com/semelgo/semel/examples/chat/chatdb"
-	"github.com/semelgo/semel/examples/chat/server"
 	"github.com/semelgo/semel/internal/realtest"
 )
-
-// The points of an import at which a process may be killed.
-const (
-	importWritten   = "in the handler of an import"
-	importCommitted = "after the commit of an import"
-)
-
-// imported is the point in the handler after its last write.
-func (p *points) imported(next server.ImportFunc) server.ImportFunc {
-	return func(ctx context.Context, tx chatdb.Tx, in server.Imported) error {
-		err := next(ctx, tx, in)
-		p.pass(importWritten)
-		return err
-	}
-}
 
 // TestImportSurvivesServerAndBroker kills servers before and after the commit of an
 // import, and then the broker. One server starts again while the broker is down.

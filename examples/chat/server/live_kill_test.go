@@ -1,4 +1,4 @@
-//go:build unix
+//go:build unix && !race
 
 package server_test
 
@@ -25,7 +25,7 @@ import (
 // once, in the order of its group.
 func TestLiveDeliveryWhileServersAreKilled(t *testing.T) {
 	t.Parallel()
-	options := load.Options{Clients: 200, Messages: 5000, Rate: 100, Drop: 10 * time.Second}
+	options := load.Options{Clients: 200, Messages: 1000, Rate: 100, Drop: 10 * time.Second}
 	acts := []string{"kill", "stop"}
 	points := []string{beforePublish, afterPublish, beforeCommit, afterCommit}
 	if testing.Short() {

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strconv"
 	"testing"
+	"time"
 )
 
 // childVariable makes the test binary run as a child process: a chat server that
@@ -24,6 +25,10 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(m.Run())
 }
+
+// shortLease is long enough for a creation on a busy machine, and short enough that
+// a test can wait for its expiry often.
+const shortLease = 500 * time.Millisecond
 
 // fullOnly skips a test in make test, for which it takes too long.
 func fullOnly(t *testing.T) {

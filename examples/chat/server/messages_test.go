@@ -40,7 +40,7 @@ func TestMessagesAreSentOnce(t *testing.T) {
 
 // TestMessagesChange edits, deletes and pages messages, and moves read markers.
 func TestMessagesChange(t *testing.T) {
-	inEachMode(t, func(t *testing.T, f files) {
+	onEachDatabase(t, func(t *testing.T, f files) {
 		s := serveLocal(t, server.Hooks{}, f.args(time.Minute)...)
 		ann, bob := s.signIn(t, "Ann"), s.signIn(t, "Bob")
 		id := s.newGroup(t, ann, "crew", bob.ID)

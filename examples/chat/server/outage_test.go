@@ -33,7 +33,7 @@ func TestDatabaseIsLostUnderLoad(t *testing.T) {
 			s := serveLocal(t, server.Hooks{Create: l.caughtIn}, f.args(shortOutageLease)...)
 			l.client, l.owner = s.client, s.signIn(t, "owner")
 			stop := l.start(t)
-			for i := range rounds(4) {
+			for i := range rounds(2) {
 				l.untilAnswered(t, http.StatusCreated)
 				<-l.open
 				if i%2 == 0 {

@@ -1,4 +1,4 @@
-//go:build unix
+//go:build unix && !race
 
 package server_test
 
@@ -99,7 +99,7 @@ func killPairsAtEveryPoint(t *testing.T, newFiles func(t *testing.T, mode string
 				t.Parallel()
 				d := &pairCrash{pair: startPair(t, newFiles(t, mode)), point: point}
 				d.owner, d.domain = d.at(0).signIn(t, "owner"), d.openDomain(t)
-				n := rounds(3)
+				n := rounds(2)
 				for i := range n {
 					d.round(t, i)
 				}
@@ -223,7 +223,7 @@ func failOver(t *testing.T, q *realtest.Quorum, servers *pair) {
 	t.Helper()
 	owner := servers.at(0).signIn(t, "owner")
 	request := func(i int) request { return creation(owner, fmt.Sprintf("key-%d", i), "crew") }
-	told := make([]answer, rounds(5))
+	told := make([]answer, rounds(3))
 	for i := range told {
 		told[i] = servers.at(i).settled(t, request(i)).want(t, http.StatusCreated, "")
 	}
@@ -241,8 +241,8 @@ func failOver(t *testing.T, q *realtest.Quorum, servers *pair) {
 // TestTenProcessesStartAtOnce starts ten servers on databases that do not exist yet,
 // and sends the same creation to each of them.
 func TestTenProcessesStartAtOnce(t *testing.T) {
-	inEachMode(t, func(t *testing.T, f files) {
-		fullOnly(t)
+	fullOnly(t)
+	onEachDatabase(t, func(t *testing.T, f files) {
 		servers := make([]*process, 10)
 		for i := range servers {
 			servers[i] = launch(t, f.args(time.Minute)...)

@@ -22,7 +22,7 @@ import (
 // TestSessionsAreRevoked: each device has a session of its own, and a revoked one is
 // refused from the next request on.
 func TestSessionsAreRevoked(t *testing.T) {
-	inEachMode(t, func(t *testing.T, f files) {
+	onEachDatabase(t, func(t *testing.T, f files) {
 		s := serveLocal(t, server.Hooks{}, f.args(time.Minute)...)
 		phone := s.signIn(t, "ann")
 		bob := s.signIn(t, "bob")

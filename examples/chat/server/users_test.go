@@ -12,8 +12,9 @@ import (
 	"github.com/semelgo/semel/internal/check"
 )
 
-// TestADoubleClickAddsOneUser sends a sign-up several times at once, with one key.
-func TestADoubleClickAddsOneUser(t *testing.T) {
+// TestSignUpsAtOnceAddOneUser sends a sign-up several times at once, with one key; and then several sign-ups
+// with one name in several forms.
+func TestSignUpsAtOnceAddOneUser(t *testing.T) {
 	inEachMode(t, func(t *testing.T, f files) {
 		s := serveLocal(t, server.Hooks{}, f.args(time.Minute)...)
 		bodies := s.atOnce(t, slices.Repeat([]request{signUp("k", "Dora")}, 4))
@@ -37,18 +38,12 @@ func TestADoubleClickAddsOneUser(t *testing.T) {
 		if again := s.logIn(t, "Dora", "laptop"); again.ID != dora.ID || again.Token == dora.Token {
 			t.Errorf("signed in as %+v, before as %+v", again, dora)
 		}
-	})
-}
 
-// TestANameIsTakenOnce signs several users up at once, with one name in several forms.
-func TestANameIsTakenOnce(t *testing.T) {
-	inEachMode(t, func(t *testing.T, f files) {
-		s := serveLocal(t, server.Hooks{}, f.args(time.Minute)...)
 		var asked []request
 		for i, name := range []string{"Zoë", "zoe\u0308", " ZOË ", "Ｚoë"} {
 			asked = append(asked, signUp(fmt.Sprint("k", i), name))
 		}
-		bodies := s.atOnce(t, asked)
+		bodies = s.atOnce(t, asked)
 		if len(bodies[http.StatusCreated]) != 1 || len(bodies[http.StatusConflict]) != 3 {
 			t.Fatalf("answers %v, want one user and three refusals", bodies)
 		}

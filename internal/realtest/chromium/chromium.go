@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,7 +28,16 @@ type Tab struct {
 	Ctx context.Context //nolint:containedctx // chromedp keeps the tab in it
 }
 
-// Open starts a browser with one tab, for at most limit. If the machine has no browser,
+// shared is the browser of the tests that run now. A start takes longer than most tests of a page, so
+// each test has a browser context of its own instead: tabs, cookies and storage that no other test sees.
+var shared struct { //nolint:gochecknoglobals // one browser for all tests of a binary is its purpose
+	mu   sync.Mutex
+	ctx  context.Context //nolint:containedctx // chromedp keeps the browser in it
+	stop func()
+	uses int // the browser ends with the last one
+}
+
+// Open opens a tab in a new browser context, for at most limit. If the machine has no browser,
 // the test is skipped, or fails if CI=true. An error that a script of the page does not
 // catch fails the test.
 func Open(t *testing.T, limit time.Duration) *Tab {
@@ -40,23 +50,49 @@ func Open(t *testing.T, limit time.Duration) *Tab {
 		t.Skip("there is no Chromium or Chrome in the PATH; on Debian: apt-get install chromium-headless-shell")
 	}
 	t.Attr("engine", "chromium")
-	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1280, 900))
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), limit)
+	ctx, cancel := context.WithTimeout(acquire(t, path), limit)
 	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
+	ctx, _ = chromedp.NewContext(ctx, chromedp.WithNewBrowserContext())
 	b := &Tab{Ctx: ctx}
-	b.Do(t) // starts it
+	b.Do(t) // opens it
 	thrown := b.listen()
 	t.Cleanup(func() {
-		cancel()
+		_ = chromedp.Cancel(ctx) // waits until the tab is closed
 		for _, text := range <-thrown {
 			t.Errorf("the page threw %s", text)
 		}
 	})
 	return b
+}
+
+// acquire returns the context of the shared browser, until the end of the test.
+func acquire(t *testing.T, path string) context.Context {
+	t.Helper()
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	if shared.uses == 0 {
+		options := append(chromedp.DefaultExecAllocatorOptions[:],
+			chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1280, 900))
+		allocator, end := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
+		ctx, _ := chromedp.NewContext(allocator)
+		if err := chromedp.Do(ctx); err != nil { // starts it
+			end()
+			t.Fatalf("start %s: %v", path, err)
+		}
+		shared.ctx, shared.stop = ctx, func() {
+			_ = chromedp.Cancel(ctx) // waits until the browser has ended
+			end()
+		}
+	}
+	shared.uses++
+	t.Cleanup(func() {
+		shared.mu.Lock()
+		defer shared.mu.Unlock()
+		if shared.uses--; shared.uses == 0 {
+			shared.stop()
+		}
+	})
+	return shared.ctx
 }
 
 // listen collects uncaught errors of the page's scripts until the tab closes.
