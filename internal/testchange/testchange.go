@@ -69,7 +69,7 @@ func UseAll(ctx context.Context, s FullStore, key string) error {
 	_, queued := s.Dequeue(ctx, store.Dequeue{Operation: "test", Owner: 2, Limit: 1, Lease: time.Hour})
 	purged, removed := s.Purge(ctx, 10)
 	if removed == nil && purged != 1 {
-		removed = fmt.Errorf("Purge removed %d records, want 1", purged)
+		removed = fmt.Errorf("purged %d records, want 1", purged)
 	}
 	return errors.Join(noted, queued, removed, ReadAll(ctx, s))
 }
