@@ -25,7 +25,7 @@ func newStore(t testing.TB, client *clientv3.Client) *etcd.Store {
 func TestContract(t *testing.T) {
 	t.Parallel()
 	t.Attr("engine", "etcd")
-	runContract(t, realtest.Etcd(t), nil)
+	runContract(t, realtest.Etcd(t), nil, nil)
 }
 
 // TestContractOfACluster: two of three members can be stopped, and then nothing is confirmed.
@@ -44,11 +44,12 @@ func TestContractOfACluster(t *testing.T) {
 				n.Resume()
 			}
 		}
-	})
+	}, storetest.StoreCallParts())
 }
 
-// runContract runs the suite by connections through a proxy that loses replies.
-func runContract(t *testing.T, member *realtest.EtcdServer, isolate func() (restore func())) {
+// runContract runs the suite, or some parts of it, by connections through a proxy that loses
+// replies.
+func runContract(t *testing.T, member *realtest.EtcdServer, isolate func() (restore func()), parts []string) {
 	t.Helper()
 	proxy := realtest.NewHTTP2Proxy(t, member.Addr())
 	client := check.Must(realtest.NewEtcdClient(proxy.URL(member.URL())))(t)
@@ -61,5 +62,5 @@ func runContract(t *testing.T, member *realtest.EtcdServer, isolate func() (rest
 				return func() bool { return !fault.Disarm() }
 			},
 		}
-	})
+	}, parts...)
 }

@@ -22,5 +22,5 @@ func TestContractOnAHeldDisk(t *testing.T) {
 		s := subject(t, db, db)
 		s.Isolate = disk.Hold // the other checks run on a free disk
 		return s
-	})
+	}, storetest.CallParts()...)
 }

@@ -9,12 +9,12 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	driver "github.com/go-sql-driver/mysql"
 
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/errtype"
+	"github.com/semelgo/semel/internal/testchange"
 	migrate "github.com/semelgo/semel/migrate/mysql"
 	"github.com/semelgo/semel/store"
 )
@@ -89,45 +89,16 @@ func denied(err error) bool {
 // useStore makes each kind of call that a program makes, and returns their errors.
 func useStore(t *testing.T, db *sql.DB, key string) error {
 	t.Helper()
-	ctx := t.Context()
-	s := newStore(t, db)
-	running, old, waiting := create(key, store.InProgress, 1), create(key+" old", store.Succeeded, 1), create(key+" waits", store.Pending, 1)
-	old.To.Expire, waiting.To.Due = -time.Second, 0
-	_, capable := s.Capabilities(ctx)
-	results, swapped := s.Swap(ctx, []store.Change{running, old, waiting})
-	all := errors.Join(capable, swapped)
-	for _, r := range results {
-		all = errors.Join(all, r.Err)
-	}
-	if all != nil {
-		return all
-	}
-	_, noted := s.SwapNoted(ctx, move(running, store.InDoubt), store.Note{Actor: "ann", Reason: "test"})
-	_, queued := s.Dequeue(ctx, store.Dequeue{Operation: waiting.To.Operation, Owner: 2, Limit: 1, Lease: time.Hour})
-	inline := create(key+" inline", store.Succeeded, 3)
-	_, inTx := s.Atomic(ctx, inline.To.ID, true, func(context.Context, *sql.Tx, store.SwapResult) (*store.Change, error) { return &inline, nil })
-	purged, removed := s.Purge(ctx, 10)
-	if removed == nil && purged != 1 {
-		removed = fmt.Errorf("Purge removed %d records, want 1", purged)
-	}
-	return errors.Join(noted, queued, inTx, removed, readNotes(t, db))
-}
-
-func readNotes(t *testing.T, db *sql.DB) error {
-	t.Helper()
-	s := newStore(t, db)
-	_, notes := s.Notes(t.Context(), store.ID{})
-	_, scanned := s.Scan(t.Context(), store.Query{})
-	_, counted := s.Counts(t.Context())
-	return errors.Join(notes, scanned, counted)
+	s, inline := newStore(t, db), create(key+" inline", store.Succeeded, 3)
+	_, inTx := s.Atomic(t.Context(), inline.To.ID, true, nothing(&inline))
+	return errors.Join(inTx, testchange.UseAll(t.Context(), s, key))
 }
 
 // readStore reads what the program semel and dashboards read.
 func readStore(t *testing.T, db *sql.DB) error {
 	t.Helper()
 	s := newStore(t, db)
-	_, capable := s.Capabilities(t.Context())
 	_, salted := s.Salt(t.Context())
 	_, viewed := db.ExecContext(t.Context(), `SELECT count(*) FROM semel_record_view`)
-	return errors.Join(capable, salted, viewed, readNotes(t, db))
+	return errors.Join(salted, viewed, testchange.ReadAll(t.Context(), s))
 }

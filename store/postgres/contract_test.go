@@ -25,18 +25,7 @@ func TestContract(t *testing.T) {
 	t.Parallel()
 	t.Attr("engine", "postgres")
 	url := database(t)
-	run(t, url, url, postgres.Options{})
-}
-
-// The store's own sessions keep the contract as the pool's connections do.
-func TestContractOnSessions(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("make test-full runs it")
-	}
-	t.Attr("engine", "postgres")
-	url := database(t)
-	run(t, url, url, postgres.Options{MaxSessions: 4})
+	run(t, url, url, postgres.Options{}, nil)
 }
 
 func TestContractBehindPgBouncer(t *testing.T) {
@@ -46,41 +35,29 @@ func TestContractBehindPgBouncer(t *testing.T) {
 	}
 	t.Attr("engine", "pgbouncer")
 	url := database(t)
-	run(t, url, realtest.PgBouncer(t, url), postgres.Options{}, mode(pgx.QueryExecModeExec))
+	run(t, url, realtest.PgBouncer(t, url), postgres.Options{}, storetest.CallParts(), mode(pgx.QueryExecModeExec))
 }
 
-// run runs the suite on stores of the database at url, by connections to address
-// through a proxy that loses replies. More sessions than usual are open from the
-// beginning.
-func run(t *testing.T, url, address string, o postgres.Options, change ...func(*pgxpool.Config)) {
+// run runs the suite, or some parts of it, on stores of the database at url, by connections
+// to address through a proxy that loses replies.
+func run(t *testing.T, url, address string, o postgres.Options, parts []string, change ...func(*pgxpool.Config)) {
 	t.Helper()
 	config := check.Must(pgx.ParseConfig(address))(t)
 	proxy := realtest.NewProxy(t, net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port))))
 	direct, through := connect(t, url), connect(t, proxy.URL(address), change...)
 	storetest.Run(t, func(t testing.TB) storetest.Subject[pgx.Tx] {
-		s := subject(t, direct, through, o)
+		s := subjectOf(t, direct, newStore(t, through, o), o)
+		s.Begin = beginAt(through)
 		s.Lose = func() func() bool {
 			fault := proxy.EatReply(durable)
 			return func() bool { return !fault.Disarm() }
 		}
 		return s
-	})
+	}, parts...)
 }
 
-// subject empties the tables: the suite needs hundreds of stores, and that is
-// quicker than new databases.
-func subject(t testing.TB, direct, through *pgxpool.Pool, o postgres.Options) storetest.Subject[pgx.Tx] {
-	t.Helper()
-	s := newStore(t, through, o)
-	if o.MaxSessions > postgres.DefaultMaxSessions {
-		check.Require(t, s.OpenSessions(t.Context()))
-	}
-	all := subjectOf(t, direct, s, o)
-	all.Begin = beginAt(through)
-	return all
-}
-
-// subjectOf is the subject of a store whose database direct leads to.
+// subjectOf is the subject of a store whose database direct leads to. It empties the tables:
+// the suite needs hundreds of stores, and that is quicker than new databases.
 func subjectOf(t testing.TB, direct *pgxpool.Pool, s *postgres.Store, o postgres.Options) storetest.Subject[pgx.Tx] {
 	t.Helper()
 	mustExec(t, direct, fmt.Sprintf(`TRUNCATE %[1]srecords, %[1]snotes, effects`, prefixOf(o)))
@@ -138,15 +115,15 @@ func durable(request []byte) bool {
 	return writes.Match(request) && !bytes.Contains(request, []byte(`SAVEPOINT`))
 }
 
-// TestContractOnAQuorum runs the suite on a primary with two standbys, of which a commit
-// needs one.
+// TestContractOnAQuorum makes every kind of call on a primary with two standbys, of which a
+// commit needs one, and disconnects them.
 func TestContractOnAQuorum(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("make test-full runs it")
 	}
 	t.Attr("engine", "postgres")
-	storetest.Run(t, quorumSubjects(t))
+	storetest.Run(t, quorumSubjects(t), storetest.CallParts()...)
 }
 
 // quorumSubjects returns subjects with replicas that can be disconnected. Meanwhile the

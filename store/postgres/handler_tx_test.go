@@ -71,25 +71,6 @@ func TestHandlerIgnoresAnError(t *testing.T) {
 	}
 }
 
-// An error that the handler has undone with a savepoint does not fail the transaction.
-func TestHandlerRollsBackToASavepoint(t *testing.T) {
-	t.Parallel()
-	s, pool := open(t, postgres.Options{})
-	last := create("key", store.Succeeded, 1)
-	verdict, err := inTx(t, s, last.To.ID, func(ctx context.Context, tx pgx.Tx) (*store.Change, error) {
-		inner, err := tx.Begin(ctx)
-		if err != nil {
-			return nil, err
-		}
-		err = effect(ctx, inner, "key")
-		_, _ = inner.Exec(ctx, `SELECT 1 / 0`)
-		return &last, errors.Join(err, inner.Rollback(ctx), pgx.BeginFunc(ctx, tx, func(inner pgx.Tx) error { return effect(ctx, inner, "key") }))
-	})
-	check.Result(verdict, err)(t, store.Committed, "Atomic")
-	check.Equal(t, current(t, s, last), last.To.Token, "the current record")
-	check.Equal(t, effects(t, pool, "key"), 1, "effects")
-}
-
 // A handler that returns with open rows or results is rolled back, and the connection stays
 // usable. Afterwards the rows and the results are refused.
 func TestHandlerLeavesAResultOpen(t *testing.T) {

@@ -74,7 +74,8 @@ func TestInterruptedStatementIsUndone(t *testing.T) {
 			if err := do(ctx, inner, raising("55P03")); postgres.CodeOf(err) != "55P03" {
 				t.Errorf("the handler receives %v, want a lock that is not available", err)
 			}
-			return &row.last, errors.Join(inner.Rollback(ctx), effect(ctx, tx, key), row.fail)
+			return &row.last, errors.Join(inner.Rollback(ctx), row.fail,
+				pgx.BeginFunc(ctx, tx, func(inner pgx.Tx) error { return effect(ctx, inner, key) }))
 		})
 		if verdict != row.want || errors.Is(err, store.ErrInterrupted) != (row.fail != nil) {
 			t.Errorf("%s: Atomic = %v, %v, want %v", key, verdict, err, row.want)

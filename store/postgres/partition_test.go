@@ -16,6 +16,7 @@ import (
 	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
+	"github.com/semelgo/semel/store/storetest"
 )
 
 // A partitioned table is as good a store as a plain one.
@@ -28,7 +29,7 @@ func TestContractPartitioned(t *testing.T) {
 	url := database(t)
 	pool := connect(t, url)
 	spread(t, pool)
-	run(t, url, url, postgres.Options{})
+	run(t, url, url, postgres.Options{}, append(storetest.CallParts(), "Time", "Zombie", "ZombieTx", "PurgeTx", "Transition", "TransitionTx"))
 	if n := one[int](t, pool, `SELECT count(*) FROM pg_inherits WHERE inhparent = 'semel_records'::regclass`); n < 10 {
 		t.Errorf("the table has %d partitions, so that the test shows nothing", n)
 	}

@@ -13,8 +13,8 @@ import (
 
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
+	"github.com/semelgo/semel/internal/testchange"
 	pgmigrate "github.com/semelgo/semel/migrate/postgres"
-	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
 
@@ -80,40 +80,14 @@ func TestPrivileges(t *testing.T) {
 // useStore makes each kind of call that a program makes, and returns their errors.
 func useStore(t *testing.T, pool *pgxpool.Pool, key string) error {
 	t.Helper()
-	s := newStore(t, pool, postgres.Options{Schema: "semel"})
-	running, old, waiting := create(key, store.InProgress, 1), expired(create(key+" old", store.Succeeded, 1)), create(key+" waits", store.Pending, 1)
-	_, capable := s.Capabilities(t.Context())
-	answers, swapped := s.Swap(t.Context(), []store.Change{running, old, waiting})
-	all := errors.Join(capable, swapped)
-	for _, a := range answers {
-		all = errors.Join(all, a.Err)
-	}
-	if all != nil {
-		return all
-	}
-	_, noted := s.SwapNoted(t.Context(), move(running, store.InDoubt), store.Note{Actor: "ann", Reason: "test"})
-	_, queued := s.Dequeue(t.Context(), store.Dequeue{Operation: "test", Owner: 2, Limit: 1, Lease: day})
-	purged, removed := s.Purge(t.Context(), 10)
-	if removed == nil && purged != 1 {
-		removed = fmt.Errorf("Purge removed %d records, want 1", purged)
-	}
-	return errors.Join(noted, queued, removed, readNotes(t, s))
-}
-
-func readNotes(t *testing.T, s *postgres.Store) error {
-	t.Helper()
-	_, notes := s.Notes(t.Context(), store.ID{})
-	_, scanned := s.Scan(t.Context(), store.Query{})
-	_, counted := s.Counts(t.Context())
-	return errors.Join(notes, scanned, counted)
+	return testchange.UseAll(t.Context(), newStore(t, pool, postgres.Options{Schema: "semel"}), key)
 }
 
 // readStore reads what the program semel and dashboards read.
 func readStore(t *testing.T, pool *pgxpool.Pool) error {
 	t.Helper()
 	s := newStore(t, pool, postgres.Options{Schema: "semel"})
-	_, capable := s.Capabilities(t.Context())
 	_, salted := s.Salt(t.Context())
 	_, viewed := pool.Exec(t.Context(), `SELECT FROM semel.semel_record_view`)
-	return errors.Join(capable, salted, viewed, readNotes(t, s))
+	return errors.Join(salted, viewed, testchange.ReadAll(t.Context(), s))
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/semelgo/semel/store/postgres"
 )
 
-// A busy store opens sessions, at most as many as allowed, and closes them when it
-// is idle. Callers never wait for one.
+// A busy store opens sessions, at most as many as allowed, and closes them when it is idle. After
+// the pool is closed, Swap and Get fail. Callers never wait for a session.
 func TestSessionsComeAndGo(t *testing.T) {
 	t.Parallel()
 	url := database(t)
@@ -34,15 +34,18 @@ func TestSessionsComeAndGo(t *testing.T) {
 		}
 	}
 	pool.Close()
+	for n, err := 0, error(nil); err == nil; n++ {
+		_, err = s.Swap(t.Context(), []store.Change{create(fmt.Sprint("closed ", n), store.InProgress, 1)})
+	}
+	if _, err := s.Get(t.Context(), []store.ID{{1}}); err == nil {
+		t.Error("Get works, though the pool is closed")
+	}
 	const connections = `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'comes and goes'`
 	watch := connect(t, url)
 	realtest.Poll(t, "the sessions to be closed", func() bool { // one may be about to be opened
 		_, open := s.Sessions()
 		return open == 0 && one[int](t, watch, connections) == 0
 	})
-	if idle, _ := s.Sessions(); idle != 0 {
-		t.Errorf("%d sessions are idle, want none", idle)
-	}
 }
 
 // A service with few calls uses no connections except the pool's.
@@ -198,26 +201,6 @@ func TestGetAfterALostSession(t *testing.T) {
 	realtest.Poll(t, "the session to be alone", func() bool { return pool.Stat().TotalConns() == 0 })
 	mustExec(t, others, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'lost'`)
 	check.Equal(t, current(t, s, c), c.To.Token, "the current record")
-}
-
-// After the pool is closed, Swap and Get fail, and the store's own sessions are closed.
-func TestSessionsEndWithThePool(t *testing.T) {
-	t.Parallel()
-	s, pool := open(t, postgres.Options{MaxSessions: 2})
-	s.SetSessionsIdle(50 * time.Millisecond)
-	check.Require(t, s.OpenSessions(t.Context()))
-	mustForce(t, s, create("before", store.InProgress, 1))
-	pool.Close()
-	asked := 0
-	for err := error(nil); err == nil; asked++ {
-		_, err = s.Swap(t.Context(), []store.Change{create(fmt.Sprint(asked), store.InProgress, 1)})
-	}
-	if _, err := s.Get(t.Context(), []store.ID{{1}}); err == nil {
-		t.Errorf("Get works after %d changes, though the pool is closed", asked)
-	}
-	if _, open := s.Sessions(); open != 0 {
-		t.Errorf("%d sessions are open after %d changes, though the pool is closed", open, asked)
-	}
 }
 
 // A caller that gives up while it waits for a lock, or whose deadline passes, closes its

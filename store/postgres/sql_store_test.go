@@ -24,7 +24,7 @@ func TestSQLContract(t *testing.T) {
 	}
 	t.Attr("engine", "postgres")
 	url := database(t)
-	runSQL(t, url, url, pgx.QueryExecModeCacheStatement)
+	runSQL(t, url, url, pgx.QueryExecModeCacheStatement, nil)
 }
 
 func TestSQLContractBehindPgBouncer(t *testing.T) {
@@ -34,11 +34,11 @@ func TestSQLContractBehindPgBouncer(t *testing.T) {
 	}
 	t.Attr("engine", "pgbouncer")
 	url := database(t)
-	runSQL(t, url, realtest.PgBouncer(t, url), pgx.QueryExecModeExec)
+	runSQL(t, url, realtest.PgBouncer(t, url), pgx.QueryExecModeExec, storetest.CallParts())
 }
 
 // runSQL is run for a SQLStore.
-func runSQL(t *testing.T, url, address string, m pgx.QueryExecMode) {
+func runSQL(t *testing.T, url, address string, m pgx.QueryExecMode, parts []string) {
 	t.Helper()
 	config := check.Must(pgx.ParseConfig(address))(t)
 	proxy := realtest.NewProxy(t, net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port))))
@@ -50,7 +50,7 @@ func runSQL(t *testing.T, url, address string, m pgx.QueryExecMode) {
 			return func() bool { return !fault.Disarm() }
 		}
 		return subject
-	})
+	}, parts...)
 }
 
 // beginSQLAt begins transactions of the program at each isolation level.

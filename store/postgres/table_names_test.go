@@ -13,6 +13,7 @@ import (
 	pgmigrate "github.com/semelgo/semel/migrate/postgres"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
+	"github.com/semelgo/semel/store/storetest"
 )
 
 // otherNames are a schema that the search_path does not name, and another prefix.
@@ -37,7 +38,7 @@ func TestContractWithOtherNames(t *testing.T) {
 	}
 	t.Attr("engine", "postgres")
 	url := databaseWithOtherNames(t)
-	run(t, url, url, otherNames)
+	run(t, url, url, otherNames, storetest.CallParts())
 }
 
 // TestOtherNames: every statement that is not a change of one record uses the names,

@@ -5,6 +5,7 @@ import (
 
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store/redis"
+	"github.com/semelgo/semel/store/storetest"
 )
 
 func TestContractOnACluster(t *testing.T) {
@@ -14,7 +15,7 @@ func TestContractOnACluster(t *testing.T) {
 	}
 	cluster := realtest.OwnRedisCluster(t)
 	cluster.Proxies = realtest.NewRedisProxies(t, cluster.Nodes...)
-	runContract(t, cluster.Client(t), cluster.Proxies, redis.Options{Replicas: 1}, nil)
+	runContract(t, cluster.Client(t), cluster.Proxies, redis.Options{Replicas: 1}, nil, storetest.StoreCallParts())
 }
 
 // TestContractOfReplicas: the replicas confirm each change, and can be isolated.
@@ -25,7 +26,7 @@ func TestContractOfReplicas(t *testing.T) {
 	}
 	group := realtest.RedisReplicas(t, 2)
 	client, proxies := throughProxy(t, group.Primary)
-	runContract(t, client, proxies, redis.Options{Replicas: 2}, group.Isolate)
+	runContract(t, client, proxies, redis.Options{Replicas: 2}, group.Isolate, storetest.StoreCallParts())
 }
 
 func TestContractUnderSentinel(t *testing.T) {
@@ -35,5 +36,5 @@ func TestContractUnderSentinel(t *testing.T) {
 	}
 	group := realtest.RedisSentinel(t)
 	group.Proxies = realtest.NewRedisProxies(t, group.Servers()...)
-	runContract(t, group.Client(t), group.Proxies, redis.Options{Replicas: 2}, nil)
+	runContract(t, group.Client(t), group.Proxies, redis.Options{Replicas: 2}, nil, storetest.StoreCallParts())
 }

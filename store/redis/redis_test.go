@@ -15,7 +15,7 @@ func TestContract(t *testing.T) {
 	t.Parallel()
 	t.Attr("engine", "redis")
 	client, proxies := throughProxy(t, realtest.Redis(t))
-	runContract(t, client, proxies, redis.Options{}, nil)
+	runContract(t, client, proxies, redis.Options{}, nil, nil)
 }
 
 // TestContractOfShards: with several shards, Dequeue looks first and then claims.
@@ -25,7 +25,7 @@ func TestContractOfShards(t *testing.T) {
 		t.Skip("make test-full runs it")
 	}
 	client, proxies := throughProxy(t, realtest.Redis(t))
-	runContract(t, client, proxies, redis.Options{Shards: 3}, nil)
+	runContract(t, client, proxies, redis.Options{Shards: 3}, nil, storetest.StoreCallParts())
 }
 
 // throughProxy returns a client of a server, by connections through a proxy.
@@ -37,13 +37,16 @@ func throughProxy(t *testing.T, server *realtest.RedisServer) (*driver.Client, *
 	return client, proxies
 }
 
-// runContract runs the suite on stores over the client, whose proxies lose replies.
-func runContract(t *testing.T, client driver.UniversalClient, proxies *realtest.RedisProxies, o redis.Options, isolate func() (restore func())) {
+// runContract runs the suite, or some parts of it, on stores over the client, whose proxies
+// lose replies.
+func runContract(
+	t *testing.T, client driver.UniversalClient, proxies *realtest.RedisProxies, o redis.Options, isolate func() (restore func()), parts []string,
+) {
 	t.Helper()
 	storetest.RunStore(t, func(t testing.TB) storetest.StoreSubject {
 		return storetest.StoreSubject{
 			Store: newStore(t, client, o), Isolate: isolate,
 			Lose: func() func() bool { return proxies.EatReply(servers.RedisWrites) },
 		}
-	})
+	}, parts...)
 }

@@ -28,7 +28,7 @@ func unchanged(s *sqlite.Store) store.TxStore[*sql.Tx] { return s }
 
 func TestContractOnDefaultSettings(t *testing.T) {
 	t.Parallel()
-	runContract(t, plain(t), sqlite.Options{}, unchanged)
+	runContract(t, plain(t), sqlite.Options{}, unchanged, append(storetest.CallParts(), "Zombie", "ZombieTx", "PurgeTx", "Storm", "StormTx")...)
 }
 
 // TestContractWithAPrefix: the store uses only the tables with its prefix.
@@ -42,7 +42,7 @@ func TestContractWithAPrefix(t *testing.T) {
 		t.Errorf("Capabilities without the prefix = %v, want ErrNoSchema", err)
 	}
 	mustExec(t, db, `CREATE TABLE effects (key TEXT NOT NULL)`)
-	runContract(t, db, sqlite.Options{Prefix: "once_"}, unchanged)
+	runContract(t, db, sqlite.Options{Prefix: "once_"}, unchanged, storetest.CallParts()...)
 	if salt, err := sqlite.New(db, sqlite.Options{Prefix: "once_"}).Salt(t.Context()); err != nil || len(salt) != 32 {
 		t.Errorf("Salt = %d bytes, %v, want 32", len(salt), err)
 	}
@@ -64,9 +64,9 @@ func TestInvalidPrefix(t *testing.T) {
 	}
 }
 
-// runContract empties the tables for each check: the suite needs hundreds of
-// stores, and this is faster than new databases.
-func runContract(t *testing.T, db *sql.DB, o sqlite.Options, as func(*sqlite.Store) store.TxStore[*sql.Tx]) {
+// runContract runs the suite, or some parts of it. It empties the tables for each check: the
+// suite needs hundreds of stores, and this is faster than new databases.
+func runContract(t *testing.T, db *sql.DB, o sqlite.Options, as func(*sqlite.Store) store.TxStore[*sql.Tx], parts ...string) {
 	t.Helper()
 	s := sqlite.New(db, o)
 	// A shorter wait than in production, because the suite often has a transaction
@@ -86,7 +86,7 @@ func runContract(t *testing.T, db *sql.DB, o sqlite.Options, as func(*sqlite.Sto
 				},
 			},
 		}
-	})
+	}, parts...)
 }
 
 // empty removes the records of a check.
@@ -124,5 +124,6 @@ func (s sequentialStore) Swap(ctx context.Context, changes []store.Change) ([]st
 // The contract holds for changes that join others.
 func TestContractOfJoiningChanges(t *testing.T) {
 	t.Parallel()
-	runContract(t, open(t), sqlite.Options{}, func(s *sqlite.Store) store.TxStore[*sql.Tx] { return sequentialStore{s} })
+	runContract(t, open(t), sqlite.Options{}, func(s *sqlite.Store) store.TxStore[*sql.Tx] { return sequentialStore{s} },
+		append(storetest.StoreCallParts(), "Zombie", "Transition", "Model", "ModelTx", "LostReply")...)
 }

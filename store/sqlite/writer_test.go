@@ -201,7 +201,7 @@ func TestContextEndsWhileWaiting(t *testing.T) {
 // applied, and an error that it is not. The time after which it ends follows the speed of
 // the machine: it is longer after an interrupted call, and shorter after a completed one.
 func TestContextEndsAnywhere(t *testing.T) {
-	const rounds = 400
+	const rounds = 150
 	db := open(t)
 	s := sqlite.New(db, sqlite.Options{})
 	done, broken, limit := 0, 0, time.Millisecond
