@@ -82,11 +82,11 @@ func canonicalHeader(h http.Header) http.Header {
 	return h
 }
 
-// keptNames returns the names of the fields of h that are stored: those that allowed has.
+// keptNames appends to kept the names of the fields of h that are stored: those that allowed has.
 // Fields that the Connection or Trailer header names belong to the exchange. A field
 // with a nil value, which keeps net/http from guessing a Content-Type, is stored too.
-func keptNames(h http.Header, allowed []string) []string {
-	kept, exchanged := make([]string, 0, 8), listed(h, "Connection", "Trailer")
+func keptNames(kept []string, h http.Header, allowed []string) []string {
+	exchanged := listed(h, "Connection", "Trailer")
 	for name := range h {
 		if slices.Contains(allowed, name) && !slices.Contains(exchanged, name) {
 			kept = append(kept, name)

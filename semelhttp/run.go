@@ -153,7 +153,7 @@ func (o *run) result(raw semel.Raw, unstored string) any {
 	case o.own.Status >= http.StatusBadRequest && o.verdict() == store.Committed:
 		r := o.responseTo(refusal(failureOf(o.own.Status, nil)))
 		r.endpoint = o.own.endpoint
-		return r.encode(keptNames(r.Header, o.ReplayHeaders))
+		return r.encode(keptNames(nil, r.Header, o.ReplayHeaders))
 	default:
 		return adapter.Tombstone(unstored)
 	}
@@ -167,7 +167,7 @@ func (o *run) stored() (raw semel.Raw, unstored string) {
 	case !o.KeepNoStore && noStore(o.own.Header):
 		return nil, "the response says no-store"
 	default:
-		return o.own.encode(keptNames(o.own.Header, o.ReplayHeaders)), ""
+		return o.own.encode(keptNames(make([]string, 0, 8), o.own.Header, o.ReplayHeaders)), ""
 	}
 }
 

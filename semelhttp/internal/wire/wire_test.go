@@ -82,6 +82,18 @@ func TestParseKeyRefuses(t *testing.T) {
 	}
 }
 
+// TestLongKeysAreNotTruncated: two keys that are equal in their first 255 characters
+// are refused, not folded into one.
+func TestLongKeysAreNotTruncated(t *testing.T) {
+	t.Parallel()
+	prefix := strings.Repeat("p", 255)
+	for _, tail := range []string{"1", "2", strings.Repeat("x", 45)} {
+		if got, reason := wire.ParseKey(prefix + tail); reason == "" {
+			t.Errorf("a key of %d characters was taken as %d", len(prefix+tail), len(got))
+		}
+	}
+}
+
 func TestKeyErrorsDoNotRepeatTheKey(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{"canary\x00", `"canary`, `"canary\x"`, "canary" + strings.Repeat("x", 300)} {
