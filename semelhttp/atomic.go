@@ -1,7 +1,6 @@
 package semelhttp
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/semelgo/semel"
@@ -42,17 +41,4 @@ func Atomic[Tx any](e *semel.Engine[Tx], op *semel.Operation[Request], o Options
 	}
 	m.atomic, m.serve = true, serveAtomic(e)
 	return m.wrap, nil
-}
-
-// serveAtomic returns the function that runs the handler of x in a transaction of e.
-func serveAtomic[Tx any](e *semel.Engine[Tx]) func(x *exchange, call semel.Call) {
-	return func(x *exchange, call semel.Call) {
-		v, replayed, err := semel.DoTx(x.waiting.Of(x.r.Context()), e, call, func(ctx context.Context, _ Tx) (any, error) {
-			return x.newRun().handle(ctx, x.r, x.next)
-		})
-		if raw, ok := v.(semel.Raw); ok && replayed {
-			x.stored, _ = ParseResponse(raw)
-		}
-		x.respond(!replayed, replayed, err)
-	}
 }

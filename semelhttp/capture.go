@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -29,15 +28,14 @@ type capture struct {
 	mu       sync.Mutex  // guards the fields up to closed
 	before   http.Header // the client's headers before the handler ran; nil: there were none
 	after    http.Header // trailers that the handler has set
-	trailing bool        // there are trailers, or they were announced
 	own      Response    // with the headers at the time of the status, and the part of the body that is held back
 	room     [512]byte   // for the body of a short response
 	refused  int         // number of writes after the outcome
-	passing  bool        // the response is being sent to the client
+	passing  bool        // the response is being sent to the client, or its connection is hijacked
 	hijacked bool
 	closed   bool
 
-	http10 bool        // the client speaks HTTP/1.0
+	http10 bool        // the client speaks HTTP/1.0: it would take a part of a response for the whole
 	sealed bool        // nothing may be sent before the outcome is stored
 	over   atomic.Bool // the handler has returned and must not use w any more
 }
@@ -74,8 +72,8 @@ func (c *capture) WriteHeader(status int) {
 
 func (c *capture) begin(status int) {
 	c.own.Status = status
-	c.own.Header = c.w.Header().Clone()
-	maps.DeleteFunc(c.own.Header, func(name string, _ []string) bool { return strings.EqualFold(name, HeaderReplayed) })
+	c.own.Header = canonicalHeader(c.w.Header())
+	delete(c.own.Header, HeaderReplayed)
 }
 
 // Write holds p back, or sends it if the response cannot be held back.
@@ -123,13 +121,13 @@ func (c *capture) pass() {
 func (c *capture) send(whole bool) {
 	h := c.w.Header()
 	if !whole {
-		c.after, c.trailing = trailers(c.own.Header, h) // trailers that the handler has set already
+		c.after = trailers(c.own.Header, h) // trailers that the handler has set already
 	}
 	clear(h)
 	maps.Copy(h, c.own.Header)
 	delete(h, contentLength)
-	if whole && (!c.trailing || c.http10) {
-		setLength(h, c.own.Status, c.own.Body, c.trailing)
+	if trailing := len(c.own.Header["Trailer"])+len(c.after) > 0; whole && (!trailing || c.http10) {
+		setLength(h, c.own.Status, c.own.Body, trailing)
 	}
 	c.w.WriteHeader(c.own.Status)
 	_, _ = c.w.Write(c.own.Body) // a client that hung up retries; the handler's next write returns the same error
@@ -146,8 +144,8 @@ func (c *capture) end() (late int) {
 		if c.own.Status == 0 && !c.hijacked {
 			c.begin(http.StatusOK)
 		}
-		if h := c.w.Header(); !c.gone() {
-			c.after, c.trailing = trailers(c.own.Header, h)
+		if h := c.w.Header(); !c.passing {
+			c.after = trailers(c.own.Header, h)
 			clear(h)
 			maps.Copy(h, c.before)
 		}
@@ -161,12 +159,7 @@ func (c *capture) end() (late int) {
 // sent to the client cannot be taken back. mu is locked.
 func (c *capture) reset() {
 	c.closed, c.refused = false, 0
-	if c.passing || c.hijacked {
-		return
+	if !c.passing {
+		c.own = Response{endpoint: c.own.endpoint}
 	}
-	c.own = Response{endpoint: c.own.endpoint}
 }
-
-// gone reports whether the response, or a part of it, was sent to the client. mu is
-// locked, or the capture is closed.
-func (c *capture) gone() bool { return c.passing || c.hijacked }

@@ -32,7 +32,7 @@ func (c *capture) FlushError() error {
 	if c.own.Status == 0 {
 		c.begin(http.StatusOK)
 	}
-	if !c.passing && !isStream(linesOf(c.own.Header, "Content-Type"), c.StreamTypes) {
+	if !c.passing && !isStream(c.own.Header["Content-Type"], c.StreamTypes) {
 		return nil
 	}
 	c.pass()
@@ -55,7 +55,7 @@ func (c *capture) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		c.pass()
 	}
 	conn, rw, err := http.NewResponseController(c.w).Hijack()
-	c.hijacked = err == nil
+	c.hijacked, c.passing = err == nil, c.passing || err == nil
 	return conn, rw, err
 }
 

@@ -150,12 +150,9 @@ func choose(is bool, yes, no string) string {
 // neverStored lists the statuses of a handler that are not stored and prove that
 // nothing happened.
 func (s *settings) neverStored() []int {
-	if s.StatusVerdict == nil {
-		return temporaryStatuses()
-	}
 	statuses := []int{}
 	for status := http.StatusBadRequest; status < 600; status++ {
-		if s.StatusVerdict(status) == store.NotCommitted {
+		if s.verdict(status) == store.NotCommitted {
 			statuses = append(statuses, status)
 		}
 	}

@@ -97,9 +97,8 @@ func (ep Endpoint[In, T]) serve(s *settings, w http.ResponseWriter, r *http.Requ
 		return
 	}
 	v, replayed, err := ep.Run(ctx, ep.call(s, r, &admitted, in), in)
-	if rerr := s.reauthorize(r, &admitted, replayed, err); rerr != nil {
-		s.refuse(w, r, rerr)
-		return
+	if denied := s.reauthorize(r, &admitted, replayed, err); denied != nil {
+		err = denied
 	}
 	failure, failed := errtype.Find[*semel.Failure](err)
 	markReplayed(w, err == nil && replayed || err != nil && semel.Replayed(err))
@@ -146,10 +145,7 @@ func (ep Endpoint[In, T]) decode(s *settings, came, r *http.Request) (in In, err
 	if err == nil {
 		return in, nil
 	}
-	if _, large := errtype.Find[*http.MaxBytesError](err); large {
-		return in, problem(codeBodyTooLarge, "")
-	}
-	if own, ok := errtype.Find[*Problem](err); ok {
+	if own := problemIn(err); own != nil {
 		return in, own
 	}
 	s.report(came, http.StatusBadRequest, err)

@@ -1,6 +1,7 @@
 package semelhttp
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -16,10 +17,11 @@ import (
 type middleware struct {
 	*settings
 	engine semel.Runner
-	op     *semel.Operation[Request] // nil behind Form
-	cache  *responseCache            // nil: none
-	// serve runs the handler of x once for its call, and responds.
-	serve func(x *exchange, call semel.Call)
+	op     string         // name of the operation
+	cache  *responseCache // nil: none
+	call   func(x *exchange) semel.Call
+	// serve runs the handler of x once, and responds.
+	serve func(x *exchange)
 }
 
 // exchange is one request to a protected handler, and its response. Each request has
@@ -53,7 +55,8 @@ func newMiddleware(e semel.Runner, op *semel.Operation[Request], o Options) (*mi
 		return nil, err
 	}
 	s, err := o.settle()
-	return &middleware{settings: s, engine: e, op: op}, err
+	call := func(x *exchange) semel.Call { return op.CallAt(x.in.scope, x.in.key, &x.input) }
+	return &middleware{settings: s, engine: e, op: op.Name(), call: call}, err
 }
 
 // wrap returns next behind m: validate, claim and run once, respond.
@@ -72,7 +75,7 @@ func (m *middleware) wrap(next http.Handler) http.Handler {
 			next.ServeHTTP(w, in.request(r))
 		default:
 			x := &exchange{middleware: m, w: w, r: r, next: next, in: in}
-			if m.formCall == nil {
+			if !m.form {
 				x.input = requestOf(r, in.body, m.FingerprintHeaders)
 			} else if x.endpoint, err = sentContents(r, in.body); err != nil {
 				m.refuse(w, r, err)
@@ -81,30 +84,61 @@ func (m *middleware) wrap(next http.Handler) http.Handler {
 			if path, _ := target(r); m.Profile == Stripe {
 				x.endpoint = r.Method + " " + path
 			}
-			x.answer() //nolint:contextcheck // x has the request's context
+			m.serve(x)
 		}
 	})
 }
 
-// answer responds from the cache, or runs the operation.
-func (x *exchange) answer() {
+// serveAtomic returns the function that runs the handler of x in a transaction of e.
+func serveAtomic[Tx any](e *semel.Engine[Tx]) func(x *exchange) {
+	return func(x *exchange) {
+		v, replayed, err := semel.DoTx(x.waiting.Of(x.r.Context()), e, x.call(x), func(ctx context.Context, _ Tx) (any, error) {
+			return x.newRun().handle(ctx, x.r, x.next)
+		})
+		if raw, ok := v.(semel.Raw); ok && replayed {
+			x.stored, _ = ParseResponse(raw)
+		}
+		x.respond(!replayed, replayed, err)
+	}
+}
+
+// serveLeased responds from the cache, or claims the key of x and runs its handler.
+func serveLeased(x *exchange) {
 	if x.cache != nil {
 		if x.stored = x.cache.find(x.r.Context(), &x.in, &x.input); x.stored != nil {
 			x.respond(false, true, nil)
 			return
 		}
 	}
-	if x.formCall != nil {
-		x.serve(x, x.formCall(x.in.scope, x.in.key))
-	} else {
-		x.serve(x, x.op.CallAt(x.in.scope, x.in.key, &x.input))
+	a, out, err := adapter.Begin(x.waiting.Of(x.r.Context()), x.engine, x.call(x))
+	if a != nil {
+		out, err = x.attempt(a)
 	}
+	if err != nil || out == nil {
+		x.respond(err == nil, false, err)
+		return
+	}
+	var raw semel.Raw
+	err = out.Decode(&raw)
+	x.stored, _ = ParseResponse(raw)
+	if x.cache != nil && x.stored != nil && out.Replayed && x.run == nil && len(x.in.body)+len(raw) <= maxCached {
+		x.cache.put(&x.in, x.input, out, *x.stored)
+	}
+	x.respond(false, out.Replayed, err)
+}
+
+// attempt runs the handler as one attempt. A nil outcome means that the handler's
+// response is the outcome, and not that of another attempt or of a probe.
+func (x *exchange) attempt(a *semel.Attempt) (*adapter.Outcome, error) {
+	defer a.Abandon()
+	o := x.newRun()
+	a.AdaptWith(o)
+	v, err := o.handle(a.Context(), x.r, x.next)
+	return a.EndQuiet(v, err)
 }
 
 // newRun begins a run of the handler.
 func (x *exchange) newRun() *run {
-	// In HTTP/1.0 the response ends with its connection, so a part of it would be taken
-	// for the whole.
 	http10 := !x.r.ProtoAtLeast(1, 1)
 	x.run = &run{capture: capture{
 		settings: x.settings, w: x.w, own: Response{endpoint: x.endpoint}, http10: http10, sealed: x.atomic || http10,
@@ -124,12 +158,12 @@ func (x *exchange) respond(own, replayed bool, err error) {
 	case denied != nil:
 		x.fail(denied)
 	case own && err == nil, err != nil && x.isOwnAnswer(err):
-		if !x.run.gone() {
+		if !x.run.passing {
 			x.run.send(true)
 		}
 	case err != nil:
 		x.refuse(err)
-	case x.stored != nil && replayed && x.formCall != nil && x.stored.endpoint != "" && x.stored.endpoint != x.endpoint:
+	case x.stored != nil && replayed && x.form && x.stored.endpoint != "" && x.stored.endpoint != x.endpoint:
 		x.fail(problem(codeFormChanged, ""))
 	case x.stored != nil:
 		x.sendStored(x.stored, replayed)
@@ -153,12 +187,12 @@ func (x *exchange) isOwnAnswer(err error) bool {
 
 // refuse sends err's problem, or the stored failure.
 func (x *exchange) refuse(err error) {
-	if x.run != nil && x.run.verdict() == store.Unknown && x.run.gone() {
+	if x.run != nil && x.run.verdict() == store.Unknown && x.run.passing {
 		return
 	}
 	failure, failed := errtype.Find[*semel.Failure](err)
 	if !failed {
-		x.fail(x.unread(x.otherEndpoint(err)))
+		x.fail(x.otherEndpoint(err))
 		return
 	}
 	if stored := responseOf(failure); stored != nil {
@@ -205,7 +239,7 @@ func (x *exchange) otherEndpoint(err error) error {
 	if x.Profile != Stripe || !errors.Is(err, semel.ErrMismatch) {
 		return err
 	}
-	record, _, gerr := admin.Get(x.r.Context(), x.engine, x.op.Name(), x.in.scope, x.in.key)
+	record, _, gerr := admin.Get(x.r.Context(), x.engine, x.op, x.in.scope, x.in.key)
 	stored := storedIn(&adapter.Outcome{Record: record})
 	if gerr != nil || stored == nil || stored.endpoint == "" || stored.endpoint == x.endpoint {
 		return err

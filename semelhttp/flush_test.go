@@ -15,26 +15,6 @@ import (
 	"github.com/semelgo/semel/store"
 )
 
-// TestFlushedResponsesAreReplayed: a response that is no stream may be flushed, and is stored
-// and replayed all the same.
-func TestFlushedResponsesAreReplayed(t *testing.T) {
-	t.Parallel()
-	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
-	srv := b.leasedServer(t, define("op", plain{}), options(), func(w http.ResponseWriter, r *http.Request) {
-		n.Add(1)
-		c := http.NewResponseController(w)
-		check.NoError(t, c.Flush(), "Flush")
-		_, _ = io.WriteString(w, "first ")
-		_ = c.Flush()
-		_, _ = io.WriteString(w, "second")
-		_ = c.Flush()
-	})
-	first := testRequest{}.do(t, srv)
-	wantFirst(t, first, http.StatusOK, "first second")
-	wantReplay(t, testRequest{}.do(t, srv), first)
-	check.Equal(t, n.Load(), 1, "runs")
-}
-
 // TestChunkedUpstreamIsReplayed: httputil.ReverseProxy flushes at once what an
 // upstream sends in chunks.
 func TestChunkedUpstreamIsReplayed(t *testing.T) {

@@ -121,6 +121,7 @@ func newForm[P any](e semel.Runner, p *onetime.Purpose[P], o FormOptions) (*midd
 	if err != nil {
 		return nil, err
 	}
-	s.formCall, s.format = p.Call, f.response
-	return &middleware{settings: s, engine: e}, nil
+	s.form, s.format = true, f.response
+	call := func(x *exchange) semel.Call { return p.Call(x.in.scope, x.in.key) }
+	return &middleware{settings: s, engine: e, call: call}, nil
 }

@@ -69,53 +69,53 @@ func differsBetweenRetries(name string) bool {
 	return slices.Contains([]string{HeaderKey, "Authorization", "Cookie", "Date"}, name)
 }
 
-// keptNames appends to kept the names of the fields of h that are stored, in their
-// spelling: those that allowed has.
+// canonicalHeader returns a copy of h in which each name has its canonical spelling:
+// net/http sends any.
+func canonicalHeader(h http.Header) http.Header {
+	h = h.Clone()
+	for name, values := range h {
+		if canonical := textproto.CanonicalMIMEHeaderKey(name); canonical != name {
+			delete(h, name)
+			h[canonical] = append(h[canonical], values...)
+		}
+	}
+	return h
+}
+
+// keptNames appends to kept the names of the fields of h that are stored: those that allowed has.
 // Fields that the Connection or Trailer header names belong to the exchange. A field
 // with a nil value, which keeps net/http from guessing a Content-Type, is stored too.
 func keptNames(kept []string, h http.Header, allowed []string) []string {
-	exchanged := listed(append(linesOf(h, "Connection"), linesOf(h, "Trailer")...))
+	exchanged := listed(h, "Connection", "Trailer")
 	for name := range h {
-		canonical := textproto.CanonicalMIMEHeaderKey(name)
-		if slices.Contains(allowed, canonical) && !slices.Contains(exchanged, canonical) {
+		if slices.Contains(allowed, name) && !slices.Contains(exchanged, name) {
 			kept = append(kept, name)
 		}
 	}
 	return kept
 }
 
-// linesOf returns the values that h has for a header in any spelling.
-func linesOf(h http.Header, canonical string) []string {
-	var lines []string
-	for name, values := range h {
-		if len(name) == len(canonical) && textproto.CanonicalMIMEHeaderKey(name) == canonical {
-			lines = append(lines, values...)
-		}
-	}
-	return lines
-}
-
 // noStore reports whether Cache-Control forbids to store the response.
-func noStore(h http.Header) bool {
-	return slices.Contains(listed(linesOf(h, "Cache-Control")), "No-Store")
-}
+func noStore(h http.Header) bool { return slices.Contains(listed(h, "Cache-Control"), "No-Store") }
 
-// listed returns the elements of comma-separated lines, in the spelling of header
-// names.
-func listed(lines []string) []string {
-	var names []string
-	for _, line := range lines {
-		for name := range strings.SplitSeq(line, ",") {
-			names = append(names, textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)))
+// listed returns the elements of headers that are comma-separated lists, in the spelling of
+// header names.
+func listed(h http.Header, headers ...string) (names []string) {
+	for _, header := range headers {
+		for _, line := range h[header] {
+			for name := range strings.SplitSeq(line, ",") {
+				names = append(names, textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)))
+			}
 		}
 	}
 	return names
 }
 
 // trailers returns the fields of h that are sent after the body of a response whose
-// header is sent, and whether there are any or were announced.
-func trailers(sent, h http.Header) (found http.Header, trailing bool) {
-	announced := listed(sent["Trailer"])
+// header is sent.
+func trailers(sent, h http.Header) http.Header {
+	var found http.Header
+	announced := listed(sent, "Trailer")
 	for name, values := range h {
 		if slices.Contains(announced, name) || strings.HasPrefix(name, http.TrailerPrefix) {
 			if found == nil {
@@ -124,7 +124,7 @@ func trailers(sent, h http.Header) (found http.Header, trailing bool) {
 			found[name] = values
 		}
 	}
-	return found, len(announced)+len(found) > 0
+	return found
 }
 
 const contentLength = "Content-Length"

@@ -50,20 +50,24 @@ func JSONFields(fields ...string) func(Request) any {
 			}{r, body})
 		}
 		if err != nil {
-			return fingerprintError{err}
+			return noFingerprint{bodyInvalid(err)}
 		}
 		return semel.Raw(text)
 	}
 }
 
-// fingerprintError is the fingerprint of a request that has none: the engine refuses its
-// call before it uses the store.
-type fingerprintError struct{ err error }
+// noFingerprint is the fingerprint of a request that has none: the engine refuses its call
+// before it uses the store, with an error that wraps the problem.
+type noFingerprint struct{ problem *Problem }
 
-// MarshalJSON returns the error.
-func (u fingerprintError) MarshalJSON() ([]byte, error) { return nil, u.err }
+// AppendFingerprint returns the problem.
+func (n noFingerprint) AppendFingerprint([]byte) ([]byte, error) { return nil, n.problem }
 
-var errNoObject = errors.New("the body is not a JSON object")
+const (
+	errNoObject = bodyError("is not a JSON object")
+	// errCase means that two readers would read different values from one body.
+	errCase = bodyError("has a member that counts under its name in another case")
+)
 
 // chosen returns the chosen fields of a body, or the whole body.
 func chosen(body []byte, fields []string) (any, error) {
@@ -131,9 +135,6 @@ func member(whole any, field string) (value any, ok bool, err error) {
 	return value, ok, err
 }
 
-// errCase means that two readers would read different values from one body.
-var errCase = errors.New("a member that counts is there in another case")
-
 // step returns a member of an object or an array. A member whose name has another case
 // is an error: encoding/json would take it for the named one.
 func step(whole any, name string) (any, bool, error) {
@@ -154,39 +155,25 @@ func step(whole any, name string) (any, bool, error) {
 	return nil, false, nil
 }
 
-// unread explains why the fingerprint of a request could not be computed. Behind a
-// middleware only the body can be the cause: the other parts of a [Request] can
-// always be compared.
-func (x *exchange) unread(err error) error {
-	field, ok := errtype.Find[*semel.FieldError](err)
-	if !ok || field.Field != "Input" {
-		return err
-	}
-	whole, jerr := valueIn(x.in.body)
-	if jerr == nil {
-		_, jerr = canonical(whole)
-	}
-	if _, object := whole.(map[string]any); jerr == nil && object {
-		return problem(codeBodyInvalid, "")
-	}
-	return bodyInvalid(jerr)
-}
+// bodyError says what is wrong with a body: it completes "The body".
+type bodyError string
+
+func (e bodyError) Error() string { return "semelhttp: the body " + string(e) }
 
 // bodyInvalid returns the problem of a body that is not the required JSON.
 func bodyInvalid(err error) *Problem {
-	detail := "The body is not a JSON object. Nothing was run."
-	if syntax, ok := errtype.Find[*jsontext.SyntacticError](err); ok {
-		detail = fmt.Sprintf("The body is not JSON, at byte %d. Nothing was run.", syntax.ByteOffset)
-	}
+	reason, known := errtype.Find[bodyError](err)
+	syntax, isSyntax := errtype.Find[*jsontext.SyntacticError](err)
 	switch {
+	case known:
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		detail = "The body has a member twice. Nothing was run."
-	case errors.Is(err, errNumber):
-		detail = "The body has a number with more digits, or larger, than can be compared. Nothing was run."
-	case errors.Is(err, errCase):
-		detail = "The body has a member that counts under its name in another case. Nothing was run."
+		reason = "has a member twice"
+	case isSyntax:
+		reason = bodyError(fmt.Sprintf("is not JSON, at byte %d", syntax.ByteOffset))
+	default:
+		reason = errNoObject
 	}
-	return problem(codeBodyInvalid, detail)
+	return problem(codeBodyInvalid, fmt.Sprintf("The body %s. Nothing was run.", string(reason)))
 }
 
 // KeyField returns an Options.KeyFunc that finds the key in a JSON body: field is

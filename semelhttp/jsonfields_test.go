@@ -209,7 +209,7 @@ func TestBodyInvalidSaysWhere(t *testing.T) {
 	}{
 		{fields, `{"a":canary}`, "at byte 5"},
 		{fields, `{"a":1,"a":2}`, "a member twice"},
-		{fields, `{"a":1,"A":"canary"}`, "cannot be decoded"},
+		{fields, `{"a":1,"A":"canary"}`, "name in another case"},
 		{fields, `["canary"]`, "not a JSON object"},
 		{fields, `"canary`, "not JSON"},
 		{fields, "{\"a\":\"canary\xff\"}", "not JSON"},

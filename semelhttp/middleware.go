@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/semelgo/semel"
-	"github.com/semelgo/semel/adapter"
 )
 
 // Middleware returns middleware that claims the key, commits the claim, and then runs
@@ -63,33 +62,4 @@ func Middleware(e semel.Runner, op *semel.Operation[Request], o Options) (func(h
 	m.cache = &responseCache{engine: e, seed: maphash.MakeSeed()}
 	m.serve = serveLeased
 	return m.wrap, nil
-}
-
-// serveLeased claims the key of x and runs its handler.
-func serveLeased(x *exchange, call semel.Call) {
-	a, out, err := adapter.Begin(x.waiting.Of(x.r.Context()), x.engine, call)
-	if a != nil {
-		out, err = x.attempt(a)
-	}
-	if err != nil || out == nil {
-		x.respond(err == nil, false, err)
-		return
-	}
-	var raw semel.Raw
-	err = out.Decode(&raw)
-	x.stored, _ = ParseResponse(raw)
-	if x.cache != nil && x.stored != nil && out.Replayed && x.run == nil && len(x.in.body)+len(raw) <= maxCached {
-		x.cache.put(&x.in, x.input, out, *x.stored)
-	}
-	x.respond(false, out.Replayed, err)
-}
-
-// attempt runs the handler as one attempt. A nil outcome means that the handler's
-// response is the outcome, and not that of another attempt or of a probe.
-func (x *exchange) attempt(a *semel.Attempt) (*adapter.Outcome, error) {
-	defer a.Abandon()
-	o := x.newRun()
-	a.AdaptWith(o)
-	v, err := o.handle(a.Context(), x.r, x.next)
-	return a.EndQuiet(v, err)
 }

@@ -52,6 +52,9 @@ func TestKeyIsOptional(t *testing.T) {
 			if string(body) != `{"n":1}` || err != nil {
 				t.Errorf("the handler reads %q, %v", body, err)
 			}
+			if _, ok := semel.TxOf(r.Context(), b.Engine); ok != strings.HasSuffix(t.Name(), "/atomic") {
+				t.Errorf("the handler finds a transaction: %v", ok)
+			}
 			created(n)(w, r)
 		})
 		wantFirst(t, testRequest{key: []string{}}.do(t, srv), http.StatusCreated, "run 1")
@@ -62,20 +65,6 @@ func TestKeyIsOptional(t *testing.T) {
 		wantFirst(t, first, http.StatusCreated, "run 3")
 		wantReplay(t, testRequest{}.do(t, srv), first)
 	})
-}
-
-// TestAtomicOptionalHasATransaction: the handler finds its transaction with and
-// without a key.
-func TestAtomicOptionalHasATransaction(t *testing.T) {
-	t.Parallel()
-	b := newTestEngine(t, semel.Options{})
-	fx := &effects{b: b}
-	o := options()
-	o.Optional = true
-	srv := b.atomicServer(t, define("op", plain{}), o, func(_ http.ResponseWriter, r *http.Request) { fx.in(t, r) })
-	wantFirst(t, testRequest{key: []string{}}.do(t, srv), http.StatusOK, "")
-	wantFirst(t, testRequest{key: []string{}}.do(t, srv), http.StatusOK, "")
-	wantEffects(t, fx, 2, 2)
 }
 
 func TestSafeMethodsAreUntouched(t *testing.T) {

@@ -2,7 +2,6 @@ package semelhttp_test
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"net/http"
 	"sync/atomic"
@@ -79,23 +78,4 @@ func TestKeepNoStore(t *testing.T) {
 		wantReplay(t, again, first)
 		check.Equal(t, again.header.Get("Cache-Control"), "no-store", "replayed Cache-Control")
 	})
-}
-
-// TestNoStoreInTx: the effect commits, the response is not stored.
-func TestNoStoreInTx(t *testing.T) {
-	t.Parallel()
-	b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
-	fx := &effects{b: b}
-	srv := b.leasedServer(t, inTxOp(semel.Release), options(), func(w http.ResponseWriter, r *http.Request) {
-		_, err := semel.InTx(r.Context(), b.Engine, func(ctx context.Context, _ semelTx) (int, error) {
-			fx.in(t, r.WithContext(ctx))
-			secret(n, "Cache-Control", "no-store")(w, r)
-			return 0, nil
-		})
-		check.NoError(t, err, "InTx")
-	})
-	wantFirst(t, testRequest{}.do(t, srv), http.StatusCreated, "canary")
-	wantTombstone(t, b, srv, n)
-	wantEffects(t, fx, 1, 1)
-	wantNowhere(t, b)
 }

@@ -1,7 +1,6 @@
 package semelhttp
 
 import (
-	"errors"
 	"strconv"
 	"strings"
 
@@ -10,7 +9,7 @@ import (
 
 // errNumber means that no double has exactly the value of a number, so that another
 // number would be taken for it.
-var errNumber = errors.New("a number has more digits, or is larger, than can be compared")
+const errNumber = bodyError("has a number with more digits, or larger, than can be compared")
 
 // mostDigits is the largest number of digits of an integer that RFC 8785 writes
 // without an exponent.

@@ -105,8 +105,7 @@ type Options struct {
 type settings struct {
 	Options
 	profileRules
-	// formCall returns the call of a form's token. Nil: not behind Form.
-	formCall func(subject semel.Scope, token string) semel.Call
+	form bool // behind Form
 	// atomic means that the handler runs in a transaction, so that its response must
 	// wait for the COMMIT.
 	atomic bool
@@ -144,16 +143,14 @@ func (o Options) settle() (*settings, error) {
 // refuse responds with err's problem, and gives ErrorFunc what the client is not
 // shown.
 func (s *settings) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	p := ProblemOf(err)
+	p := *ProblemOf(err)
 	if _, ok := errtype.Find[*semel.FieldError](err); ok && s.KeyFunc != nil && p.Field == HeaderKey {
-		unnamed := *p
-		unnamed.Field = "" // the key is in no header
-		p = &unnamed
+		p.Field = "" // the key is in no header
 	}
 	if p.Status == http.StatusInternalServerError || p.Status == http.StatusServiceUnavailable {
 		s.report(r, p.Status, err)
 	}
-	s.sendProblem(w, p)
+	s.sendProblem(w, &p)
 }
 
 // report gives the application an error that the client is not shown.

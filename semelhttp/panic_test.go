@@ -2,6 +2,7 @@ package semelhttp_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +16,22 @@ import (
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/memory"
 )
+
+// boasts sets headers of all kinds, one of them over an earlier value.
+func boasts(h http.Header) {
+	h.Set("Location", "/ours")
+	h.Set("Set-Cookie", "ours=1")
+	h["Vary"][0] = "ours"
+	h.Add("Vary", "more")
+}
+
+// wantBefore checks that none of these headers is left.
+func wantBefore(t *testing.T, h http.Header) {
+	t.Helper()
+	if h.Get("Set-Cookie") != "" || h.Get("Location") == "/ours" || fmt.Sprint(h["Vary"]) != "[before]" {
+		t.Errorf("the handler's headers are left: %v", h)
+	}
+}
 
 // TestPanicContinues: with the handler's own value and without its headers, so that an outer
 // handler that recovers can respond from the start.

@@ -63,26 +63,16 @@ type profileRules struct {
 }
 
 // rules returns the rules of p, and whether there is such a profile.
-func (p Profile) rules() (profileRules, bool) {
-	common := profileRules{
-		name: "lenient", forms: []string{"string", "raw"}, parse: wire.ParseKey,
-		errors: "problem", format: inRFC9457,
-	}
-	switch p {
-	case Lenient:
-		return common, true
-	case Strict:
-		common.name, common.forms, common.parse = "strict", []string{"string"}, wire.ParseString
-		return common, true
-	case Stripe:
-		return profileRules{
-			name: "stripe", forms: []string{"raw"}, parse: wire.ParseRaw,
+func (p Profile) rules() (rules profileRules, known bool) {
+	rules, known = map[Profile]profileRules{
+		Lenient: {name: "lenient", forms: []string{"string", "raw"}, parse: wire.ParseKey, errors: "problem", format: inRFC9457},
+		Strict:  {name: "strict", forms: []string{"string"}, parse: wire.ParseString, errors: "problem", format: inRFC9457},
+		Stripe: {
+			name: "stripe", forms: []string{"raw"}, parse: wire.ParseRaw, errors: "stripe", format: inStripe,
 			statuses: map[string]int{codeKeyReused: http.StatusBadRequest},
-			errors:   "stripe", format: inStripe,
-		}, true
-	default:
-		return profileRules{}, false
-	}
+		},
+	}[p]
+	return rules, known
 }
 
 // ignores reports whether requests of that method run without a key.

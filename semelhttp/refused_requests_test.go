@@ -59,39 +59,41 @@ func TestGuessingKeysRevealsNothing(t *testing.T) {
 	})
 }
 
-// TestUnmarshalableResultHasHappened: the first caller gets the response, retries
-// are told that the operation succeeded, and it does not run again.
+// TestUnmarshalableResultHasHappened: a Render that needs no JSON responds to the first
+// caller; otherwise the first caller too is told, in the profile's format, that the operation
+// succeeded. It does not run again.
 func TestUnmarshalableResultHasHappened(t *testing.T) {
 	t.Parallel()
 	type box struct{ Open func() } // no JSON
-	for name, run := range map[string]func(b *testEngine) func(context.Context, semel.Call, order) (box, bool, error){
-		"DoTx": func(b *testEngine) func(context.Context, semel.Call, order) (box, bool, error) {
-			return func(ctx context.Context, c semel.Call, _ order) (box, bool, error) {
-				return semel.DoTx(ctx, b.Engine, c, func(context.Context, semelTx) (box, error) { return box{func() {}}, nil })
-			}
-		},
-		"Do": func(b *testEngine) func(context.Context, semel.Call, order) (box, bool, error) {
-			return func(ctx context.Context, c semel.Call, _ order) (box, bool, error) {
-				return semel.Do(ctx, b.Engine, c, func(context.Context) (box, error) { return box{func() {}}, nil })
-			}
-		},
-	} {
-		b, n := newTestEngine(t, semel.Options{}), new(atomic.Int64)
-		inner := run(b)
-		h := check.Must(semelhttp.Handle(semelhttp.Endpoint[order, box]{
+	for _, row := range []struct {
+		inTx, renders bool
+		profile       semelhttp.Profile
+	}{{true, true, semelhttp.Lenient}, {false, true, semelhttp.Lenient}, {true, false, semelhttp.Lenient}, {true, false, semelhttp.Stripe}} {
+		b := newTestEngine(t, semel.Options{})
+		ep := semelhttp.Endpoint[order, box]{
 			Operation: semel.Define("op", semel.OperationOptions[order]{}), Decode: decodeOrder,
-			Run: inner,
-			Render: func(w http.ResponseWriter, r *http.Request, _ box) {
-				created(n)(w, r)
+			Run: func(ctx context.Context, c semel.Call, _ order) (box, bool, error) {
+				if row.inTx {
+					return semel.DoTx(ctx, b.Engine, c, func(context.Context, semelTx) (box, error) { return box{func() {}}, nil })
+				}
+				return semel.Do(ctx, b.Engine, c, func(context.Context) (box, error) { return box{func() {}}, nil })
 			},
-		}, options()))(t)
-		srv := serve(t, h)
-		wantFirst(t, testRequest{body: tea}.do(t, srv), http.StatusCreated, "run 1")
+		}
+		if row.renders {
+			ep.Render = func(w http.ResponseWriter, _ *http.Request, _ box) { w.WriteHeader(http.StatusCreated) }
+		}
+		srv := serve(t, check.Must(semelhttp.Handle(ep, profiled(row.profile)))(t))
+		if row.renders {
+			wantFirst(t, testRequest{body: tea}.do(t, srv), http.StatusCreated, "")
+		}
 		for range 2 {
-			wantProblem(t, testRequest{body: tea}.do(t, srv), http.StatusConflict, "result_unavailable")
+			got := testRequest{body: tea}.do(t, srv)
+			if row.profile == semelhttp.Stripe {
+				wantStripe(t, got, http.StatusConflict, "invalid_request_error", "result_unavailable")
+			} else {
+				wantProblem(t, got, http.StatusConflict, "result_unavailable")
+			}
 		}
-		if len(b.events.of(event.Tombstone)) != 1 {
-			t.Errorf("%s: no tombstone was observed", name)
-		}
+		check.Equal(t, len(b.events.of(event.Tombstone)), 1, "%+v: tombstones were observed", row)
 	}
 }

@@ -3,9 +3,7 @@ package semelhttp_test
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/http/httptrace"
 	"net/textproto"
 	"sync/atomic"
@@ -137,51 +135,6 @@ func TestHeadersSetOutside(t *testing.T) {
 	again := testRequest{}.do(t, srv)
 	if again.header.Get("X-Trace") != "2" || fmt.Sprint(again.header["Vary"]) != "[Origin Accept]" {
 		t.Errorf("replay: %v", again.header)
-	}
-}
-
-// lazy sends the header with the first bytes, as writers that compress do.
-type lazy struct {
-	*httptest.ResponseRecorder
-
-	status int
-	begun  bool
-}
-
-func (l *lazy) WriteHeader(status int) { l.status = status }
-
-func (l *lazy) Write(p []byte) (int, error) {
-	if !l.begun {
-		l.begun = true
-		l.ResponseRecorder.WriteHeader(l.status)
-	}
-	return l.ResponseRecorder.Write(p)
-}
-
-// TestReaderFromIsSentWhole: a response that is sent before its outcome is stored
-// has no length, and its original header.
-func TestReaderFromIsSentWhole(t *testing.T) {
-	t.Parallel()
-	b := newTestEngine(t, semel.Options{})
-	o := options()
-	o.MaxResponse = 4
-	protect := check.Must(semelhttp.Middleware(b.Engine, define("op", plain{}), o))(t)
-	h := protect(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Length", "10")
-		w.Header().Set("Etag", "first")
-		w.Header().Set(semelhttp.HeaderReplayed, "true")
-		w.WriteHeader(http.StatusCreated)
-		w.Header().Set("Etag", "later")
-		_, _ = io.WriteString(w, "0123456789")
-	}))
-	w := &lazy{ResponseRecorder: httptest.NewRecorder()}
-	h.ServeHTTP(w, testRequest{}.request(t, ""))
-	got := w.Result().Header
-	if got.Get("Content-Length") != "" {
-		t.Errorf("Content-Length = %s: the response is complete before its outcome is stored", got.Get("Content-Length"))
-	}
-	if got.Get("Etag") != "first" || got.Get(semelhttp.HeaderReplayed) != "" {
-		t.Errorf("was sent %v", got)
 	}
 }
 

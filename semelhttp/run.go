@@ -27,10 +27,9 @@ type run struct {
 	body bodyReader
 
 	// The lock of capture guards the following fields until the run is over.
-	unstored  string // why the handler's response cannot be replayed, or empty
-	failed    bool   // the response is stored as a failure
-	committed bool   // InTx has taken the response as the outcome
-	undone    bool   // InTx has rolled back, and has not committed since
+	failed    bool // the response is stored as a failure
+	committed bool // InTx has taken the response as the outcome
+	undone    bool // InTx has rolled back, and has not committed since
 }
 
 // handle runs next with a copy of r, and returns what its response means for the
@@ -51,18 +50,7 @@ func (o *run) handle(ctx context.Context, r *http.Request, next http.Handler) (a
 	case o.committed:
 		return nil, nil // InTx has informed the engine
 	}
-	o.take()
 	return o.outcome()
-}
-
-// take takes what was written as the handler's response.
-func (o *run) take() {
-	switch {
-	case o.gone(), int64(len(o.own.Body)) > o.MaxResponse, o.own.Status < http.StatusOK:
-		o.unstored = "the response was streamed or is larger than is kept"
-	case !o.KeepNoStore && noStore(o.own.Header):
-		o.unstored = "the response says no-store"
-	}
 }
 
 // Encode returns to the engine, inside the transaction of InTx, what the handler
@@ -77,9 +65,8 @@ func (o *run) Encode(any) (any, error) {
 		return nil, errNothingWritten
 	}
 	o.closed = true
-	o.take()
 	o.committed, o.undone = true, false
-	return o.result(), nil
+	return o.result(o.stored()), nil
 }
 
 // Undone is called if the transaction did not commit: what was written for it is
@@ -91,7 +78,7 @@ func (o *run) Undone() {
 	if o.over.Load() {
 		return
 	}
-	o.unstored, o.committed, o.undone = "", false, true
+	o.committed, o.undone = false, true
 	o.reset()
 	_, _ = o.body.Seek(0, io.SeekStart) // cannot fail
 }
@@ -104,21 +91,27 @@ func (o *run) Claims() bool {
 	return o.own.Status < http.StatusBadRequest
 }
 
-// verdict returns what the handler's response says about the operation: NotCommitted is a
-// refusal for now, or for this caller, after which the key may be retried; Committed is the
+// verdict returns what the handler's response says about the operation.
+func (o *run) verdict() store.Verdict { return o.settings.verdict(o.own.Status) }
+
+// verdict returns what a status says about the operation: NotCommitted is a refusal for
+// now, or for this caller, after which the key may be retried; Committed is the
 // operation's answer. Without a transaction, the application's StatusVerdict may know better
 // than the table what a status proves.
-func (o *run) verdict() store.Verdict {
-	switch status := o.own.Status; {
+func (s *settings) verdict(status int) store.Verdict {
+	switch {
 	case status < http.StatusBadRequest:
 		return store.Committed
-	case o.StatusVerdict != nil && !o.atomic:
-		return o.StatusVerdict(status)
-	case slices.Contains(temporaryStatuses(), status):
+	case s.StatusVerdict != nil && !s.atomic:
+		return s.StatusVerdict(status)
+	case slices.Contains([]int{
+		http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge,
+		http.StatusUnsupportedMediaType, http.StatusLocked, http.StatusTooEarly, http.StatusTooManyRequests,
+	}, status):
 		return store.NotCommitted
 	case status >= http.StatusInternalServerError:
 		return store.Unknown
-	case o.formCall != nil:
+	case s.form:
 		return store.NotCommitted // the form is shown again, and is sent again with its token
 	default:
 		return store.Committed
@@ -138,44 +131,43 @@ func (o *run) outcome() (any, error) {
 		return nil, errRolledBack
 	case verdict == store.NotCommitted:
 		return nil, semel.NotCommitted(&StatusError{Status: status})
+	}
+	raw, unstored := o.stored()
+	switch {
 	case refused && o.atomic, unknown && o.Profile == Stripe && rolledBack:
 		o.failed = true
-		return nil, semel.Final(failureOf(status, o.encoded()))
-	case unknown && (o.Profile != Stripe || o.unstored != ""):
+		return nil, semel.Final(failureOf(status, raw))
+	case unknown && (o.Profile != Stripe || unstored != ""):
 		return nil, &StatusError{Status: status}
 	default:
-		return o.result(), nil
+		return o.result(raw, unstored), nil
 	}
 }
 
-// result returns the response as a result, or as a tombstone. A tombstone says
-// that the operation succeeded, so for a refusal the status is stored instead.
-func (o *run) result() any {
+// result returns the response, as stored returns it, as a result, or as a tombstone. A
+// tombstone says that the operation succeeded, so for a refusal the status is stored instead.
+func (o *run) result(raw semel.Raw, unstored string) any {
 	switch {
-	case o.unstored == "":
-		return o.encoded()
+	case unstored == "":
+		return raw
 	case o.own.Status >= http.StatusBadRequest && o.verdict() == store.Committed:
 		r := o.responseTo(refusal(failureOf(o.own.Status, nil)))
 		r.endpoint = o.own.endpoint
 		return r.encode(keptNames(nil, r.Header, o.ReplayHeaders))
 	default:
-		return adapter.Tombstone(o.unstored)
+		return adapter.Tombstone(unstored)
 	}
 }
 
-// encoded returns the response in the stored form, or nil if it cannot be stored.
-func (o *run) encoded() semel.Raw {
-	if o.unstored != "" {
-		return nil
-	}
-	return o.own.encode(keptNames(make([]string, 0, 8), o.own.Header, o.ReplayHeaders))
-}
-
-// temporaryStatuses are the statuses after which the key may be retried.
-func temporaryStatuses() []int {
-	return []int{
-		http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge,
-		http.StatusUnsupportedMediaType, http.StatusLocked, http.StatusTooEarly, http.StatusTooManyRequests,
+// stored returns the response in the stored form, or why it cannot be replayed.
+func (o *run) stored() (raw semel.Raw, unstored string) {
+	switch {
+	case o.passing, int64(len(o.own.Body)) > o.MaxResponse, o.own.Status < http.StatusOK:
+		return nil, "the response was streamed or is larger than is kept"
+	case !o.KeepNoStore && noStore(o.own.Header):
+		return nil, "the response says no-store"
+	default:
+		return o.own.encode(keptNames(make([]string, 0, 8), o.own.Header, o.ReplayHeaders)), ""
 	}
 }
 

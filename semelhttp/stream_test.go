@@ -44,7 +44,9 @@ func TestFlushedStreamIsATombstone(t *testing.T) {
 				w.Header().Set("Content-Type", "Text/Event-Stream; charset=utf-8")
 				w.Header().Set("Content-Length", "10")
 				w.Header().Set("X-Kind", "stream")
+				w.Header().Set(semelhttp.HeaderReplayed, "true")
 				w.WriteHeader(http.StatusCreated)
+				w.Header().Set("X-Kind", "later")
 				_, _ = io.WriteString(w, "first")
 				check.NoError(t, flush(w), "Flush")
 				<-read // the client has the first part while the handler runs
@@ -62,7 +64,8 @@ func TestFlushedStreamIsATombstone(t *testing.T) {
 			}
 			close(read)
 			rest, err := io.ReadAll(resp.Body)
-			if string(rest) != "after" || err != nil || resp.StatusCode != http.StatusCreated || resp.Header.Get("X-Kind") != "stream" {
+			if string(rest) != "after" || err != nil || resp.StatusCode != http.StatusCreated ||
+				resp.Header.Get("X-Kind") != "stream" || resp.Header.Get(semelhttp.HeaderReplayed) != "" {
 				t.Errorf("got %d %v, then %q, %v", resp.StatusCode, resp.Header, rest, err)
 			}
 			wantTombstone(t, b, srv, n)

@@ -1,14 +1,12 @@
 package semelhttp_test
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/semelgo/semel"
-	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/semelhttp"
 )
 
@@ -62,28 +60,4 @@ func TestStripeEndpointIsTheTarget(t *testing.T) {
 			t.Errorf("another endpoint is reported as %s", got.body)
 		}
 	})
-}
-
-// TestValueThatIsNoJSON: the operation has happened; the first caller too is told,
-// in the profile's format, that the result is not available.
-func TestValueThatIsNoJSON(t *testing.T) {
-	t.Parallel()
-	for _, p := range []semelhttp.Profile{semelhttp.Lenient, semelhttp.Stripe} {
-		b := newTestEngine(t, semel.Options{})
-		h := check.Must(semelhttp.Handle(semelhttp.Endpoint[order, func()]{
-			Operation: semel.Define("op", semel.OperationOptions[order]{}), Decode: decodeOrder,
-			Run: func(ctx context.Context, c semel.Call, _ order) (func(), bool, error) {
-				return semel.DoTx(ctx, b.Engine, c, func(context.Context, semelTx) (func(), error) { return func() {}, nil })
-			},
-		}, profiled(p)))(t)
-		srv := serve(t, h)
-		for range 2 {
-			got := testRequest{body: tea}.do(t, srv)
-			if p == semelhttp.Stripe {
-				wantStripe(t, got, http.StatusConflict, "invalid_request_error", "result_unavailable")
-			} else {
-				wantProblem(t, got, http.StatusConflict, "result_unavailable")
-			}
-		}
-	}
 }

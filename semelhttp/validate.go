@@ -2,6 +2,7 @@ package semelhttp
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"io"
@@ -30,7 +31,7 @@ func (s *settings) validate(r *http.Request) (in checkedRequest, err error) {
 		}
 	}
 	if in.scope, err = s.ScopeFunc(r); err != nil {
-		return in, problemIn(err, codeUnauthenticated, "")
+		return in, cmp.Or(problemIn(err), problem(codeUnauthenticated, ""))
 	}
 	if in.scope.Bytes() == "" {
 		return in, problem(codeUnauthenticated, "") // a user who is not signed in has no name
@@ -84,7 +85,7 @@ func (s *settings) fieldKey(r *http.Request, in *checkedRequest) (string, error)
 	key, err := s.KeyFunc(in.request(r), in.body)
 	switch {
 	case err != nil:
-		return "", problemIn(err, codeKeyMalformed, invalid)
+		return "", cmp.Or(problemIn(err), problem(codeKeyMalformed, invalid))
 	case len(key) > store.MaxKey:
 		return "", problem(codeKeyMalformed, invalid)
 	case key == "" && !s.Optional:
@@ -94,13 +95,16 @@ func (s *settings) fieldKey(r *http.Request, in *checkedRequest) (string, error)
 	}
 }
 
-// problemIn returns the [Problem] in err, which a function of the application chose, or
-// the one with that code.
-func problemIn(err error, code, detail string) error {
+// problemIn returns the [Problem] in err, which the application chose, or that of a body
+// that an outer middleware limits, or nil.
+func problemIn(err error) *Problem {
 	if own, ok := errtype.Find[*Problem](err); ok {
 		return own
 	}
-	return problem(code, detail)
+	if _, large := errtype.Find[*http.MaxBytesError](err); large {
+		return problem(codeBodyTooLarge, "")
+	}
+	return nil
 }
 
 // reauthorize asks Options.Reauthorize whether the sender of r may have the result of a
@@ -110,7 +114,7 @@ func (s *settings) reauthorize(r *http.Request, in *checkedRequest, replayed boo
 		return nil
 	}
 	if err := s.Reauthorize(in.request(r)); err != nil {
-		return problemIn(err, codeForbidden, "")
+		return cmp.Or(problemIn(err), problem(codeForbidden, ""))
 	}
 	return nil
 }
@@ -137,10 +141,7 @@ func (s *settings) readBody(r *http.Request) ([]byte, error) {
 		case errors.Is(err, io.EOF):
 			return body, nil
 		case err != nil:
-			if _, large := errtype.Find[*http.MaxBytesError](err); large {
-				return nil, problem(codeBodyTooLarge, "")
-			}
-			return nil, problem(codeBodyUnreadable, "")
+			return nil, cmp.Or(problemIn(err), problem(codeBodyUnreadable, ""))
 		}
 		body = slices.Grow(body, 1)
 	}

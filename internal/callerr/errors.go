@@ -38,10 +38,14 @@ var (
 type FieldError struct {
 	Field  string
 	Reason string
+	Err    error // the cause, if another error is
 }
 
 // Error returns the field and the reason.
 func (e *FieldError) Error() string { return "semel: " + e.Field + " " + e.Reason }
+
+// Unwrap returns the cause.
+func (e *FieldError) Unwrap() error { return e.Err }
 
 // Is reports that a FieldError is [ErrInvalid].
 func (e *FieldError) Is(target error) bool { return target == ErrInvalid }

@@ -109,7 +109,7 @@ func (c *Call) boundElsewhere(stored []byte) bool {
 func lostInputError(err error) error {
 	loss, ok := errtype.Find[*canonical.LossError](err)
 	if !ok {
-		return callerr.Invalid("Input", "cannot be encoded: "+err.Error())
+		return &callerr.FieldError{Field: "Input", Reason: "cannot be encoded: " + err.Error(), Err: err}
 	}
 	return callerr.Invalid("Input"+loss.Path, loss.Why)
 }

@@ -80,20 +80,12 @@ func (s *clientCall) send(ctx context.Context, body io.ReadCloser) (*http.Respon
 	}
 	s.tries++
 	if ctx.Err() != nil { // Base may not report that it noticed in time
-		if body != nil {
-			_ = body.Close()
-		}
+		closeBody(r)
 		return nil, context.Cause(ctx)
 	}
 	resp, err := s.t.Base.RoundTrip(r)
-	switch {
-	case err == nil && resp == nil:
+	if err == nil && resp == nil {
 		err = errNoBase
-	case err != nil && resp != nil:
-		if resp.Body != nil {
-			_ = resp.Body.Close()
-		}
-		resp = nil
 	}
 	_, traces := s.t.Base.(*http.Transport)
 	s.hopeless = traces && !asked.Load() && !connected.Load() && refusesToSend(err)

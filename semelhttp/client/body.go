@@ -21,9 +21,6 @@ func (t *Transport) repeatable(r *http.Request, left time.Duration) (*http.Reque
 		return again, nil
 	case r.GetBody != nil:
 		return again, nil
-	case r.ContentLength > t.MaxBody:
-		closeBody(r)
-		return nil, onlyOnce(t.MaxBody)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), left)
 	defer cancel()
@@ -31,22 +28,18 @@ func (t *Transport) repeatable(r *http.Request, left time.Duration) (*http.Reque
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("read request body: %w", err)
+	case int64(len(text)) > t.MaxBody:
+		return nil, &semel.FieldError{Field: "Body", Reason: fmt.Sprintf(
+			"can be sent only once: it has no GetBody and has more than %d bytes; set GetBody", t.MaxBody)}
 	case r.ContentLength > 0 && int64(len(text)) != r.ContentLength:
 		return nil, &semel.FieldError{
 			Field: "ContentLength", Reason: fmt.Sprintf("is %d, and the body has another length", r.ContentLength),
 		}
-	case int64(len(text)) > t.MaxBody:
-		return nil, onlyOnce(t.MaxBody)
 	}
 	again.ContentLength = int64(len(text))
 	again.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
 	again.Body, err = again.GetBody()
 	return again, err
-}
-
-func onlyOnce(most int64) error {
-	return &semel.FieldError{Field: "Body", Reason: fmt.Sprintf(
-		"can be sent only once: it has no GetBody and is not known to have at most %d bytes; set GetBody", most)}
 }
 
 // readAll reads body until it is longer than most bytes, and closes it. It also

@@ -50,10 +50,7 @@ func (s *clientCall) run() (*http.Response, error) {
 // next reports whether there is another try, and after which wait.
 func (s *clientCall) next(resp *http.Response, err error) (time.Duration, bool) {
 	_, untrusted := errtype.Find[*tls.CertificateVerificationError](err)
-	switch {
-	case s.r.Context().Err() != nil, s.tries == s.t.MaxTries:
-		return 0, false
-	case s.hopeless, untrusted, err == nil && !shouldRetry(resp, s.line != ""):
+	if s.r.Context().Err() != nil || s.tries == s.t.MaxTries || s.hopeless || untrusted || err == nil && !shouldRetry(resp, s.line != "") {
 		return 0, false
 	}
 	wait, left := rand.N(s.bound), s.left()

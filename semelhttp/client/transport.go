@@ -124,12 +124,11 @@ var _ http.RoundTripper = (*Transport)(nil)
 // *UnansweredError if the request was, or could have been, sent; otherwise it says
 // what is wrong with the request.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	var line string
 	o, err := t.settle()
-	if err != nil {
-		closeBody(r)
-		return nil, err
+	if err == nil {
+		line, err = o.keyLine(r)
 	}
-	line, err := o.keyLine(r)
 	switch {
 	case err != nil:
 		closeBody(r)

@@ -76,12 +76,9 @@ func TestParseKeyRefuses(t *testing.T) {
 		"too long inside quotes":       `"` + strings.Repeat("k", 256) + `"`,
 		"ten megabytes":                strings.Repeat("k", 10<<20),
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if got, reason := wire.ParseKey(line); reason == "" {
-				t.Errorf("ParseKey = %q, want a reason against it", got)
-			}
-		})
+		if got, reason := wire.ParseKey(line); reason == "" {
+			t.Errorf("%s: ParseKey = %.300q, want a reason against it", name, got)
+		}
 	}
 }
 
