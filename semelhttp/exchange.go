@@ -192,7 +192,7 @@ func (x *exchange) refuse(err error) {
 	}
 	failure, failed := errtype.Find[*semel.Failure](err)
 	if !failed {
-		x.fail(x.otherEndpoint(err))
+		x.fail(noFingerprintProblem(x.otherEndpoint(err)))
 		return
 	}
 	if stored := responseOf(failure); stored != nil {
@@ -202,6 +202,16 @@ func (x *exchange) refuse(err error) {
 	x.withdraw()
 	markReplayed(x.w, semel.Replayed(err))
 	x.sendProblem(x.w, refusal(failure))
+}
+
+// noFingerprintProblem returns the problem of a request whose fingerprint could not be
+// computed, and err for other errors. Only the body can be the cause, because the other
+// parts of a [Request] can always be compared.
+func noFingerprintProblem(err error) error {
+	if field, ok := errtype.Find[*semel.FieldError](err); ok && field.Field == "Input" && problemIn(err) == nil {
+		return problem(codeBodyInvalid, "")
+	}
+	return err
 }
 
 // fail sends err's problem instead of what the handler has written.

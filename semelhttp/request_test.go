@@ -3,6 +3,7 @@ package semelhttp_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"mime/multipart"
@@ -145,4 +146,24 @@ func TestFingerprintsOfRequestsAreStable(t *testing.T) {
 	if string(text) != want || err != nil {
 		t.Errorf("a request is compared as\n%s, %v, want\n%s", text, err, want)
 	}
+}
+
+// brokenFingerprint is a value that has no fingerprint.
+type brokenFingerprint struct{}
+
+func (brokenFingerprint) AppendFingerprint([]byte) ([]byte, error) {
+	return nil, errors.New("the body names no account")
+}
+
+// TestRequestWithoutAFingerprint: the body cannot be compared, which its sender can mend.
+func TestRequestWithoutAFingerprint(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, serve serveFunc) {
+		b := newTestEngine(t, semel.Options{})
+		op := define("op", plain{Fingerprints: []func(semelhttp.Request) any{
+			func(semelhttp.Request) any { return brokenFingerprint{} },
+		}})
+		srv := serve(b, op, options(), func(http.ResponseWriter, *http.Request) { t.Error("the handler ran") })
+		wantProblem(t, testRequest{}.do(t, srv), http.StatusBadRequest, "body_invalid")
+	})
 }
