@@ -55,6 +55,8 @@ func TestProgramOfQuickstartServes(t *testing.T) {
 
 // TestProgramOfPayment runs the program of the page as the page does: a replay, a crash after
 // the charge, and the retry, which finds the charge of the first attempt.
+//
+//nolint:tparallel // the second server continues where the first one crashed
 func TestProgramOfPayment(t *testing.T) {
 	t.Parallel()
 	const page = "docs/recipes/payment.md"

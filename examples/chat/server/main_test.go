@@ -1,12 +1,11 @@
 package server_test
 
 import (
-	"flag"
 	"os"
-	"runtime"
-	"strconv"
 	"testing"
 	"time"
+
+	"github.com/semelgo/semel/internal/realtest"
 )
 
 // childVariable makes the test binary run as a child process: a chat server that
@@ -19,10 +18,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childVariable) != "" {
 		os.Exit(runChild())
 	}
-	flag.Parse()
-	if err := flag.Set("test.parallel", strconv.Itoa(max(6, runtime.GOMAXPROCS(0)))); err != nil {
-		panic(err)
-	}
+	realtest.Parallel(6)
 	os.Exit(m.Run())
 }
 
