@@ -62,7 +62,8 @@ type Options struct {
 	// caller gets a larger one whole; retries are told that the operation succeeded
 	// and that its response is not available, or, after a refusal, get its status
 	// alone. The store has a limit of its own, which includes the headers: 1 MiB in
-	// the stores of this module. Zero: 960 KiB.
+	// the stores of this module. Behind [Atomic] a refusal takes a third more space
+	// there, so one of more than about 760 KiB is too large. Zero: 960 KiB.
 	MaxResponse int64
 	// StreamTypes are the media types of responses that are streams, besides
 	// text/event-stream, application/x-ndjson, application/jsonl, application/grpc
