@@ -126,6 +126,7 @@ func clipboard(origin string, setting browser.PermissionSetting) chromedp.Action
 		for _, name := range []string{"clipboard-read", "clipboard-write"} {
 			_, err := cdp.Call(ctx, tab, browser.SetPermission, browser.SetPermissionParams{
 				Permission: &browser.PermissionDescriptor{Name: name}, Setting: setting, Origin: origin,
+				BrowserContextID: chromedp.FromContext(ctx).BrowserContextID,
 			})
 			if err != nil {
 				return err
