@@ -251,8 +251,10 @@ func TestOperatorsReceiveTheirOwnCopies(t *testing.T) {
 			return admin.Resolve(t.Context(), p, admin.Resolution{ID: id, To: store.Failed, Actor: "ann", Reason: "looked"})
 		}, admin.ErrNotInDoubt},
 	}, func(t *testing.T, tt row) {
-		p, _, call := queuedTask(t, semel.AtLeastOnce(), 9, 9)
-		got, err := tt.ask(t, p, call.ID())
+		p, op, call := queuedTask(t, semel.AtLeastOnce(), 9, 9)
+		// Without the layer of faults, so that the engine shares bytes with the store.
+		direct := launch(t, p.faults, p.mem, semel.Options{Operations: []semel.Declared{op}})
+		got, err := tt.ask(t, direct, call.ID())
 		check.ErrorIs(t, err, tt.err, "the call")
 		current := record(t, p.mem, call)
 		input, outcome := string(current.Input), string(current.Outcome) // copies, as the store may share its bytes
