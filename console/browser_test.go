@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -17,9 +16,6 @@ import (
 	"github.com/semelgo/semel/internal/realtest/chromium"
 	"github.com/semelgo/semel/store"
 )
-
-// browserLimit limits a test with a browser.
-const browserLimit = 3 * time.Minute
 
 // fill makes records in most states.
 func (g *rig) fill(t *testing.T) (doubt store.ID) {
@@ -62,7 +58,7 @@ func TestInABrowser(t *testing.T) {
 			t.Parallel()
 			g := memoryRig(t)
 			id := g.fill(t)
-			b := chromium.Open(t, browserLimit)
+			b := chromium.Open(t)
 			if !scripts {
 				withoutScripts(t, b)
 			}
@@ -108,7 +104,7 @@ func TestScreens(t *testing.T) {
 		g.sizes.ObserveBatch(t.Context(), changes)
 	}
 	g.setProbe(func(context.Context, string) (any, bool, error) { return "paid", true, nil })
-	b := chromium.Open(t, browserLimit)
+	b := chromium.Open(t)
 	for name, width := range map[string]int64{"desktop": 1280, "phone": 390} {
 		b.Do(t, chromedp.EmulateViewport(width, 844))
 		for page, path := range map[string]string{

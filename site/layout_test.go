@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -34,7 +33,7 @@ const covered = `[...document.querySelectorAll(".code")].filter((e) => {
 // TestNothingIsCutOff measures every page on a desktop and on a phone.
 func TestNothingIsCutOff(t *testing.T) {
 	server := serve(t)
-	b := chromium.Open(t, 10*time.Minute)
+	b := chromium.Open(t)
 	var pages []string
 	check.Require(t, filepath.WalkDir("../docs", func(name string, _ os.DirEntry, err error) error {
 		name = strings.TrimPrefix(filepath.ToSlash(name), "../")
@@ -58,7 +57,7 @@ func TestNothingIsCutOff(t *testing.T) {
 // card with the names of the columns.
 func TestWideTables(t *testing.T) {
 	server := serve(t)
-	b := chromium.Open(t, 4*time.Minute)
+	b := chromium.Open(t)
 	b.Do(t, chromedp.EmulateViewport(1280, 900), chromedp.Navigate(server.URL+"/docs/stores.html"))
 	const lastColumn = `(r => r.width > 80 && r.right <= innerWidth && r.right <= document.querySelector(".table").getBoundingClientRect().right + 1)
 		(document.querySelector("th:last-child").getBoundingClientRect())`
@@ -76,7 +75,7 @@ func TestWideTables(t *testing.T) {
 // at no other edge.
 func TestShadeWhereCodeScrolls(t *testing.T) {
 	server := serve(t)
-	b := chromium.Open(t, 4*time.Minute)
+	b := chromium.Open(t)
 	b.Do(t, chromedp.EmulateViewport(390, 900), chromedp.Navigate(server.URL+"/docs/recipes/payment.html"))
 	const block = `document.querySelector(".code[data-language=go] pre")`
 	check.Equal(t, chromium.Read[bool](t, b, block+`.scrollWidth > `+block+`.clientWidth + 50`), true, "the code is wider than a phone")
@@ -110,7 +109,7 @@ func shades(t *testing.T, b *chromium.Tab) string {
 // TestWithoutScript: tables are cards on a phone, and the list of pages opens, without JavaScript.
 func TestWithoutScript(t *testing.T) {
 	server := serve(t)
-	b := chromium.Open(t, 4*time.Minute)
+	b := chromium.Open(t)
 	b.Do(t, scriptDisabled(), chromedp.EmulateViewport(390, 900), chromedp.Navigate(server.URL+"/docs/stores.html"))
 	check.Equal(t, chromium.Read[int](t, b, `document.querySelectorAll(".code button").length`), 0, "what the script adds")
 	check.Equal(t, chromium.Read[string](t, b, beyond), "", "beyond the screen")

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -18,7 +17,7 @@ import (
 // looks at the first result.
 func TestSearchFindsWhatReadersAskFor(t *testing.T) {
 	server := serve(t)
-	b := chromium.Open(t, 4*time.Minute)
+	b := chromium.Open(t)
 	for start, queries := range map[string]map[string]string{
 		"/index.html": {
 			// Other forms of a page's words.

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
@@ -36,7 +35,7 @@ func serve(t *testing.T) *httptest.Server {
 // browser reports what the content security policy forbids, and Open fails the test for it.
 func TestSiteInBrowser(t *testing.T) {
 	server := serve(t)
-	b := chromium.Open(t, 3*time.Minute)
+	b := chromium.Open(t)
 
 	t.Run("search", func(t *testing.T) {
 		b.Do(t, chromedp.Navigate(server.URL+"/docs/quickstart.html"), chromedp.SendKeys(".search input", "ErrInDoubt"))

@@ -29,7 +29,7 @@ type browser struct{ *chromium.Tab }
 
 func browse(t *testing.T) *browser {
 	t.Helper()
-	return &browser{chromium.Open(t, patience)}
+	return &browser{chromium.Open(t)}
 }
 
 // servePage opens a browser, and runs a server with an SQLite database.

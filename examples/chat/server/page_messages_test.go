@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -196,6 +197,46 @@ func TestPageCatchesUp(t *testing.T) {
 	if !chromium.Read[bool](t, b.Tab, `window.notReloaded === true`) {
 		t.Error("the page was loaded again")
 	}
+}
+
+// TestPageReadsAgain: the connection breaks under a read of the page. It reads again by itself, when a
+// conversation is opened and when it catches up, and shows what it has read of two answers when the
+// second one is lost.
+func TestPageReadsAgain(t *testing.T) {
+	t.Parallel()
+	var broken atomic.Pointer[string] // what the paths of reads that break end with
+	breaking := server.Hooks{Edge: func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if end := broken.Load(); end != nil && r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, *end) {
+				panic(http.ErrAbortHandler)
+			}
+			next.ServeHTTP(w, r)
+		})
+	}}
+	b, f := browse(t), newFiles(t, inline)
+	s := serveLocal(t, breaking, append(f.args(time.Minute), "-addr", realtest.FreeAddr(t))...)
+	ada, grace := b.signIn(t, s.base, "Ada"), s.signIn(t, "Grace")
+	group := s.newGroup(t, ada, "Notes", grace.ID)
+	s.say(t, grace, group, "m1", "before").want(t, http.StatusCreated, "")
+	b.untilGroups(t, "Notes")
+
+	messages := "/messages"
+	broken.Store(&messages)
+	b.openFirst(t)
+	b.Until(t, `document.getElementById("talk-status").textContent !== ""`)
+	broken.Store(nil)
+	b.untilMessage(t, "before")
+	b.Until(t, `document.getElementById("talk-status").textContent === ""`)
+
+	s.stop()
+	b.Do(t, chromedp.WaitVisible(css("#offline")))
+	elsewhere := serveLocal(t, server.Hooks{}, f.args(time.Minute)...)
+	elsewhere.say(t, grace, group, "m2", "meanwhile").want(t, http.StatusCreated, "")
+	elsewhere.stop()
+	description := "/" + group
+	broken.Store(&description)
+	serveLocal(t, breaking, append(f.args(time.Minute), "-addr", strings.TrimPrefix(s.base, "http://"))...)
+	b.untilMessage(t, "meanwhile")
 }
 
 // TestPageShowsHostileText: markup, scripts, addresses of scripts, marks of direction, characters that

@@ -65,7 +65,7 @@ func newVisit(t *testing.T) *visit {
 	}))
 	t.Cleanup(server.Close)
 	v.base = server.URL
-	v.Tab = chromium.Open(t, 4*time.Minute)
+	v.Tab = chromium.Open(t)
 	return v
 }
 

@@ -20,8 +20,11 @@ import (
 	"github.com/semelgo/semel/internal/check"
 )
 
-// pollLimit is how long Until waits.
-const pollLimit = 4 * time.Minute
+// patience is how long an action may take. A test does not fail because a machine is slow.
+const patience = 4 * time.Minute
+
+// textLimit is how long Text waits for the page of a test that has failed.
+const textLimit = 10 * time.Second
 
 // Tab is one tab of a headless browser.
 type Tab struct {
@@ -37,10 +40,10 @@ var shared struct { //nolint:gochecknoglobals // one browser for all tests of a 
 	uses int // the browser ends with the last one
 }
 
-// Open opens a tab in a new browser context, for at most limit. If the machine has no browser,
+// Open opens a tab in a new browser context until the test ends. If the machine has no browser,
 // the test is skipped, or fails if CI=true. An error that a script of the page does not
 // catch fails the test.
-func Open(t *testing.T, limit time.Duration) *Tab {
+func Open(t *testing.T) *Tab {
 	t.Helper()
 	path := findBrowser()
 	if path == "" && os.Getenv("CI") == "true" {
@@ -50,11 +53,9 @@ func Open(t *testing.T, limit time.Duration) *Tab {
 		t.Skip("there is no Chromium or Chrome in the PATH; on Debian: apt-get install chromium-headless-shell")
 	}
 	t.Attr("engine", "chromium")
-	ctx, cancel := context.WithTimeout(acquire(t, path), limit)
-	t.Cleanup(cancel)
-	ctx, _ = chromedp.NewContext(ctx, chromedp.WithNewBrowserContext())
+	ctx, _ := chromedp.NewContext(acquire(t, path), chromedp.WithNewBrowserContext())
+	check.Require(t, chromedp.Do(ctx), "open a tab")
 	b := &Tab{Ctx: ctx}
-	b.Do(t) // opens it
 	thrown := b.listen()
 	t.Cleanup(func() {
 		_ = chromedp.Cancel(ctx) // waits until the tab is closed
@@ -125,10 +126,12 @@ func findBrowser() string {
 	return ""
 }
 
-// Do runs actions. If one fails, the test fails and logs the page's text.
+// Do runs actions. If they fail, or take very long, the test fails and logs the page's text.
 func (b *Tab) Do(t *testing.T, actions ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
-	if err := chromedp.Do(b.Ctx, actions...); err != nil {
+	ctx, cancel := context.WithTimeout(b.Ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, actions...); err != nil {
 		b.Shoot(t, "failed")
 		t.Fatalf("%v; the page says:\n%s", err, b.Text())
 	}
@@ -137,20 +140,24 @@ func (b *Tab) Do(t *testing.T, actions ...chromedp.Action[chromedp.Void]) {
 // Until waits until an expression is true on the page.
 func (b *Tab) Until(t *testing.T, expression string) {
 	t.Helper()
-	b.Do(t, chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingTimeout(pollLimit)))
+	b.Do(t, chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingTimeout(patience)))
 }
 
 // Read evaluates an expression on the page.
 func Read[T any](t *testing.T, b *Tab, expression string) T {
 	t.Helper()
-	v, err := chromedp.Run(b.Ctx, chromedp.Evaluate[T](expression))
+	ctx, cancel := context.WithTimeout(b.Ctx, patience)
+	defer cancel()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression))
 	check.Require(t, err, "%s", expression)
 	return v
 }
 
 // Text returns the text of the page, or the error of reading it.
 func (b *Tab) Text() string {
-	text, err := chromedp.Run(b.Ctx, chromedp.Evaluate[string](`document.body.innerText`))
+	ctx, cancel := context.WithTimeout(b.Ctx, textLimit)
+	defer cancel()
+	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`document.body.innerText`))
 	if err != nil {
 		return err.Error()
 	}
@@ -217,7 +224,6 @@ func (b *Tab) Another(t *testing.T) *Tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(b.Ctx)
 	t.Cleanup(cancel)
-	other := &Tab{Ctx: ctx}
-	other.Do(t) // opens it
-	return other
+	check.Require(t, chromedp.Do(ctx), "open a tab")
+	return &Tab{Ctx: ctx}
 }

@@ -83,11 +83,11 @@ export function sentence(problem) {
   return problem?.detail || problem?.title || "The server refused the request.";
 }
 
-/** Whether a retry with the same key can lead to another answer. */
-function retriable(answer) {
-  if (answer.status >= 500) return true;
-  if (answer.status === 409) return ["in_progress", "outcome_unknown"].includes(answer.value?.code);
-  return [408, 425, 429].includes(answer.status);
+/** Whether the same request can have another answer later. Without a status there was no answer. */
+export function retriable({ status = 500, code }) {
+  if (status >= 500) return true;
+  if (status === 409) return ["in_progress", "outcome_unknown"].includes(code);
+  return [408, 425, 429].includes(status);
 }
 
 /** The state of a request whose answer is not final. */
@@ -96,7 +96,7 @@ function stateOf(answer) {
   return answer.value?.code === "in_progress" ? "progress" : "doubt";
 }
 
-const pause = (seconds) => new Promise((done) => setTimeout(done, seconds * 1000));
+export const pause = (seconds) => new Promise((done) => setTimeout(done, seconds * 1000));
 
 /**
  * Retries a request with its key until the answer is final, and resolves with
@@ -109,7 +109,7 @@ export async function settle(method, path, options, report = () => {}) {
     let wait = Math.min(tries, 3);
     try {
       const answer = await send(method, path, options);
-      if (!retriable(answer)) return { ...answer, tries };
+      if (!retriable({ status: answer.status, code: answer.value?.code })) return { ...answer, tries };
       report(stateOf(answer), tries);
       wait = answer.retryAfter || wait;
     } catch {

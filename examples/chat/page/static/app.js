@@ -24,7 +24,7 @@ async function start() {
   $("account-name").textContent = user.name;
   connect();
   await loadGroups().catch((problem) => problem.status ?? say($("talk-status"), problem.message, "bad"));
-  await show();
+  show();
   continueCreations();
   continueSending();
   if (!document.body.classList.contains("in-group")) $("new-group").focus();

@@ -1,6 +1,6 @@
 // The open conversation: its messages, which stay at the end unless the user scrolls up.
 
-import { me } from "./api.js";
+import { me, pause, retriable } from "./api.js";
 import { startComposer, edit, nameComposer, openComposer } from "./composer.js";
 import { deleteMessage } from "./details.js";
 import { $, button, el, say, show as showChildren } from "./dom.js";
@@ -40,7 +40,7 @@ export function startConversation() {
 }
 
 /** Shows the group in the address. */
-export async function show() {
+export function show() {
   const group = groups.get(openedID()) ?? null;
   const changed = group !== opened;
   opened = group;
@@ -55,11 +55,21 @@ export async function show() {
   $("messages").replaceChildren();
   openComposer(group);
   draw();
-  try {
-    await openMessages(group);
-    if (opened === group) say($("talk-status"), "");
-  } catch (problem) {
-    if (opened === group) say($("talk-status"), problem.message, "bad");
+  load(group);
+}
+
+/** Loads the messages of the open conversation, and tries again while the server cannot answer. */
+async function load(group) {
+  while (opened === group) {
+    try {
+      await openMessages(group);
+      if (opened === group) say($("talk-status"), "");
+      return;
+    } catch (problem) {
+      if (opened === group) say($("talk-status"), problem.message, "bad");
+      if (!retriable(problem)) return;
+    }
+    await pause(2);
   }
 }
 

@@ -2,7 +2,7 @@
 // the changes of each group 1, 2, 3 …; the model applies them in order, ignores those
 // it has, and fetches what is missing.
 
-import { ask, me } from "./api.js";
+import { ask, me, pause, retriable } from "./api.js";
 
 const pageSize = 50;
 
@@ -132,23 +132,25 @@ async function fetchWanted(group) {
     // An answer that was on its way may be older than a change that was announced meanwhile.
     for (let tries = 0; tries < 3 && group.known < group.wanted; tries++) await fetchChanges(group);
   } catch (problem) {
-    if (problem.status < 500) return; // for example, the user was removed
+    if (!retriable(problem)) return; // for example, the user was removed
   }
-  if (group.known < group.wanted) setTimeout(() => groups.get(group.id) === group && catchUp(group, group.wanted), 2000);
+  if (group.known < group.wanted) pause(2).then(() => groups.get(group.id) === group && catchUp(group, group.wanted));
 }
 
+/** Fetches changes. They count as known when all requests have been answered. */
 async function fetchChanges(group) {
-  if (group.oldest === null) { // no message is shown
-    await refresh(group);
-    return;
-  }
-  for (let more = true; more;) {
-    const page = await ask("GET", `/v1/groups/${group.id}/messages?changed_after=${group.known}&limit=200`);
-    for (const message of page.messages) put(group, message);
-    more = page.messages.length === 200;
-    group.known = Math.max(group.known, more ? page.messages.at(-1).change : page.change);
+  let { known } = group;
+  if (group.oldest !== null) { // messages are shown
+    for (let more = true; more;) {
+      const page = await ask("GET", `/v1/groups/${group.id}/messages?changed_after=${known}&limit=200`);
+      for (const message of page.messages) put(group, message);
+      more = page.messages.length === 200;
+      known = more ? page.messages.at(-1).change : page.change;
+    }
+    tell("group", { id: group.id });
   }
   await refresh(group);
+  group.known = Math.max(group.known, known);
 }
 
 /** Fetches name, owner and members of a group, and its last message. */
@@ -162,16 +164,23 @@ async function refresh(group) {
 }
 
 /** Loads the newest messages of a group when it is opened for the first time. */
-export async function openMessages(group) {
+export function openMessages(group) {
+  group.opening ??= loadNewest(group).finally(() => {
+    group.opening = null;
+  });
+  return group.opening;
+}
+
+async function loadNewest(group) {
   if (group.oldest !== null) return;
   const page = await ask("GET", `/v1/groups/${group.id}/messages?limit=${pageSize}`);
   group.oldest = page.messages[0]?.seq ?? 1;
   for (const message of page.messages) put(group, message);
-  const { known } = group;
-  group.known = page.change;
   tell("group", { id: group.id });
-  if (known > page.change) await catchUp(group, known); // messages were pushed while the page was read
-  else if (known < page.change) await refresh(group);
+  // Changes were pushed while the page was read, or the page has changes that were not pushed yet.
+  const { known } = group;
+  group.known = Math.min(known, page.change);
+  if (known !== page.change) await catchUp(group, Math.max(known, page.change));
 }
 
 /** Loads the page of messages before those that are loaded. */
