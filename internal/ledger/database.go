@@ -36,13 +36,26 @@ type Database[Tx any] struct {
 	Scan func(dest any, text string, args ...any)
 }
 
+// untilFree repeats what SQLite has refused because other connections kept the right to write for two
+// seconds, as they do under load. SQLite does not serve its writers in turn. What it refuses has no effect.
+func untilFree[T any](do func() (T, error)) (T, error) {
+	v, err := do()
+	for sqlite.IsBusy(err) {
+		v, err = do()
+	}
+	return v, err
+}
+
 // OnSQL returns the database of db. The store may reach it by other connections.
 func OnSQL(tb testing.TB, db *sql.DB, s store.TxStore[*sql.Tx]) Database[*sql.Tx] {
 	tb.Helper()
 	ctx := context.WithoutCancel(tb.Context())
 	return Database[*sql.Tx]{
-		Store:    s,
-		Begin:    func() *sql.Tx { tb.Helper(); return check.Must(db.BeginTx(ctx, nil))(tb) },
+		Store: s,
+		Begin: func() *sql.Tx {
+			tb.Helper()
+			return check.Must(untilFree(func() (*sql.Tx, error) { return db.BeginTx(ctx, nil) }))(tb)
+		},
 		Commit:   (*sql.Tx).Commit,
 		Rollback: (*sql.Tx).Rollback,
 		ExecTx: func(ctx context.Context, tx *sql.Tx, text string, args ...any) error {
@@ -51,7 +64,7 @@ func OnSQL(tb testing.TB, db *sql.DB, s store.TxStore[*sql.Tx]) Database[*sql.Tx
 		},
 		Exec: func(text string, args ...any) {
 			tb.Helper()
-			_, err := db.ExecContext(ctx, text, args...)
+			_, err := untilFree(func() (sql.Result, error) { return db.ExecContext(ctx, text, args...) })
 			check.Require(tb, err, "%s", text)
 		},
 		Scan: func(dest any, text string, args ...any) {
