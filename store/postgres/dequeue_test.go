@@ -59,6 +59,23 @@ func TestDequeueAtEveryDefaultLevel(t *testing.T) {
 	}
 }
 
+// TestCallsDoNotWriteTheIndexOfDequeued: only records of the queue are in it. The index of every
+// claim would cost a call a twentieth of its bytes.
+func TestCallsDoNotWriteTheIndexOfDequeued(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, postgres.Options{})
+	pages := func() int { return one[int](t, pool, `SELECT pg_relation_size('semel_dequeued') / 8192`) }
+	for i := range 20 {
+		mustForce(t, s, create(fmt.Sprint("call ", i), store.InProgress, 1))
+	}
+	check.Equal(t, pages(), 1, "pages of the index after calls; an index without entries has one")
+	waiting := create("task", store.Pending, 0)
+	mustForce(t, s, waiting)
+	d := store.Dequeue{Operation: waiting.To.Operation, Limit: 1, Owner: 7, Lease: time.Minute}
+	check.Equal(t, len(check.Must(s.Dequeue(t.Context(), d))(t)), 1, "records of a Dequeue")
+	check.Equal(t, pages(), 2, "pages of the index after a Dequeue of a record without an input")
+}
+
 // Dequeue reads the records that it claims and no others: no record that is due
 // later, none of another operation, for few and many due records, and for any
 // statistics.

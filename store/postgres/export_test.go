@@ -196,5 +196,12 @@ func (s *Store) IsOpeningSession() bool {
 	return s.sessions.opening
 }
 
+// HasRefusedSession reports whether a connection could not be opened before.
+func (s *Store) HasRefusedSession() bool {
+	s.sessions.mu.Lock()
+	defer s.sessions.mu.Unlock()
+	return !s.sessions.shut.IsZero()
+}
+
 // ErrNotReplicated is errNotReplicated.
 var ErrNotReplicated = errNotReplicated

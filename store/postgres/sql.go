@@ -73,7 +73,8 @@ const (
 	// returns them and claims nothing; with $5, its own commit then waits for a standby,
 	// as the commit of new claims does. sqlDequeueOnce is sent before it, as a
 	// statement of its own, because a call that waits for the earlier one must see
-	// what that one has committed.
+	// what that one has committed. An input that is null becomes empty, which reads
+	// the same, so that the index of claims contains the record.
 	sqlDequeue = `WITH earlier AS MATERIALIZED (` + claims + `owner = $3::bigint AND operation = $1::bytea
 AND CASE WHEN $5::boolean THEN ` + emit + ` IS NOT NULL ELSE true END),
 waiting (i) AS MATERIALIZED (
@@ -85,7 +86,8 @@ WHERE NOT EXISTS (SELECT FROM earlier)
 LIMIT $2::bigint),
 made AS (
 UPDATE semel_records SET state = 2, attempt = attempt + 1, owner = $3::bigint,
-due = clock_timestamp() + $4::bigint * interval '1 microsecond', expires = NULL, changed = clock_timestamp()
+due = clock_timestamp() + $4::bigint * interval '1 microsecond', expires = NULL, changed = clock_timestamp(),
+input = coalesce(input, '')
 WHERE id = ANY (ARRAY(SELECT i FROM waiting)) AND state IS NOT DISTINCT FROM 1 AND due <= clock_timestamp()
 RETURNING array_position(ARRAY(SELECT i FROM waiting), id)::bigint AS place, ` + columns + `)
 TABLE made UNION ALL TABLE earlier ORDER BY priority DESC, place, id`
@@ -107,7 +109,8 @@ FROM (SELECT ` + right + ` AS n OFFSET 0) AS r)`
 AND CASE WHEN $3::boolean THEN ` + emit + ` IS NOT NULL ELSE true END ORDER BY priority DESC, id`
 
 	// claims repeats the condition of the index semel_dequeued.
-	claims = `SELECT 0::bigint AS place, ` + columns + ` FROM semel_records WHERE state IS NOT DISTINCT FROM 2 AND `
+	claims = `SELECT 0::bigint AS place, ` + columns + ` FROM semel_records
+WHERE state IS NOT DISTINCT FROM 2 AND input IS NOT NULL AND `
 )
 
 // A change is one of three statements: a create, a move to another token, and a

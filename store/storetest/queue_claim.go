@@ -100,10 +100,13 @@ func queueZombie(r *harness) {
 }
 
 // A repeated Dequeue returns the same records and claims nothing, whatever its Limit.
-// Another Owner or another Operation makes another call.
+// Another Owner or another Operation makes another call. A record needs no input.
 func queueRepeated(r *harness) {
-	var all []store.Record
-	for i := range 6 {
+	bare := r.fresh()
+	bare.Token = token(store.Pending, 0)
+	r.mustApply(store.Change{To: bare})
+	all := []store.Record{bare}
+	for i := 1; i < 6; i++ {
 		all = append(all, r.createPending(int8(-i%5), 0))
 	}
 	d, other := dequeueOf(3), dequeueOf(1)
