@@ -69,7 +69,7 @@ func StartMariaDBAt(ctx context.Context, addr string) (inUse bool, err error) {
 
 func startAt(ctx context.Context, e engine, with launcherFunc, addr string) (inUse bool, err error) {
 	e.env = ""
-	h, err := newServerDir()
+	h, err := newServerDir(diskDir())
 	if err != nil {
 		return false, err
 	}

@@ -211,7 +211,7 @@ func startGalera(ctx context.Context, program, library string, settings []string
 		return nil, err
 	}
 	for i := range group.ports {
-		h, err := newServerDir()
+		h, err := newServerDir(diskDir())
 		if err != nil {
 			return abandon(err)
 		}

@@ -35,7 +35,11 @@ type instance struct {
 
 // run makes a new server and starts it. It is ready when it returns.
 func run(ctx context.Context, l launcher) (*instance, error) {
-	h, err := newServerDir()
+	base := baseDir()
+	if _, ok := l.(*mariadbServer); ok {
+		base = diskDir()
+	}
+	h, err := newServerDir(base)
 	if err != nil {
 		return nil, err
 	}

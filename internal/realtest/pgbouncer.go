@@ -32,7 +32,7 @@ func pgbouncer() engine {
 func PgBouncer(tb testing.TB, server string) string {
 	tb.Helper()
 	at := thisMachine().need(tb, pgbouncer())
-	h, err := newServerDir()
+	h, err := newServerDir(baseDir())
 	check.Require(tb, err, "start PgBouncer")
 	tb.Cleanup(func() {
 		check.NoError(tb, h.close(), "end PgBouncer")

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -31,9 +32,8 @@ const prefix = "semel-realtest-"
 // lockName is the file that the owner of a server directory keeps locked.
 const lockName = "owner"
 
-// newServerDir makes a directory that the server's user may write to.
-func newServerDir() (*serverDir, error) {
-	base := baseDir()
+// newServerDir makes a directory in base that the server's user may write to.
+func newServerDir(base string) (*serverDir, error) {
 	removeStale(base)
 	dir, err := os.MkdirTemp(base, prefix)
 	if err != nil {
@@ -67,6 +67,15 @@ func baseDir() string {
 			return base
 		}
 	}
+}
+
+// diskDir is baseDir, or /tmp if that is in memory. MariaDB takes a log in /dev/shm for persistent memory,
+// and never waits for a disk, which tests of durability need.
+func diskDir() string {
+	if base := baseDir(); !strings.HasPrefix(base, "/dev/shm") {
+		return base
+	}
+	return "/tmp"
 }
 
 // own locks a file in dir for the life of this process. The directory gets its name

@@ -15,6 +15,10 @@ import (
 // be an error instead of being skipped.
 const beginQueue = `BEGIN ISOLATION LEVEL READ COMMITTED`
 
+// dequeueTries is how often Dequeue waits a tenth of a second for a lock of the table or an
+// index. While a busy server makes room in them, all who write wait for such a lock.
+const dequeueTries = 3
+
 // Dequeue claims in one round trip, and waits for an earlier call with the same Owner
 // that has not ended. It returns no records if that takes longer than a tenth of a
 // second. It skips records whose rows are locked, and
@@ -32,26 +36,35 @@ func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) (records []store.R
 		})
 		return records, err
 	}
+	for tries := 1; ; tries++ {
+		records, alone, err := s.dequeue(ctx, d, confirmed)
+		switch locked := codeOf(err) == codeLockTimeout; {
+		case locked && !alone:
+			return nil, nil
+		case locked && tries < dequeueTries:
+		case err != nil:
+			return nil, s.fault("dequeue", withConflict(err))
+		default:
+			return records, nil
+		}
+	}
+}
+
+// dequeue is one try. Alone means that no other call with the same Owner was open.
+func (s *Store) dequeue(ctx context.Context, d store.Dequeue, confirmed bool) (records []store.Record, alone bool, err error) {
 	conn, err := s.connect(ctx)
 	if err != nil {
-		return nil, s.fault("dequeue", err)
+		return nil, false, err
 	}
 	defer conn.Release()
 	f := frame{}
 	if !conn.own {
 		f = frame{before: append([]string{beginQueue}, s.texts.keyed.before...), after: []string{`COMMIT`}}
 	}
-	alone := false // no other call with this Owner is open
 	err = send(ctx, conn.Conn, f, func(b *pgx.Batch) {
 		b.Queue(sqlDequeueOnce, int64(d.Owner)).Exec(func(pgconn.CommandTag) error { alone = true; return nil })
 		b.Queue(conn.on.in(sqlDequeue), []byte(d.Operation), int64(d.Limit), int64(d.Owner), d.Lease.Microseconds(), confirmed).
 			Query(collectRecords(&records, 1))
 	})
-	switch {
-	case !alone && codeOf(err) == codeLockTimeout:
-		return nil, nil
-	case err != nil:
-		return nil, s.fault("dequeue", withConflict(err))
-	}
-	return records, nil
+	return records, alone, err
 }

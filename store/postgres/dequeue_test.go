@@ -59,6 +59,35 @@ func TestDequeueAtEveryDefaultLevel(t *testing.T) {
 	}
 }
 
+// TestDequeueWaitsForALockOfTheTable: a Dequeue that meets a lock of the table is repeated, and fails if
+// the lock stays.
+func TestDequeueWaitsForALockOfTheTable(t *testing.T) {
+	t.Parallel()
+	for released, want := range map[int]int{2: 2, 100: 3} { // the try before which the lock ends, and how many there are
+		url := database(t)
+		var lock pgx.Tx
+		tried := 0
+		pool := connect(t, url, traced(tracer{batch: func() {
+			if lock == nil {
+				return
+			}
+			if tried++; tried == released {
+				check.NoError(t, lock.Rollback(t.Context()))
+			}
+		}}), mode(pgx.QueryExecModeExec)) // to prepare a statement waits for the lock, too
+		s := newStore(t, pool, postgres.Options{MaxSessions: -1})
+		waiting := create("task", store.Pending, 0)
+		mustForce(t, s, waiting)
+		lock = check.Must(connect(t, url).Begin(t.Context()))(t)
+		mustExec(t, lock, `LOCK TABLE semel_records IN SHARE MODE`)
+		records, err := s.Dequeue(t.Context(), store.Dequeue{Operation: waiting.To.Operation, Limit: 1, Owner: 7, Lease: time.Minute})
+		if tried != want || (err == nil) != (tried == released) || len(records) != 1 && err == nil {
+			t.Errorf("after %d tries Dequeue = %v, %v; want %d tries, an error if the lock stays, and the record if it ends", tried, records, err, want)
+		}
+		_ = lock.Rollback(t.Context()) // it may have ended
+	}
+}
+
 // TestCallsDoNotWriteTheIndexOfDequeued: only records of the queue are in it. The index of every
 // claim would cost a call a twentieth of its bytes.
 func TestCallsDoNotWriteTheIndexOfDequeued(t *testing.T) {
