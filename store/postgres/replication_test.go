@@ -87,7 +87,9 @@ func TestCancelledWaitIsNoSuccess(t *testing.T) {
 		}
 		mustSurviveFailover(t, s)
 		mustExec(t, admin, `TRUNCATE semel_records, semel_notes`)
-		for _, c := range []store.Change{final, create("moved", store.InProgress, 1), create("pending", store.Pending, 1), create("claimed", store.InProgress, 8)} {
+		claimed := create("claimed", store.InProgress, 8)
+		claimed.To.Input = []byte("task") // as each record that was dequeued has
+		for _, c := range []store.Change{final, create("moved", store.InProgress, 1), create("pending", store.Pending, 1), claimed} {
 			mustForce(t, s, c)
 		}
 		restore := q.Isolate()
