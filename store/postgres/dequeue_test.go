@@ -88,8 +88,8 @@ func TestDequeueWaitsForALockOfTheTable(t *testing.T) {
 	}
 }
 
-// TestCallsDoNotWriteTheIndexOfDequeued: only records of the queue are in it. The index of every
-// claim would cost a call a twentieth of its bytes.
+// TestCallsDoNotWriteTheIndexOfDequeued: only records of the queue are in it, so that the
+// claim of a call has one index less to write.
 func TestCallsDoNotWriteTheIndexOfDequeued(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, postgres.Options{})
