@@ -15,8 +15,9 @@ import (
 // be an error instead of being skipped.
 const beginQueue = `BEGIN ISOLATION LEVEL READ COMMITTED`
 
-// dequeueTries is how often Dequeue waits a tenth of a second for a lock of the table or an
-// index. While a busy server makes room in them, all who write wait for such a lock.
+// dequeueTries is the number of tries of a Dequeue that cannot get a lock of the table or of an index
+// within a tenth of a second. Under load, transactions wait for such a lock while the server extends
+// the table.
 const dequeueTries = 3
 
 // Dequeue claims in one round trip, and waits for an earlier call with the same Owner
@@ -37,11 +38,11 @@ func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) (records []store.R
 		return records, err
 	}
 	for tries := 1; ; tries++ {
-		records, alone, err := s.dequeue(ctx, d, confirmed)
-		switch locked := codeOf(err) == codeLockTimeout; {
-		case locked && !alone:
+		records, open, err := s.dequeue(ctx, d, confirmed)
+		switch {
+		case open:
 			return nil, nil
-		case locked && tries < dequeueTries:
+		case codeOf(err) == codeLockTimeout && tries < dequeueTries:
 		case err != nil:
 			return nil, s.fault("dequeue", withConflict(err))
 		default:
@@ -50,8 +51,8 @@ func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) (records []store.R
 	}
 }
 
-// dequeue is one try. Alone means that no other call with the same Owner was open.
-func (s *Store) dequeue(ctx context.Context, d store.Dequeue, confirmed bool) (records []store.Record, alone bool, err error) {
+// dequeue is one try. open means that an earlier call with the same Owner has not ended.
+func (s *Store) dequeue(ctx context.Context, d store.Dequeue, confirmed bool) (records []store.Record, open bool, err error) {
 	conn, err := s.connect(ctx)
 	if err != nil {
 		return nil, false, err
@@ -61,10 +62,11 @@ func (s *Store) dequeue(ctx context.Context, d store.Dequeue, confirmed bool) (r
 	if !conn.own {
 		f = frame{before: append([]string{beginQueue}, s.texts.keyed.before...), after: []string{`COMMIT`}}
 	}
+	alone := false // no other call with this Owner is open
 	err = send(ctx, conn.Conn, f, func(b *pgx.Batch) {
 		b.Queue(sqlDequeueOnce, int64(d.Owner)).Exec(func(pgconn.CommandTag) error { alone = true; return nil })
 		b.Queue(conn.on.in(sqlDequeue), []byte(d.Operation), int64(d.Limit), int64(d.Owner), d.Lease.Microseconds(), confirmed).
 			Query(collectRecords(&records, 1))
 	})
-	return records, alone, err
+	return records, !alone && codeOf(err) == codeLockTimeout, err
 }

@@ -196,7 +196,7 @@ func (s *Store) IsOpeningSession() bool {
 	return s.sessions.opening
 }
 
-// HasRefusedSession reports whether a connection could not be opened before.
+// HasRefusedSession reports whether an attempt to open a connection has failed.
 func (s *Store) HasRefusedSession() bool {
 	s.sessions.mu.Lock()
 	defer s.sessions.mu.Unlock()

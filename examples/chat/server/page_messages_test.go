@@ -199,9 +199,9 @@ func TestPageCatchesUp(t *testing.T) {
 	}
 }
 
-// TestPageReadsAgain: the connection breaks under a read of the page. It reads again by itself, when a
-// conversation is opened and when it catches up, and shows what it has read of two answers when the
-// second one is lost.
+// TestPageReadsAgain: a request of the page fails because its connection breaks. If the page was opening a
+// conversation, it repeats the request until it has an answer. If the page was fetching a change, which takes
+// two requests, it shows the messages of the first answer although the second request fails.
 func TestPageReadsAgain(t *testing.T) {
 	t.Parallel()
 	var broken atomic.Pointer[string] // what the paths of reads that break end with
