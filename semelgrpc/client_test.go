@@ -169,24 +169,28 @@ func TestChildKeys(t *testing.T) {
 func TestDownstreamStatus(t *testing.T) {
 	t.Parallel()
 	begun, open := make(chan struct{}), make(chan struct{})
-	other := newRig(t, setUp{
-		client: []grpc.UnaryClientInterceptor{retrying(t, semelgrpc.ClientOptions{Budget: 50 * time.Millisecond})},
-		handler: func(_ context.Context, run int64, _ message) (any, error) {
-			close(begun)
-			<-open
-			return answer(run), nil
-		},
-	})
-	held := make(chan struct{})
+	other := newRig(t, setUp{handler: func(_ context.Context, run int64, _ message) (any, error) {
+		close(begun)
+		<-open
+		return answer(run), nil
+	}})
+	held := make(chan error, 1)
 	go func() {
-		defer close(held)
-		ctx := metadata.AppendToOutgoingContext(context.WithoutCancel(t.Context()), semelgrpc.MetadataKey, "k")
-		_ = other.conn.Invoke(ctx, method, payment(5), answer(0))
+		_, _, err := callOn(t.Context(), other.conn, "k", payment(5))
+		held <- err
 	}()
-	<-begun
+	select {
+	case <-begun:
+	case err := <-held:
+		t.Fatalf("the other server answered the held call with %v", err)
+	}
+	retry := retrying(t, semelgrpc.ClientOptions{Budget: 50 * time.Millisecond})
+	invoke := func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, opts ...grpc.CallOption) error {
+		return conn.Invoke(ctx, method, req, reply, opts...)
+	}
 	r := newRig(t, setUp{handler: func(ctx context.Context, _ int64, _ message) (any, error) {
 		ctx = metadata.AppendToOutgoingContext(ctx, semelgrpc.MetadataKey, "k")
-		return nil, other.conn.Invoke(ctx, method, payment(5), answer(0))
+		return nil, retry(ctx, method, payment(5), answer(0), other.conn, invoke)
 	}})
 	if _, _, err := r.call(t, "own", payment(5)); reasonOf(err) != "OUTCOME_UNKNOWN" {
 		t.Errorf("%v (%s), want OUTCOME_UNKNOWN", err, reasonOf(err))
@@ -195,7 +199,7 @@ func TestDownstreamStatus(t *testing.T) {
 		t.Errorf("again: %v (%s), want IN_DOUBT", err, reasonOf(err))
 	}
 	close(open)
-	<-held
+	check.NoError(t, <-held)
 }
 
 func TestClientOptionsAreChecked(t *testing.T) {
