@@ -24,8 +24,8 @@ import (
 // is dropped and the handler runs again, with the same request.
 //
 // The handler's context does not end when the client hangs up. The whole response is
-// held in memory until the COMMIT; flushing before it does nothing, and hijacking is
-// refused. GET, HEAD, OPTIONS and TRACE go to the handler untouched, and find no
+// held in memory until the COMMIT: flushing before it does nothing, and the connection
+// cannot be hijacked. GET, HEAD, OPTIONS and TRACE go to the handler untouched, and find no
 // transaction.
 //
 // Put it around the handler of a route, inside routing, authentication and validation:

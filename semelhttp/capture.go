@@ -25,15 +25,14 @@ type capture struct {
 
 	w http.ResponseWriter
 
-	mu       sync.Mutex  // guards the fields up to closed
-	before   http.Header // the client's headers before the handler ran; nil: there were none
-	after    http.Header // trailers that the handler has set
-	own      Response    // with the headers at the time of the status, and the part of the body that is held back
-	room     [512]byte   // for the body of a short response
-	refused  int         // number of writes after the outcome
-	passing  bool        // the response is being sent to the client, or its connection is hijacked
-	hijacked bool
-	closed   bool
+	mu      sync.Mutex  // guards the fields up to closed
+	before  http.Header // the client's headers before the handler ran; nil: there were none
+	after   http.Header // trailers that the handler has set
+	own     Response    // with the headers at the time of the status, and the part of the body that is held back
+	room    [512]byte   // for the body of a short response
+	refused int         // number of writes after the outcome
+	passing bool        // the response is being sent to the client
+	closed  bool
 
 	http10 bool        // the client speaks HTTP/1.0: it would take a part of a response for the whole
 	sealed bool        // nothing may be sent before the outcome is stored
@@ -62,7 +61,7 @@ func (c *capture) WriteHeader(status int) {
 	switch {
 	case c.closed:
 		c.refused++
-	case c.own.Status != 0 || c.hijacked:
+	case c.own.Status != 0:
 	case status < 200 && status != http.StatusSwitchingProtocols:
 		c.w.WriteHeader(status)
 	default:
@@ -83,9 +82,6 @@ func (c *capture) Write(p []byte) (int, error) {
 	if c.closed {
 		c.refused++
 		return 0, ErrResponseClosed
-	}
-	if c.hijacked {
-		return 0, http.ErrHijacked
 	}
 	if c.own.Status == 0 {
 		c.begin(http.StatusOK)
@@ -141,7 +137,7 @@ func (c *capture) end() (late int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.over.Load() {
-		if c.own.Status == 0 && !c.hijacked {
+		if c.own.Status == 0 {
 			c.begin(http.StatusOK)
 		}
 		if h := c.w.Header(); !c.passing {

@@ -24,8 +24,6 @@ func (c *capture) FlushError() error {
 	case c.closed:
 		c.refused++
 		return ErrResponseClosed
-	case c.hijacked:
-		return http.ErrHijacked
 	case c.sealed:
 		return nil
 	}
@@ -39,24 +37,10 @@ func (c *capture) FlushError() error {
 	return http.NewResponseController(c.w).Flush()
 }
 
-// Hijack returns the connection; what happens on it cannot be stored. It is refused
-// if the response must wait for the outcome.
-func (c *capture) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.closed:
-		c.refused++
-		return nil, nil, ErrResponseClosed
-	case c.sealed:
-		return nil, nil, fmt.Errorf("hijack before the outcome is stored: %w", errors.ErrUnsupported)
-	}
-	if c.own.Status != 0 {
-		c.pass()
-	}
-	conn, rw, err := http.NewResponseController(c.w).Hijack()
-	c.hijacked, c.passing = err == nil, c.passing || err == nil
-	return conn, rw, err
+// Hijack refuses to hand over the connection: what a handler sends on it cannot be
+// stored.
+func (*capture) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return nil, nil, fmt.Errorf("semelhttp: a protected response cannot be hijacked: %w", errors.ErrUnsupported)
 }
 
 // Unwrap lets http.ResponseController set deadlines and full duplex. capture itself

@@ -37,12 +37,12 @@ import (
 // sets Options.StatusVerdict, or responds with another status.
 //
 // The response is sent after its outcome is stored. A flushed response is held back as
-// well, unless it is a stream; see Options.StreamTypes. A flushed stream, a hijacked
-// connection, and a response of more than MaxResponse are sent at once: the client gets
-// everything, complete only if the outcome is stored, and retries are told that it is
-// not available again. In HTTP/1.0, where a client cannot distinguish a part from the
-// whole, flushing does nothing, hijacking is refused, and the whole response is held in
-// memory until its outcome is stored. The handler's context does not end when the client
+// well, unless it is a stream; see Options.StreamTypes. A flushed stream, and a response
+// of more than MaxResponse, are sent at once: the client gets everything, complete only
+// if the outcome is stored, and retries are told that it is not available again. In
+// HTTP/1.0, where a client cannot distinguish a part from the whole, flushing does
+// nothing, and the whole response is held in memory until its outcome is stored. The
+// connection cannot be hijacked. The handler's context does not end when the client
 // hangs up; it ends with semel.ErrLeaseLost.
 //
 // If semel.Options.CacheBytes lets e answer from memory, the middleware also caches up

@@ -61,7 +61,7 @@ func (o *run) Encode(any) (any, error) {
 	if o.over.Load() { // a goroutine that the handler left behind ends its transaction
 		return nil, ErrResponseClosed
 	}
-	if o.own.Status == 0 && !o.hijacked {
+	if o.own.Status == 0 {
 		return nil, errNothingWritten
 	}
 	o.closed = true

@@ -92,8 +92,8 @@ func TestResponseAtTheLimitIsStored(t *testing.T) {
 	})
 }
 
-// TestAtomicSendsNothingBeforeTheCommit: flushing waits, hijacking is refused, and
-// the response is stored all the same.
+// TestAtomicSendsNothingBeforeTheCommit: flushing waits, and the response is stored
+// all the same.
 func TestAtomicSendsNothingBeforeTheCommit(t *testing.T) {
 	t.Parallel()
 	b := newTestEngine(t, semel.Options{})
@@ -108,9 +108,6 @@ func TestAtomicSendsNothingBeforeTheCommit(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, "all ")
 		check.NoError(t, http.NewResponseController(w).Flush(), "Flush")
-		if _, _, err := http.NewResponseController(w).Hijack(); !errors.Is(err, errors.ErrUnsupported) {
-			t.Errorf("Hijack: %v, want it unsupported", err)
-		}
 		_, _ = io.WriteString(w, "of it")
 		early <- "handler returns"
 	}))
@@ -190,38 +187,40 @@ func TestUnstorableResponseHasHappened(t *testing.T) {
 // before the outcome is stored.
 func TestStreamedResponseHasHappened(t *testing.T) {
 	t.Parallel()
-	for name, send := range map[string]func(w http.ResponseWriter) error{
-		"flush": func(w http.ResponseWriter) error {
+	onWays(t, whileItRuns, func(t *testing.T, s *protectedSite) { // otherwise nothing is sent before the COMMIT
+		base := serve(t, s.protect(t, options(), s.handler(func(w http.ResponseWriter, r *http.Request) error {
+			if err := s.effect(r.Context()); err != nil {
+				return err
+			}
 			w.Header().Set("Content-Type", "text/event-stream")
 			fmt.Fprint(w, "raw")
 			return http.NewResponseController(w).Flush()
-		},
-		"hijack": func(w http.ResponseWriter) error {
-			conn, rw, err := http.NewResponseController(w).Hijack()
-			if err != nil {
-				return err
+		})))
+		wantFirst(t, s.ask().do(t, base), http.StatusOK, "raw")
+		wantProblem(t, s.settled(t, base), http.StatusConflict, "result_unavailable")
+		s.wantHad(t, 1, 1)
+	})
+}
+
+// TestHijackIsRefused, before and after a part of the response is written. The handler
+// responds in the usual way, and its response is stored.
+func TestHijackIsRefused(t *testing.T) {
+	t.Parallel()
+	onEveryWay(t, func(t *testing.T, s *protectedSite) {
+		base := serve(t, s.protect(t, options(), s.handler(func(w http.ResponseWriter, r *http.Request) error {
+			for range 2 {
+				if _, _, err := http.NewResponseController(w).Hijack(); !errors.Is(err, errors.ErrUnsupported) {
+					t.Errorf("Hijack: %v, want it unsupported", err)
+				}
+				if _, err := io.WriteString(w, "all "); err != nil {
+					return err
+				}
 			}
-			defer conn.Close()
-			fmt.Fprint(rw, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nraw")
-			if _, err := w.Write([]byte("x")); !errors.Is(err, http.ErrHijacked) {
-				return fmt.Errorf("Write after Hijack: %w", err)
-			}
-			return rw.Flush()
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			onWays(t, whileItRuns, func(t *testing.T, s *protectedSite) { // otherwise nothing is sent before the COMMIT
-				base := serve(t, s.protect(t, options(), s.handler(func(w http.ResponseWriter, r *http.Request) error {
-					if err := s.effect(r.Context()); err != nil {
-						return err
-					}
-					return send(w)
-				})))
-				wantFirst(t, s.ask().do(t, base), http.StatusOK, "raw")
-				wantProblem(t, s.settled(t, base), http.StatusConflict, "result_unavailable")
-				s.wantHad(t, 1, 1)
-			})
-		})
-	}
+			return s.effect(r.Context())
+		})))
+		first := s.ask().do(t, base)
+		wantFirst(t, first, http.StatusOK, "all all ")
+		wantReplay(t, s.ask().do(t, base), first)
+		s.wantHad(t, 1, 1)
+	})
 }
