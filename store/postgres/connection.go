@@ -60,10 +60,10 @@ func (s *Store) borrow(ctx context.Context) (lease, error) {
 // call dismiss.
 func (s *Store) admit(ctx context.Context) (lease, error) {
 	on, err := s.tables(ctx)
-	if err != nil {
-		return lease{}, err
+	if err == nil {
+		err = s.gate.enter(ctx)
 	}
-	if err := s.gate.enter(ctx); err != nil {
+	if err != nil {
 		return lease{}, err
 	}
 	conn, err := s.source.acquire(ctx)

@@ -22,10 +22,9 @@ const dequeueTries = 3
 
 // Dequeue claims in one round trip, and waits for an earlier call with the same Owner
 // that has not ended. It returns no records if that takes longer than a tenth of a
-// second. It skips records whose rows are locked, and
-// records to which a transaction of Atomic has the exclusive right. To check that,
-// it takes the right for a moment itself, so that a concurrent Atomic of the record
-// may be Busy.
+// second. It skips records whose rows are locked, and records to which a transaction of
+// Atomic has the exclusive right. To check that, it takes the right for a moment itself,
+// so that a concurrent Atomic of the record may be Busy.
 func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) (records []store.Record, err error) {
 	if err := d.Check(maxBatch); err != nil {
 		return nil, fmt.Errorf("dequeue: %w", err)
@@ -38,24 +37,18 @@ func (s *Store) Dequeue(ctx context.Context, d store.Dequeue) (records []store.R
 		return records, err
 	}
 	for tries := 1; ; tries++ {
-		records, open, err := s.dequeue(ctx, d, confirmed)
-		switch {
-		case open:
-			return nil, nil
-		case codeOf(err) == codeLockTimeout && tries < dequeueTries:
-		case err != nil:
-			return nil, s.fault("dequeue", withConflict(err))
-		default:
-			return records, nil
+		records, err := s.dequeue(ctx, d, confirmed)
+		if codeOf(err) != codeLockTimeout || tries == dequeueTries {
+			return records, s.fault("dequeue", withConflict(err))
 		}
 	}
 }
 
-// dequeue is one try. open means that an earlier call with the same Owner has not ended.
-func (s *Store) dequeue(ctx context.Context, d store.Dequeue, confirmed bool) (records []store.Record, open bool, err error) {
+// dequeue is one try. It returns no records if an earlier call with the same Owner has not ended.
+func (s *Store) dequeue(ctx context.Context, d store.Dequeue, confirmed bool) (records []store.Record, err error) {
 	conn, err := s.connect(ctx)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	defer conn.Release()
 	f := frame{}
@@ -68,5 +61,8 @@ func (s *Store) dequeue(ctx context.Context, d store.Dequeue, confirmed bool) (r
 		b.Queue(conn.on.in(sqlDequeue), []byte(d.Operation), int64(d.Limit), int64(d.Owner), d.Lease.Microseconds(), confirmed).
 			Query(collectRecords(&records, 1))
 	})
-	return records, !alone && codeOf(err) == codeLockTimeout, err
+	if !alone && codeOf(err) == codeLockTimeout {
+		return nil, nil
+	}
+	return records, err
 }

@@ -46,15 +46,13 @@ func get(ctx context.Context, in batchSender, t *tables, f frame, of lookup) ([]
 	if err := send(ctx, in, f, func(b *pgx.Batch) { b.Queue(t.in(text), args...).Query(collectRecords(&records, 0)) }); err != nil {
 		return nil, err
 	}
-	found := make(map[store.ID]*store.Record, len(records))
+	found := make(map[store.ID]store.SwapResult, len(records))
 	for i := range records {
-		found[records[i].ID] = &records[i]
+		found[records[i].ID] = store.SwapResult{Token: records[i].Token, Record: &records[i]}
 	}
 	answers := make([]store.SwapResult, len(of.ids))
 	for i, id := range of.ids {
-		if r := found[id]; r != nil {
-			answers[i] = store.SwapResult{Token: r.Token, Record: r}
-		}
+		answers[i] = found[id]
 	}
 	return answers, nil
 }

@@ -85,11 +85,8 @@ func (b tempSettings) frame() frame {
 // framed is the frame of a round trip that makes the settings.
 func framed(all []setting) frame { return frame{before: []string{`SELECT ` + set(all)}} }
 
-// millis formats a duration for PostgreSQL. It is never zero, which would mean no
-// limit.
-func millis(d time.Duration) string {
-	return fmt.Sprintf("%dms", max(1, d.Milliseconds()))
-}
+// millis formats a duration for PostgreSQL. It is never zero, which would mean no limit.
+func millis(d time.Duration) string { return fmt.Sprintf("%dms", max(1, d.Milliseconds())) }
 
 // frame has the statements before and after others in the same round trip.
 type frame struct{ before, after []string }

@@ -28,8 +28,7 @@ type swapItem struct {
 }
 
 // portions divides items into what one trip carries.
-func portions(items []swapItem) [][]swapItem {
-	var all [][]swapItem
+func portions(items []swapItem) (all [][]swapItem) {
 	first, size := 0, 0
 	for i := range items {
 		n := len(items[i].To.Input) + len(items[i].To.Outcome)
@@ -129,9 +128,8 @@ func (t *tables) noted(k kind, args []any, c *store.Change, n *store.Note) (stri
 func queueMany(b *pgx.Batch, t *tables, items []swapItem) {
 	var sorted [kinds][]*swapItem
 	for i := range items {
-		it := &items[i]
-		k := kindOf(it.Change)
-		sorted[k] = append(sorted[k], it)
+		k := kindOf(items[i].Change)
+		sorted[k] = append(sorted[k], &items[i])
 	}
 	for k, items := range sorted {
 		if len(items) == 0 {

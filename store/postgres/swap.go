@@ -192,8 +192,7 @@ func (w *swapper) undone(ctx context.Context, err error) error {
 		return err
 	}
 	// It is not prepared, because an aborted transaction refuses that.
-	_, failed := w.undo.Exec(ctx, undoSwap+"; "+keepSwap, pgx.QueryExecModeSimpleProtocol)
-	if failed != nil {
+	if _, failed := w.undo.Exec(ctx, undoSwap+"; "+keepSwap, pgx.QueryExecModeSimpleProtocol); failed != nil {
 		return fmt.Errorf("%w (undo: %w)", err, failed)
 	}
 	return err

@@ -78,8 +78,9 @@ func (t *transaction) find(ctx context.Context, stayed bool) store.Verdict {
 	}
 }
 
-// look asks once, and a commit is confirmed by a standby if commits wait for one. A transaction that was prepared for a two-phase commit is open
-// until it is committed or rolled back.
+// look asks once. If commits wait for a standby, a standby confirms the commit before look
+// reports it. A transaction that was prepared for a two-phase commit is open until it is
+// committed or rolled back.
 func (t *transaction) look(ctx context.Context) (verdict store.Verdict, answered, again bool) {
 	const read = `SELECT status, prepared FROM (SELECT pg_xact_status($1::text::xid8),
 EXISTS (SELECT FROM pg_prepared_xacts WHERE transaction = ($1::text::xid8)::xid) OFFSET 0) AS found (status, prepared)
