@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -110,10 +111,11 @@ func tellOfQueue(t *testing.T, s *postgres.Store, name string, n int) {
 		waiting[i].To.State, waiting[i].To.Operation, waiting[i].To.Priority = store.Pending, name, int8(i%9-4)
 	}
 	mustAll(t, s, waiting)
-	d := store.Dequeue{Operation: name, Limit: n, Owner: 1 << 63, Lease: time.Minute}
+	owner := 1<<63 | rand.Uint64() // the calls of one owner wait for each other
+	d := store.Dequeue{Operation: name, Limit: n, Owner: owner, Lease: time.Minute}
 	for range 2 {
 		got, err := s.Dequeue(t.Context(), d)
-		if err != nil || len(got) != n || got[0].Priority != int8(min(n-1, 8)-4) || got[n-1].Token != (store.Token{State: store.InProgress, Attempt: 2, Owner: 1 << 63}) {
+		if err != nil || len(got) != n || got[0].Priority != int8(min(n-1, 8)-4) || got[n-1].Token != (store.Token{State: store.InProgress, Attempt: 2, Owner: owner}) {
 			t.Errorf("Dequeue(%+v) = %d records, %v, want %d", d, len(got), err, n)
 		}
 		d.Reread = true
