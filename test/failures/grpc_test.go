@@ -124,34 +124,34 @@ func grpcLateLeader[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 		t.Skipf("an open transaction blocks all other writers of this store, so that the test cannot take over while it is open (error: %v)", err)
 	}
 	o := w.grpcOperation(by)
-	o.Lease, o.Heartbeat, o.Wait = w.Lease/2, w.Lease/10, time.Minute
+	o.Wait = time.Minute
 	if by == outside {
 		o.Policy = semel.AtLeastOnce()
 	}
-	entered, released := make(chan struct{}), make(chan struct{})
+	released := make(chan struct{})
 	release := sync.OnceFunc(func() { close(released) })
 	defer release()
-	stalls := func(context.Context, func() error) (string, error) { close(entered); <-released; return "zombie", nil }
-	wins := func(_ context.Context, effect func() error) (string, error) { return "winner", effect() }
-	first := w.serveGRPC(t, w.runner, by, o, w.inMode(w.runner, by, stalls))
-	other := w.another(t)
+	key, late := stalledLeader(t, w.Lease/2, "k", func(key string, lease time.Duration, enter func()) func() (reply, error) {
+		o.Lease, o.Heartbeat = lease, lease/5
+		stalls := func(context.Context, func() error) (string, error) { enter(); <-released; return "zombie", nil }
+		first := w.serveGRPC(t, w.runner, by, o, w.inMode(w.runner, by, stalls))
+		return func() (reply, error) {
+			r := callGRPC(t.Context(), first, key)
+			return r, r.err
+		}
+	})
 	o.Lease, o.Heartbeat = longLease, longLease/5
+	other := w.another(t)
+	wins := func(_ context.Context, effect func() error) (string, error) { return "winner", effect() }
 	second := w.serveGRPC(t, other, by, o, w.inMode(other, by, wins))
-	late := make(chan reply)
-	go func() { late <- callGRPC(t.Context(), first, "k") }()
-	select {
-	case <-entered:
-	case r := <-late:
-		t.Fatalf("the zombie-to-be did not run: %v", r.err)
-	}
 	w.faults.Decide(rejectHeartbeats) // no heartbeat reaches the store
 	defer w.faults.Decide(nil)
-	won := callGRPC(t.Context(), second, "k")
+	won := callGRPC(t.Context(), second, key)
 	check.Equal(t, won.value, "winner", "the winner's reply, with %v", won.err)
 	w.faults.Decide(nil)
 	release()
 	(<-late).wantReplay(t, won)
-	w.wantEffects(t, "ann/k", 1)
+	w.wantEffects(t, "ann/"+key, 1)
 }
 
 // Sweepers, purgers and clients at one key agree on one effect.

@@ -32,12 +32,12 @@ func lateLeader[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 	}
 	for name, takeEnd := range map[string]error{"completes": nil, "refuses": semel.Final(errors.New("no"))} {
 		t.Run(name, func(t *testing.T) {
-			withLease := func(lease time.Duration) semel.Call {
+			call := func(key string, lease time.Duration) semel.Call {
 				return semel.Define(w.op("zombie-"+name), semel.OperationOptions[string]{
 					Policy: policy, Lease: lease, Heartbeat: lease / 5, Wait: time.Minute,
-				}).Call(semel.ScopeOf("ann"), name, "in")
+				}).Call(semel.ScopeOf("ann"), key, "in")
 			}
-			entered, released := make(chan struct{}), make(chan struct{})
+			released := make(chan struct{})
 			release := sync.OnceFunc(func() { close(released) })
 			defer release()
 			type result struct {
@@ -45,30 +45,53 @@ func lateLeader[Tx any](t *testing.T, w *fixture[Tx], by handlerMode) {
 				replayed bool
 				err      error
 			}
-			late := make(chan result)
-			go func() {
-				v, replayed, err := do(t.Context(), w, w.runner, withLease(w.Lease/2), func(context.Context, func(string) error) (string, error) {
-					close(entered)
-					<-released
-					return "zombie", takeEnd
-				})
-				late <- result{v, replayed, err}
-			}()
-			select {
-			case <-entered:
-			case r := <-late:
-				t.Fatalf("the zombie-to-be did not run: %v", r.err)
-			}
+			key, late := stalledLeader(t, w.Lease/2, name, func(key string, lease time.Duration, enter func()) func() (result, error) {
+				return func() (result, error) {
+					v, replayed, err := do(t.Context(), w, w.runner, call(key, lease), func(context.Context, func(string) error) (string, error) {
+						enter()
+						<-released
+						return "zombie", takeEnd
+					})
+					return result{v, replayed, err}, err
+				}
+			})
 			w.faults.Decide(rejectHeartbeats) // no heartbeat reaches the store
 			defer w.faults.Decide(nil)
-			won := w.takeOver(t, withLease(longLease), name)
+			won := w.takeOver(t, call(key, longLease), key)
 			w.faults.Decide(nil)
 			release()
 			if r := <-late; r.v != won || !r.replayed || r.err != nil {
 				t.Errorf("the zombie answered %q, replayed %v, %v, want what the winner said: %q", r.v, r.replayed, r.err, won)
 			}
-			w.wantEffects(t, "ann/"+name, 1)
+			w.wantEffects(t, "ann/"+key, 1)
 		})
+	}
+}
+
+// stalledLeader starts leaders until the handler of one runs, and returns its key and where its
+// result will be. On a slow machine the lease can end before that, so each try has another key
+// and twice the lease.
+func stalledLeader[R any](t *testing.T, lease time.Duration, name string,
+	leader func(key string, lease time.Duration, enter func()) func() (R, error),
+) (key string, late <-chan R) {
+	t.Helper()
+	for ; ; lease *= 2 {
+		key := fmt.Sprint(name, "-", lease)
+		entered, result, failed := make(chan struct{}), make(chan R, 1), make(chan error, 1)
+		lead := leader(key, lease, func() { close(entered) })
+		go func() {
+			r, err := lead()
+			result <- r
+			failed <- err
+		}()
+		select {
+		case <-entered:
+			return key, result
+		case err := <-failed:
+			if lease > time.Minute {
+				t.Fatalf("the zombie-to-be did not run: %v", err)
+			}
+		}
 	}
 }
 
