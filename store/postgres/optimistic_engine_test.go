@@ -27,11 +27,13 @@ func TestOptimisticEngines(t *testing.T) {
 	answers, replays := make(chan int, engines), make(chan bool, engines)
 	for n := range engines {
 		engine := optimist(t, pool, postgres.Options{})
-		first := sync.OnceFunc(func() { together.Done(); together.Wait() })
+		first := sync.OnceFunc(together.Done)
 		all.Go(func() {
+			defer first() // also if no run of this one came so far
 			v, replayed, err := semel.DoTx(t.Context(), engine, call, func(ctx context.Context, tx pgx.Tx) (int, error) {
 				err := effect(ctx, tx, fmt.Sprint(n))
 				first()
+				together.Wait()
 				return n, err
 			})
 			check.NoError(t, err, "DoTx")

@@ -29,14 +29,15 @@ func deadlockedHandlers[Tx any](t *testing.T, w *wire[Tx]) {
 		var met, both sync.WaitGroup // both have locked their first row before one locks its second
 		met.Add(2)
 		for _, order := range []string{"ab", "ba"} {
-			var arrive sync.Once
+			arrive := sync.OnceFunc(met.Done)
 			both.Go(func() {
+				defer arrive() // also if this one has failed before its first row
 				_, _, err := w.inTx(t.Context(), by, order, func(ctx context.Context, tx Tx) error {
 					for name := range strings.SplitSeq(order, "") {
 						if err := w.exec(ctx, tx, `UPDATE accounts SET n = n + 1 WHERE name = '`+name+`'`); err != nil {
 							return err
 						}
-						arrive.Do(met.Done)
+						arrive()
 						met.Wait()
 					}
 					return nil

@@ -120,11 +120,10 @@ func acrossBoundary[Tx any](t *testing.T, s storetest.Subject[Tx], o options) {
 func lateWriter[Tx any](t *testing.T, s storetest.Subject[Tx], o options, commits bool) {
 	op := semel.Define(t.Name(), o)
 	late, next := newClockedProcess(t, s, generation-time.Second), newClockedProcess(t, s, generation+time.Second)
-	inside, asked := make(chan struct{}), make(chan struct{})
+	inside, asked, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	var once sync.Once
 	errLate := errors.New("too late")
-	var all sync.WaitGroup
-	all.Go(func() {
+	go func() {
 		_, _, err := semel.DoTx(t.Context(), late.Engine, op.Call(semel.Shared(), "k", 0), func(ctx context.Context, tx Tx) (int, error) {
 			err := s.Effect(ctx, tx, op.Name()+"k")
 			once.Do(func() { close(inside); <-asked })
@@ -133,11 +132,14 @@ func lateWriter[Tx any](t *testing.T, s storetest.Subject[Tx], o options, commit
 			}
 			return 1, err
 		})
-		if err != nil && (commits || !errors.Is(err, errLate)) { // or the answer of the faster process
-			t.Errorf("the late writer got %v", err)
-		}
-	})
-	<-inside
+		ended <- err
+	}()
+	select {
+	case <-inside:
+	case err := <-ended:
+		t.Fatalf("the late writer did not run: %v", err)
+	}
+	var all sync.WaitGroup
 	all.Go(func() { next.callUntilAnswered(t, op, "k", 2, func() {}) })
 	// On stores with a single writer the other process waits for this one.
 	for range 100 {
@@ -146,6 +148,9 @@ func lateWriter[Tx any](t *testing.T, s storetest.Subject[Tx], o options, commit
 		}
 	}
 	close(asked)
+	if err := <-ended; err != nil && (commits || !errors.Is(err, errLate)) { // or the answer of the faster process
+		t.Errorf("the late writer got %v", err)
+	}
 	all.Wait()
 	check.Equal(t, s.Effects(op.Name()+"k"), 1, "a key: effects")
 }
