@@ -235,11 +235,7 @@ func (tracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData)  
 // until waits for a query to count something.
 func until(t *testing.T, pool *pgxpool.Pool, counts string) {
 	t.Helper()
-	for one[int](t, pool, counts) == 0 {
-		if t.Context().Err() != nil {
-			t.Fatalf("nothing is found by %s", counts)
-		}
-	}
+	realtest.Poll(t, counts, func() bool { return one[int](t, pool, counts) > 0 })
 }
 
 // untilLocked waits until a session of the pool's database waits for a lock of that type.

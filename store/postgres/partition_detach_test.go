@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semelgo/semel/internal/check"
+	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
 	"github.com/semelgo/semel/store/postgres"
 )
@@ -33,20 +34,36 @@ WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE da
 
 const detaching = `SELECT count(*) FROM pg_inherits WHERE inhdetachpending`
 
+// dropUntil starts a Drop and waits until a query counts something. It returns where the error
+// of the Drop will be.
+func dropUntil(ctx context.Context, t *testing.T, pool *pgxpool.Pool, p *postgres.Partitions, counts string) <-chan error {
+	t.Helper()
+	dropped := make(chan error, 1)
+	go func() {
+		_, err := p.Drop(ctx)
+		dropped <- err
+	}()
+	realtest.Poll(t, counts, func() bool {
+		select {
+		case err := <-dropped:
+			t.Fatalf("Drop = %v, before anything is found by %s", err, counts)
+		default:
+		}
+		return one[int](t, pool, counts) > 0
+	})
+	return dropped
+}
+
 // interruptDetach interrupts a Drop that detaches a partition while a transaction uses the
 // table, and returns that transaction.
 func interruptDetach(t *testing.T, pool *pgxpool.Pool, p *postgres.Partitions) (reader pgx.Tx) {
 	t.Helper()
 	reader = reading(t, pool)
 	ctx, cancel := context.WithCancel(t.Context())
-	var drop sync.WaitGroup
-	drop.Go(func() {
-		_, err := p.Drop(ctx)
-		check.Fails(t, err, "Drop whose context ended")
-	})
-	until(t, pool, detaching)
+	defer cancel()
+	dropped := dropUntil(ctx, t, pool, p, detaching)
 	cancel()
-	drop.Wait()
+	check.Fails(t, <-dropped, "Drop whose context ended")
 	unlocked(t, pool)
 	return reader
 }
@@ -72,13 +89,7 @@ func TestEnsureDoesNotWaitForADrop(t *testing.T) {
 	pool := connect(t, url)
 	p := divided(t, pool, postgres.PartitionOptions{})
 	reader := reading(t, pool)
-	var drop sync.WaitGroup
-	drop.Go(func() {
-		if _, err := p.Drop(t.Context()); err != nil {
-			t.Errorf("Drop = %v", err)
-		}
-	})
-	until(t, pool, detaching)
+	dropped := dropUntil(t.Context(), t, pool, p, detaching)
 	other := partitions(t, connect(t, url), postgres.PartitionOptions{})
 	other.SetAhead(5 * day)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -90,7 +101,7 @@ func TestEnsureDoesNotWaitForADrop(t *testing.T) {
 	check.NoError(t, other.Once(t.Context()), "Run beside a drop that waits")
 	mustForce(t, newStore(t, pool, postgres.Options{}), at(-7*day, "then", store.InProgress, 1))
 	check.Require(t, reader.Rollback(t.Context()))
-	drop.Wait()
+	check.NoError(t, <-dropped, "Drop")
 	wantNoneOld(t, pool, p)
 }
 

@@ -152,7 +152,7 @@ func TestPurgeLeavesPartitionsToTheirDrop(t *testing.T) {
 func TestDropBesideAClaim(t *testing.T) {
 	t.Parallel()
 	pool := connect(t, database(t))
-	p := divided(t, pool, postgres.PartitionOptions{LockTimeout: time.Millisecond})
+	p := divided(t, pool, postgres.PartitionOptions{LockTimeout: 100 * time.Millisecond}) // long enough to be seen waiting
 	s := newStore(t, pool, postgres.Options{})
 	there := expired(at(5*day, "there", store.Failed, 1))
 	mustForce(t, s, there)
@@ -164,22 +164,13 @@ func TestDropBesideAClaim(t *testing.T) {
 	if answers, err := s.SwapTx(t.Context(), tx, []store.Change{claim, again}); err != nil || !answers[0].Applied(claim) || !answers[1].Applied(again) {
 		t.Fatalf("SwapTx = %+v, %v", answers, err)
 	}
-	var drop sync.WaitGroup
-	drop.Go(func() {
-		_, err := p.Drop(t.Context())
-		if held, ok := errtype.Find[*postgres.HeldError](err); !ok || held.InProgress != 1 || held.Pending != 1 {
-			t.Errorf("Drop = %v, want what was claimed meanwhile", err)
-		}
-	})
-	tries := `SELECT count(*) FROM pg_locks WHERE locktype = 'relation' AND mode = 'AccessExclusiveLock' AND NOT granted
-AND relation = '` + holding(t, p, 5*day).Name + `'::regclass`
-	for one[int](t, pool, tries) == 0 {
-		if t.Context().Err() != nil {
-			t.Fatal("no transaction waits for the claim")
-		}
-	}
+	dropped := dropUntil(t.Context(), t, pool, p, `SELECT count(*) FROM pg_locks
+WHERE locktype = 'relation' AND mode = 'AccessExclusiveLock' AND NOT granted AND relation = '`+holding(t, p, 5*day).Name+`'::regclass`)
 	check.Require(t, tx.Commit(t.Context()))
-	drop.Wait()
+	err := <-dropped
+	if held, ok := errtype.Find[*postgres.HeldError](err); !ok || held.InProgress != 1 || held.Pending != 1 {
+		t.Errorf("Drop = %v, want what was claimed meanwhile", err)
+	}
 	if holding(t, p, 5*day).Sealed {
 		t.Error("the partition is still sealed")
 	}
