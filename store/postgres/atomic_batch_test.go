@@ -62,7 +62,8 @@ func TestBatch(t *testing.T) {
 // A failing statement rolls the batch back, and the error is that of the statement.
 func TestBatchFails(t *testing.T) {
 	t.Parallel()
-	s, pool := open(t, postgres.Options{LockTimeout: -1, StatementTimeout: time.Second})
+	s, pool := open(t, postgres.Options{LockTimeout: -1})
+	hasty := newStore(t, pool, postgres.Options{LockTimeout: -1, StatementTimeout: time.Second})
 	mustExec(t, pool, `CREATE TABLE early (n int PRIMARY KEY)`)
 	mustExec(t, pool, `CREATE TABLE late (n int REFERENCES early DEFERRABLE INITIALLY DEFERRED)`)
 	mustExec(t, pool, `CREATE PROCEDURE commits() LANGUAGE plpgsql AS 'BEGIN COMMIT; END'`)
@@ -93,8 +94,11 @@ func TestBatchFails(t *testing.T) {
 		{"callback", failing(errHandler), errHandler, ""},
 		{"conflict in a callback", failing(&pgconn.PgError{Code: "40001", Severity: "ERROR"}), store.ErrConflict, ""},
 	} {
-		c := create("key", store.Succeeded, 1)
-		answer, verdict, err := s.AtomicBatch(t.Context(), c, true, row.b)
+		c, on := create("key", store.Succeeded, 1), s
+		if row.name == "statement timeout" {
+			on = hasty
+		}
+		answer, verdict, err := on.AtomicBatch(t.Context(), c, true, row.b)
 		if verdict != store.NotCommitted || err == nil || !errors.Is(err, row.is) && row.is != nil || answer.Busy || answer.Err != nil || answer.Record != nil {
 			t.Errorf("%s: AtomicBatch = %+v, %v, %v, want NotCommitted and %v", row.name, answer, verdict, err, row.is)
 		}

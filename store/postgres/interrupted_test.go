@@ -103,49 +103,67 @@ func pidOf(ctx context.Context, t *testing.T, tx pgx.Tx) (pid uint32) {
 // the record. When its process continues, the verdict is NotCommitted.
 func TestIdleInTransaction(t *testing.T) {
 	t.Parallel()
-	s, pool := open(t, postgres.Options{IdleInTransaction: 50 * time.Millisecond})
-	patient := newStore(t, pool, postgres.Options{})
-	last, other := create("key", store.Succeeded, 1), create("key", store.Succeeded, 2)
-	verdict, err := inTx(t, s, last.To.ID, func(ctx context.Context, tx pgx.Tx) (*store.Change, error) {
-		err := effect(ctx, tx, "key")
-		untilEnded(t, s, pidOf(ctx, t, tx))
-		check.Result(finish(t, patient, "key", &other))(t, store.Committed, "Atomic of the next caller")
-		return &last, err
-	})
-	if verdict != store.NotCommitted || postgres.CodeOf(err) != "25P03" || !errors.Is(err, store.ErrInterrupted) {
-		t.Errorf("Atomic = %v, %v, want NotCommitted, ErrInterrupted and 25P03", verdict, err)
+	patient, pool := open(t, postgres.Options{})
+	// On a slow machine the server can end the session before the handler idles. Then the
+	// test tries again, with another key and twice the time.
+	for bound, idled := 50*time.Millisecond, false; !idled; bound *= 2 {
+		s, key := newStore(t, pool, postgres.Options{IdleInTransaction: bound}), bound.String()
+		last, other := create(key, store.Succeeded, 1), create(key, store.Succeeded, 2)
+		verdict, err := inTx(t, s, last.To.ID, func(ctx context.Context, tx pgx.Tx) (*store.Change, error) {
+			var pid uint32
+			err := errors.Join(effect(ctx, tx, key), tx.QueryRow(ctx, `SELECT pg_backend_pid()`).Scan(&pid))
+			if err != nil {
+				return nil, err
+			}
+			idled = true
+			untilEnded(t, s, pid)
+			check.Result(finish(t, patient, key, &other))(t, store.Committed, "Atomic of the next caller")
+			return &last, nil
+		})
+		if !idled && bound < time.Minute {
+			continue
+		}
+		if !idled || verdict != store.NotCommitted || postgres.CodeOf(err) != "25P03" || !errors.Is(err, store.ErrInterrupted) {
+			t.Fatalf("Atomic = %v, %v, want NotCommitted, ErrInterrupted and 25P03", verdict, err)
+		}
+		check.Equal(t, current(t, s, last), other.To.Token, "the current record")
+		check.Equal(t, effects(t, pool, key), 1, "effects")
 	}
-	check.Equal(t, current(t, s, last), other.To.Token, "the current record")
-	check.Equal(t, effects(t, pool, "key"), 1, "effects")
 }
 
 // The engine never stores an interrupted statement as a failure, also with OnError: Keep.
 func TestInterruptedKeyRunsAgain(t *testing.T) {
 	t.Parallel()
 	const bound = 50 * time.Millisecond
-	s, pool := open(t, postgres.Options{LockTimeout: bound, StatementTimeout: 2 * bound})
-	engine, patient := engineOver(t, s, semel.Options{}), engineOver(t, newStore(t, pool, postgres.Options{}), semel.Options{})
+	s, pool := open(t, postgres.Options{})
+	patient := engineOver(t, s, semel.Options{})
 	op := semel.Define("op", semel.OperationOptions[int]{OnError: semel.Keep})
-	for name, interrupt := range map[string]func(ctx context.Context, tx pgx.Tx) error{
-		"session": func(ctx context.Context, tx pgx.Tx) error {
+	for name, row := range map[string]struct {
+		o         postgres.Options // no other bound, which would interrupt a slow machine's other statements
+		interrupt func(ctx context.Context, tx pgx.Tx) error
+	}{
+		"session": {postgres.Options{}, func(ctx context.Context, tx pgx.Tx) error {
 			pid := pidOf(ctx, t, tx)
 			mustExec(t, pool, `SELECT pg_terminate_backend($1)`, pid)
 			untilEnded(t, s, pid)
 			return effect(ctx, tx, "session")
-		},
-		"lock": func(ctx context.Context, tx pgx.Tx) error {
+		}},
+		"lock": {postgres.Options{LockTimeout: bound}, func(ctx context.Context, tx pgx.Tx) error {
 			holder, err := pool.Begin(ctx)
 			if err != nil {
 				return err
 			}
 			mustExec(t, holder, `LOCK effects`)
 			return errors.Join(effect(ctx, tx, "lock"), holder.Rollback(ctx))
-		},
-		"statement": func(ctx context.Context, tx pgx.Tx) error { return do(ctx, tx, `SELECT pg_sleep(600)`) },
+		}},
+		"statement": {postgres.Options{StatementTimeout: 2 * bound}, func(ctx context.Context, tx pgx.Tx) error {
+			return do(ctx, tx, `SELECT pg_sleep(600)`)
+		}},
 	} {
+		engine := engineOver(t, newStore(t, pool, row.o), semel.Options{})
 		call := op.Call(semel.Shared(), name, 1)
 		_, _, err := semel.DoTx(t.Context(), engine, call, func(ctx context.Context, tx pgx.Tx) (int, error) {
-			return 0, interrupt(ctx, tx)
+			return 0, row.interrupt(ctx, tx)
 		})
 		check.Fails(t, err, "%s: no statement was interrupted", name)
 		_, replayed, err := semel.DoTx(t.Context(), patient, call, func(ctx context.Context, tx pgx.Tx) (int, error) {
