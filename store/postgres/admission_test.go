@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -158,28 +159,39 @@ func TestTransactionWithinOneOfThePool(t *testing.T) {
 func TestTransactionThatWaitsForItsCaller(t *testing.T) {
 	t.Parallel()
 	const conns = 4
-	pool := connect(t, database(t), atMost(conns))
-	e := engineOver(t, newStore(t, pool, postgres.Options{}), semel.Options{RecordTimeout: time.Second})
+	s, _ := open(t, postgres.Options{}, atMost(conns))
 	op := semel.Define("op", semel.OperationOptions[string]{})
-	var all, hold sync.WaitGroup
-	hold.Add(conns - 1)
-	var first [conns]sync.Once
-	failed := make(chan error, 100)
-	for n := range conns - 1 {
-		all.Go(func() {
-			call := op.Call(semel.Shared(), fmt.Sprint("outer ", n), "in")
-			_, _, err := semel.DoTx(t.Context(), e, call, func(context.Context, pgx.Tx) (string, error) {
-				first[n].Do(hold.Done)
-				hold.Wait()
-				inner := op.Call(semel.Shared(), fmt.Sprint("inner ", n), "in")
-				_, _, err := semel.DoTx(t.Context(), e, inner, func(context.Context, pgx.Tx) (string, error) { return "v", nil })
-				return "v", err
+	var failed chan error
+	// RecordTimeout bounds the callers' own transactions too. If one did not begin, which happens
+	// on a slow machine, the others did not hold all connections: the test tries again, with other
+	// keys and twice the time.
+	for bound, held := time.Second, int32(0); held < conns-1; bound *= 2 {
+		e := engineOver(t, s, semel.Options{RecordTimeout: bound})
+		var all, hold sync.WaitGroup
+		hold.Add(conns - 1)
+		var began atomic.Int32
+		failed = make(chan error, conns)
+		for n := range conns - 1 {
+			all.Go(func() {
+				var first sync.Once
+				call := op.Call(semel.Shared(), fmt.Sprint("outer ", n, bound), "in")
+				_, _, err := semel.DoTx(t.Context(), e, call, func(context.Context, pgx.Tx) (string, error) {
+					first.Do(func() { began.Add(1); hold.Done() })
+					hold.Wait()
+					inner := op.Call(semel.Shared(), fmt.Sprint("inner ", n, bound), "in")
+					_, _, err := semel.DoTx(t.Context(), e, inner, func(context.Context, pgx.Tx) (string, error) { return "v", nil })
+					return "v", err
+				})
+				first.Do(hold.Done)
+				failed <- err
 			})
-			failed <- err
-		})
+		}
+		all.Wait()
+		close(failed)
+		if held = began.Load(); held < conns-1 && bound > time.Minute {
+			t.Fatalf("%d callers began, want %d", held, conns-1)
+		}
 	}
-	all.Wait()
-	close(failed)
 	var unavailable int
 	for err := range failed {
 		if errors.Is(err, semel.ErrUnavailable) || err != nil && strings.Contains(err.Error(), "RecordTimeout") {
@@ -191,6 +203,7 @@ func TestTransactionThatWaitsForItsCaller(t *testing.T) {
 	if unavailable == 0 {
 		t.Error("no caller received the error of a transaction that did not begin")
 	}
+	e := engineOver(t, s, semel.Options{})
 	if _, _, err := semel.DoTx(t.Context(), e, op.Call(semel.Shared(), "stranger", "in"), func(context.Context, pgx.Tx) (string, error) { return "v", nil }); err != nil {
 		t.Errorf("the next DoTx = %v, want success", err)
 	}
