@@ -135,6 +135,7 @@ func TestSessionsAreTraced(t *testing.T) {
 	t.Parallel()
 	var seen atomic.Int32
 	s, _ := open(t, postgres.Options{MaxSessions: 1}, traced(tracer{batch: func() { seen.Add(1) }}))
+	s.SetSessionsIdle(time.Hour) // however slow the machine is, none is closed as unused
 	check.Require(t, s.OpenSessions(t.Context()))
 	for _, n := range []int{1, 4, 5, 40} {
 		changes := batch(fmt.Sprint(n, " "), n)
@@ -166,6 +167,7 @@ func TestSessionsAfterAnError(t *testing.T) {
 		"never": {func(*pgconn.PgConn, *pgconn.PgError) bool { return false }, 0},
 	} {
 		s := newStore(t, connect(t, url, func(c *pgxpool.Config) { c.ConnConfig.OnPgError = row.on }), postgres.Options{MaxSessions: 1})
+		s.SetSessionsIdle(time.Hour) // however slow the machine is, none is closed as unused
 		check.Require(t, s.OpenSessions(t.Context()))
 		changes := append(batch(name, 8), create("refused", store.InProgress, 1))
 		answers, err := s.Swap(t.Context(), changes)
