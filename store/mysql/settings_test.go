@@ -2,9 +2,13 @@ package mysql_test
 
 import (
 	"database/sql"
+	sqldriver "database/sql/driver"
+	"errors"
 	"maps"
 	"strings"
 	"testing"
+
+	driver "github.com/go-sql-driver/mysql"
 
 	"github.com/semelgo/semel/internal/check"
 	"github.com/semelgo/semel/internal/realtest"
@@ -168,9 +172,15 @@ func TestIdleTransactionsEnd(t *testing.T) {
 	silent := newStore(t, connect(t, name+`?idle_transaction_timeout=1`))
 	c := create("locked", store.InProgress, 1)
 	mustApply(t, silent, c)
-	tx := check.Must(silent.OwnPool().BeginTx(t.Context(), nil))(t)
-	defer func() { _ = tx.Rollback() }()
-	check.Must(tx.ExecContext(t.Context(), `SELECT id FROM semel_records WHERE id = ? FOR UPDATE`, c.To.ID[:]))(t)
+	realtest.Poll(t, "a transaction that has the lock before the server ends it", func() bool {
+		tx := check.Must(silent.OwnPool().BeginTx(t.Context(), nil))(t)
+		t.Cleanup(func() { _ = tx.Rollback() })
+		_, err := tx.ExecContext(t.Context(), `SELECT id FROM semel_records WHERE id = ? FOR UPDATE`, c.To.ID[:])
+		if err != nil && !errors.Is(err, driver.ErrInvalidConn) && !errors.Is(err, sqldriver.ErrBadConn) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
 	next := c
 	next.If, next.To.Token = c.To.Token, store.Token{State: store.Succeeded, Attempt: 1, Owner: 1}
 	other := newStore(t, connect(t, name))
