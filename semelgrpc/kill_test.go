@@ -30,27 +30,28 @@ type servers struct {
 	addresses [2]string
 }
 
-// everyWay runs a test with two servers for each way. With -short it runs DoTx only.
-func everyWay(t *testing.T, ways []string, test func(t *testing.T, way string, s *servers)) {
+// everyWay runs a test with two servers for each way; first is the lease of the first of them. With -short
+// it runs DoTx only.
+func everyWay(t *testing.T, ways []string, first time.Duration, test func(t *testing.T, way string, s *servers)) {
 	if testing.Short() {
 		ways = ways[:1]
 	}
 	for _, way := range ways {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
-			test(t, way, startServers(t, way))
+			test(t, way, startServers(t, way, first))
 		})
 	}
 }
 
-func startServers(t *testing.T, way string) *servers {
+func startServers(t *testing.T, way string, first time.Duration) *servers {
 	t.Helper()
 	t.Attr("engine", "postgres")
 	c := child{Database: realtest.Postgres(t).Database(t), Way: way}
 	s := &servers{effects: ledger.Pool(t, c.Database)}
 	check.Require(t, pgmigrate.Up(t.Context(), s.effects, pgmigrate.Options{}))
 	check.Must(s.effects.Exec(t.Context(), `create table effects (run bigint)`))(t)
-	for i, of := range [2]time.Duration{lease, longLease} {
+	for i, of := range [2]time.Duration{first, longLease} {
 		c.Lease = of
 		config := check.Must(json.Marshal(c))(t)
 		s.processes[i] = realtest.StartProcess(t, realtest.Self(t, childVariable+"="+string(config)))
@@ -113,7 +114,11 @@ func TestServersAreKilled(t *testing.T) {
 	for _, point := range points {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
-			everyWay(t, []string{inDoTx, inInTx, onHold}, func(t *testing.T, way string, s *servers) {
+			first := longLease
+			if point == inHandler { // the other server takes over when it has expired
+				first = shortLease
+			}
+			everyWay(t, []string{inDoTx, inInTx, onHold}, first, func(t *testing.T, way string, s *servers) {
 				s.arm(t, "kill", point)
 				run, _, err := callOn(t.Context(), s.dial(t, []int{0, 1}, retrying(t, semelgrpc.ClientOptions{TryTimeout: 30 * time.Second})), "k", payment(5))
 				s.processes[0].AwaitKilled(t)
@@ -137,7 +142,7 @@ func TestServersAreKilled(t *testing.T) {
 // server takes over; when the first one goes on, it must not have a second effect, nor another response.
 func TestStoppedServersAreFenced(t *testing.T) {
 	t.Parallel()
-	everyWay(t, []string{inDoTx, inInTx}, func(t *testing.T, _ string, s *servers) {
+	everyWay(t, []string{inDoTx, inInTx}, shortLease, func(t *testing.T, _ string, s *servers) {
 		s.arm(t, "hold", inHandler)
 		type result struct {
 			run int64
@@ -167,7 +172,7 @@ func TestStoppedServersAreFenced(t *testing.T) {
 // TestRepliesAreLost ends the client's connection when the call has committed and its reply is not sent.
 func TestRepliesAreLost(t *testing.T) {
 	t.Parallel()
-	everyWay(t, []string{inDoTx, inInTx, onHold}, func(t *testing.T, _ string, s *servers) {
+	everyWay(t, []string{inDoTx, inInTx, onHold}, longLease, func(t *testing.T, _ string, s *servers) {
 		s.arm(t, "hold", beforeReply)
 		conn := s.dial(t, []int{0})
 		lost := make(chan error, 1)
