@@ -202,7 +202,8 @@ func (d *database) use(ctx context.Context, token, killAt string) (string, bool,
 	}
 	return onetime.Consume(ctx, d.purpose, d.engine, subject, token, func(ctx context.Context, o order) (string, error) {
 		kill(killAt, before)
-		if _, err := d.ExecContext(ctx, d.insert, o.Name); err != nil {
+		// The effect comes, even if a slow machine has lost the lease, so that the child is killed after it.
+		if _, err := d.ExecContext(context.WithoutCancel(ctx), d.insert, o.Name); err != nil {
 			return "", err
 		}
 		kill(killAt, after)
