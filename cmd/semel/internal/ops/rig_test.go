@@ -81,8 +81,8 @@ type testDB struct {
 	db     string // the value of --db
 	engine semel.Runner
 	store  store.Store
-	// broken makes an engine that cannot record outcomes.
-	broken func(t *testing.T, o semel.Options) semel.Runner
+	// broken makes an engine over a store with faults.
+	broken func(t *testing.T, decide func(storetest.Call) storetest.Fault, o semel.Options) semel.Runner
 	// withOperations makes an engine with operations, as workers have.
 	withOperations func(t *testing.T, ops ...semel.Declared) semel.Runner
 }
@@ -143,9 +143,9 @@ func fill[Tx any](t *testing.T, s *testDB, records store.TxStore[Tx]) {
 	t.Helper()
 	s.store = records
 	s.engine = engineOver(t, records, semel.Options{})
-	s.broken = func(t *testing.T, o semel.Options) semel.Runner {
+	s.broken = func(t *testing.T, decide func(storetest.Call) storetest.Fault, o semel.Options) semel.Runner {
 		t.Helper()
-		return engineOver(t, storetest.NewFaultyTx(records, claimsOnly), o)
+		return engineOver(t, storetest.NewFaultyTx(records, decide), o)
 	}
 	s.withOperations = func(t *testing.T, ops ...semel.Declared) semel.Runner {
 		t.Helper()
