@@ -144,7 +144,7 @@ func TestLateAttemptGetsTheCurrentResponse(t *testing.T) {
 		fmt.Fprintf(w, "run %d", run)
 	}
 	late := make(chan answer)
-	_, first := overtaken(t, b, runAgain, h, bar.entered, sendLater(t, late))
+	_, first := overtaken(t, b, runAgain, h, bar, late, sendLater(t, late))
 	wantFirst(t, first, http.StatusOK, "run 2")
 	close(bar.open)
 	got := <-late
@@ -170,7 +170,7 @@ func TestLateAttemptGetsTheCurrentRefusal(t *testing.T) {
 		http.Error(w, "taken", http.StatusConflict)
 	}
 	late := make(chan answer)
-	_, first := overtaken(t, b, refuses, h, bar.entered, sendLater(t, late))
+	_, first := overtaken(t, b, refuses, h, bar, late, sendLater(t, late))
 	wantFirst(t, first, http.StatusConflict, "taken\n")
 	close(bar.open)
 	wantReplay(t, <-late, first)

@@ -19,25 +19,27 @@ import (
 	"github.com/semelgo/semel/store/storetest"
 )
 
-// hangUpAt sends s's request, waits until reached is closed, hangs up, and lets the
+// hangUpAt sends s's request, waits until bar holds it, hangs up, and lets the
 // request continue after the server has noticed.
-func hangUpAt(t *testing.T, s *protectedSite, base string, gone <-chan (<-chan struct{}), reached <-chan struct{}, goOn func()) {
+func hangUpAt(t *testing.T, s *protectedSite, base string, gone <-chan (<-chan struct{}), bar *barrier) {
 	t.Helper()
 	ctx, hangUp := context.WithCancel(t.Context())
-	done := make(chan struct{})
+	done := make(chan answer) // closed if there is none
 	go func() {
 		defer close(done)
 		if resp, err := testClient.Do(s.ask().request(t, base).WithContext(ctx)); err == nil {
 			resp.Body.Close()
-			t.Error("the client that hung up has an answer")
+			done <- answer{status: resp.StatusCode}
 		}
 	}()
+	bar.held(t, done)
 	noticed := <-gone
-	<-reached
 	hangUp()
-	<-done
+	if got, answered := <-done; answered {
+		t.Errorf("the client that hung up has the answer %d", got.status)
+	}
 	<-noticed
-	goOn()
+	close(bar.open)
 }
 
 // watching returns options whose ScopeFunc reports for each request when its client
@@ -64,7 +66,7 @@ func TestHangUpDuringTheHandler(t *testing.T) {
 			check.NoError(t, r.Context().Err(), "the handler's context has ended")
 			return s.creates(w, r)
 		})))
-		hangUpAt(t, s, base, gone, bar.entered, func() { close(bar.open) })
+		hangUpAt(t, s, base, gone, bar)
 		s.wantMade(t, s.settled(t, base))
 		s.wantHad(t, 1, 1)
 	})
@@ -80,7 +82,7 @@ func TestHangUpDuringTheCommit(t *testing.T) {
 		defer s.gate.Store(nil)
 		o, gone := watching()
 		base := serve(t, s.protect(t, o, s.handler(s.creates)))
-		hangUpAt(t, s, base, gone, bar.entered, func() { close(bar.open) })
+		hangUpAt(t, s, base, gone, bar)
 		s.wantMade(t, s.settled(t, base))
 		s.wantHad(t, 1, 1)
 	})

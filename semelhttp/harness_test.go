@@ -192,6 +192,18 @@ func (b *barrier) wait() {
 	<-b.open
 }
 
+// held waits until a handler is held. The test fails if its request is answered before: on a busy machine
+// the store may not answer a claim in time.
+func (b *barrier) held(t *testing.T, early <-chan answer) {
+	t.Helper()
+	select {
+	case <-b.entered:
+	case got := <-early:
+		close(b.open) // the server does not close before its handlers have ended
+		t.Fatalf("a request that was to be held has the answer %d %s", got.status, got.body)
+	}
+}
+
 // created responds 201 with the number of the run.
 func created(n *atomic.Int64) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {

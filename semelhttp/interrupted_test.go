@@ -27,8 +27,11 @@ func runAgain(e *semel.Engine[semelTx]) (func(http.Handler) http.Handler, error)
 
 // overtaken serves h in two processes over one store. The first request runs in b's
 // process until its lease expires; the returned response is that of the other
-// process, which ran the operation again.
-func overtaken(t *testing.T, b *testEngine, protect protector, h http.HandlerFunc, entered <-chan struct{}, send func(zombie string)) (zombie string, first answer) {
+// process, which ran the operation again. late receives the first request's answer, which
+// must not come before bar holds its handler.
+func overtaken(t *testing.T, b *testEngine, protect protector, h http.HandlerFunc, bar *barrier, late <-chan answer,
+	send func(zombie string),
+) (zombie string, first answer) {
 	t.Helper()
 	other := check.Must(semel.New[semelTx](b.store, semel.Options{Survive: store.NoFailure}))(t)
 	var bases []string
@@ -37,7 +40,7 @@ func overtaken(t *testing.T, b *testEngine, protect protector, h http.HandlerFun
 		bases = append(bases, serve(t, once(h)))
 	}
 	send(bases[0])
-	<-entered
+	bar.held(t, late)
 	b.ahead.Store(int64(2 * time.Hour))
 	return bases[0], testRequest{}.do(t, bases[1])
 }
@@ -74,10 +77,10 @@ func TestInterruptedStreamIsNoResponse(t *testing.T) {
 	t.Parallel()
 	b, bar := newTestEngine(t, semel.Options{}), newBarrier()
 	var resp *http.Response
-	zombie, first := overtaken(t, b, runAgain, streamsUntil(bar), bar.entered, func(zombie string) {
+	zombie, first := overtaken(t, b, runAgain, streamsUntil(bar), bar, nil, func(zombie string) {
 		var err error
-		if resp, err = testClient.Do(testRequest{}.request(t, zombie)); err != nil {
-			t.Fatal(err)
+		if resp, err = testClient.Do(testRequest{}.request(t, zombie)); err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("the stream begins with %v, %v", resp, err)
 		}
 	})
 	defer resp.Body.Close()
@@ -94,18 +97,25 @@ func TestInterruptedStreamIsNoResponse(t *testing.T) {
 func TestInterruptedStreamInHTTP10(t *testing.T) {
 	t.Parallel()
 	b, bar := newTestEngine(t, semel.Options{}), newBarrier()
-	var conn net.Conn
-	_, first := overtaken(t, b, runAgain, streamsUntil(bar), bar.entered, func(zombie string) {
-		conn = sendHTTP10(t, zombie)
+	late := make(chan answer, 1)
+	_, first := overtaken(t, b, runAgain, streamsUntil(bar), bar, late, func(zombie string) {
+		conn := sendHTTP10(t, zombie)
+		go func() {
+			defer close(late)
+			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer resp.Body.Close()
+			text, err := io.ReadAll(resp.Body)
+			check.NoError(t, err)
+			late <- answer{resp.StatusCode, resp.Header, string(text)}
+		}()
 	})
 	wantFirst(t, first, http.StatusOK, "run 2")
 	close(bar.open)
-	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	check.Require(t, err)
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	check.NoError(t, err)
-	wantReplay(t, answer{resp.StatusCode, resp.Header, string(text)}, first)
+	wantReplay(t, <-late, first)
 }
 
 // TestStreamInHTTP10: the stream is whole, has its length, and is stored.

@@ -136,7 +136,7 @@ func TestInProgress(t *testing.T) {
 			check.NoError(t, err)
 			leader <- got
 		}()
-		<-bar.entered
+		bar.held(t, leader)
 		for range 3 {
 			got := testRequest{}.do(t, srv)
 			wantProblem(t, got, http.StatusConflict, "in_progress")
@@ -173,7 +173,7 @@ func TestFollowersWait(t *testing.T) {
 				answers <- got
 			}()
 		}
-		<-bar.entered
+		bar.held(t, answers)
 		close(bar.open)
 		firsts := 0
 		for range callers {

@@ -158,7 +158,7 @@ func TestReauthorizeGetsTheOriginalRequest(t *testing.T) {
 			bar.wait()
 		}
 		created(n)(w, r)
-	}, bar.entered, sendLater(t, late))
+	}, bar, late, sendLater(t, late))
 	close(bar.open)
 	wantReplay(t, <-late, first)
 	if got := seen.Load(); got == nil || *got != "/ops of ann" {
@@ -182,7 +182,7 @@ func TestReauthorizeAFollower(t *testing.T) {
 		})
 		late := make(chan answer, 2)
 		sendLater(t, late)(srv)
-		<-bar.entered
+		bar.held(t, late)
 		sendLater(t, late)(srv)
 		close(bar.open)
 		statuses := map[int]int{}

@@ -42,7 +42,7 @@ func TestGuessingKeysRevealsNothing(t *testing.T) {
 					check.NoError(t, err)
 					late <- got
 				}()
-				<-bar.entered
+				bar.held(t, late)
 			} else {
 				_ = a.do(t, srv)
 			}

@@ -120,7 +120,7 @@ func TestStripeInUse(t *testing.T) {
 		})
 		late := make(chan answer)
 		sendLater(t, late)(srv)
-		<-bar.entered
+		bar.held(t, late)
 		got := testRequest{}.do(t, srv)
 		wantStripe(t, got, http.StatusConflict, "invalid_request_error", "idempotency_key_in_use")
 		if got.header.Get("Stripe-Should-Retry") != "true" || got.header.Get("Retry-After") == "" {

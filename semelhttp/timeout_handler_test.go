@@ -49,10 +49,10 @@ func TestTimeoutHandlerInside(t *testing.T) {
 		hasty := serve(t, s.protect(t, options(), givenUp(h, bar.entered)))
 		base := serve(t, s.protect(t, options(), http.TimeoutHandler(h, time.Hour, "timed out")))
 		first := s.ask().do(t, hasty)
-		if first.status != http.StatusServiceUnavailable || first.replayed() {
-			t.Errorf("got %d %s", first.status, first.body)
-		}
 		close(bar.open)
+		if first.status != http.StatusServiceUnavailable || first.replayed() || s.ran.Load() == 0 {
+			t.Fatalf("got %d %s, after %d runs", first.status, first.body, s.ran.Load())
+		}
 		err := <-left
 		again := s.settled(t, base)
 		switch {
