@@ -68,7 +68,11 @@ func TestConcurrentDelivery(t *testing.T) {
 					return nil
 				})
 			}()
-			<-entered
+			select {
+			case <-entered:
+			case got := <-first:
+				t.Fatalf("the first delivery ended before its function ran: %+v", got)
+			}
 			e := r.engine(t, semel.Options{})
 			again := func() inbox.Result {
 				return handleIn(t.Context(), in, e, newMessage("shop", "1", "a"), func() error {

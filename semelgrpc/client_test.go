@@ -92,10 +92,19 @@ func TestClientWaits(t *testing.T) {
 		check.NoError(t, err)
 		results <- run
 	}
+	await := func(event <-chan struct{}) { // ends the test if a call returns before the handler may
+		t.Helper()
+		select {
+		case <-event:
+		case run := <-results:
+			close(open)
+			t.Fatalf("a call has the response of run %d while the handler was to be held", run)
+		}
+	}
 	go call()
-	<-begun
+	await(begun)
 	go call()
-	<-refused
+	await(refused)
 	close(open)
 	if one, two := <-results, <-results; one != 1 || two != 1 {
 		t.Errorf("runs %d and %d, want the response of run 1 twice", one, two)
