@@ -3,6 +3,7 @@ package groupcommit_test
 import (
 	"context"
 	"crypto/sha256"
+	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -10,7 +11,9 @@ import (
 )
 
 // TestYieldingStopsUnderLoad checks that a batch yields a few times only when the
-// processors have other work, although it yields often without such work.
+// processors have other work, although it yields often without such work. If the machine
+// stalls one processor, the others yield more meanwhile, but never less. So the quietest of
+// a few runs counts.
 func TestYieldingStopsUnderLoad(t *testing.T) {
 	t.Parallel()
 	busy := 2 * runtime.GOMAXPROCS(0)
@@ -27,6 +30,20 @@ func TestYieldingStopsUnderLoad(t *testing.T) {
 			}
 		})
 	}
+	each := int64(math.MaxInt64)
+	for run := 0; run < 5 && each > 15; run++ {
+		before := yields.Load()
+		calls := callsUnderLoad(t)
+		each = min(each, (yields.Load()-before)/int64(busy*calls))
+	}
+	if each > 15 {
+		t.Errorf("other goroutines ran %d times per call, want at most 15", each)
+	}
+}
+
+// callsUnderLoad has a few callers call one after another, and returns how often each calls.
+func callsUnderLoad(t *testing.T) int {
+	t.Helper()
 	const callers, calls = 3, 5
 	s := &recordingStore{}
 	g := newBatcher(s, func(c *config) {
@@ -36,7 +53,6 @@ func TestYieldingStopsUnderLoad(t *testing.T) {
 			return s.flush(ctx, requests)
 		}
 	})
-	before := yields.Load()
 	var calling sync.WaitGroup
 	for caller := range callers {
 		calling.Go(func() {
@@ -48,9 +64,7 @@ func TestYieldingStopsUnderLoad(t *testing.T) {
 		})
 	}
 	calling.Wait()
-	if each := (yields.Load() - before) / int64(busy*calls); each > 15 {
-		t.Errorf("other goroutines ran %d times per call, want at most 15", each)
-	}
+	return calls
 }
 
 // manualScheduler runs functions only while a caller waits.
