@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semelgo/semel"
+	"github.com/semelgo/semel/internal/realtest"
 )
 
 // lease is that of tasks whose workers are killed and stopped.
@@ -35,6 +36,8 @@ type job struct {
 	Late  bool          // writes first, and then keeps its transaction open
 	Deaf  bool          // continues after its context has ended
 	Held  bool          // a worker holds its first attempt until it is killed or loses its lease
+	// Overtaken, of a held job: the attempt goes on only after another one has begun.
+	Overtaken bool
 }
 
 // newJob draws the n-th job: 1 in 20 takes up to two leases.
@@ -78,7 +81,7 @@ const holds = "holds"
 var errIntended = errors.New("meant to be")
 
 // do writes the job's effect, if its attempt succeeds or fails after the write.
-func (j job) do(ctx context.Context, process string, write func(context.Context, effect) error) (string, error) {
+func (j job) do(ctx context.Context, db tables, process string, write func(context.Context, effect) error) (string, error) {
 	a, ok := semel.AttemptOf(ctx)
 	if !ok {
 		return "", errors.New("there is no attempt")
@@ -87,6 +90,11 @@ func (j job) do(ctx context.Context, process string, write func(context.Context,
 	if j.Held && e.attempt == 1 && process != "caller" {
 		report(holds)
 		<-ctx.Done()
+		if j.Overtaken {
+			if err := awaitNextAttempt(context.WithoutCancel(ctx), db, e.key); err != nil {
+				return "", err
+			}
+		}
 	}
 	if j.Deaf || j.Held {
 		ctx = context.WithoutCancel(ctx)
@@ -112,6 +120,18 @@ func (j job) do(ctx context.Context, process string, write func(context.Context,
 		return "", errIntended
 	}
 	return e.result(), nil
+}
+
+// awaitNextAttempt waits until a task has a second attempt. The first one can commit after its
+// lease until then, and on a slow machine its lease may end without a signal to its process.
+func awaitNextAttempt(ctx context.Context, db tables, task string) error {
+	ctx, cancel := context.WithTimeout(ctx, ceiling)
+	defer cancel()
+	return realtest.Retry(ctx, func() bool {
+		var n int
+		err := db.QueryRowContext(ctx, `select count(*) from history where task = $1 and to_attempt > 1`, task).Scan(&n)
+		return err == nil && n > 0
+	})
 }
 
 // simulateWork waits as long as the job takes.

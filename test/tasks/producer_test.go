@@ -32,7 +32,7 @@ func newProducer[Tx any](s *database[Tx], e *semel.Engine[Tx], op *semel.Operati
 		op: op, seed: rand.Uint64(), note: s.note,
 		do: func(ctx context.Context, c semel.Call, j job) (string, error) {
 			result, _, err := semel.DoTx(ctx, e, c, func(ctx context.Context, tx Tx) (string, error) {
-				return j.do(ctx, "caller", func(ctx context.Context, of effect) error { return s.effect(ctx, tx, of) })
+				return j.do(ctx, s.tables, "caller", func(ctx context.Context, of effect) error { return s.effect(ctx, tx, of) })
 			})
 			return result, err
 		},

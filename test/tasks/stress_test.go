@@ -76,7 +76,8 @@ func run[Tx any](t *testing.T, at databaseAddress, s *database[Tx], o stressTest
 // harmHeldJobs begins a run with events that chance may leave out of it, by jobs that workers
 // hold. A worker is killed, and another one requeues its job. If stops is set, a worker is
 // stopped until its job is done by another attempt, and then loses the job. If there are direct
-// callers, all workers are stopped meanwhile, so that a caller takes the job over.
+// callers, all workers are stopped meanwhile, so that a caller takes the job over. The worker
+// loses the job also if its lease ends before it is stopped, because the job is overtaken.
 func harmHeldJobs(t *testing.T, p *directCaller, killer *processKiller, w groundTruth, o stressTest, enqueue func(n int) error) {
 	t.Helper()
 	p.held = 1

@@ -80,7 +80,7 @@ func (c child) operations() []semel.Declared {
 // functionsOf give a worker its function for each operation.
 func functionsOf[Tx any](w *task.Worker, e *semel.Engine[Tx], s *database[Tx], name string) map[semel.Declared]func() error {
 	within := func(ctx context.Context, tx Tx, j job) (string, error) {
-		return j.do(ctx, name, func(ctx context.Context, of effect) error { return s.effect(ctx, tx, of) })
+		return j.do(ctx, s.tables, name, func(ctx context.Context, of effect) error { return s.effect(ctx, tx, of) })
 	}
 	jobs := func(op *semel.Operation[job], fn func(context.Context, Tx, job) (string, error)) func() error {
 		return func() error { return task.HandleTx(w, e, op, fn, task.HandlerOptions{}) }
@@ -111,7 +111,7 @@ func functionsOf[Tx any](w *task.Worker, e *semel.Engine[Tx], s *database[Tx], n
 func handleOutside(w *task.Worker, db tables, name string) func() error {
 	return func() error {
 		return task.Handle(w, outside, func(ctx context.Context, j job) (string, error) {
-			return j.do(ctx, name, db.addEffect)
+			return j.do(ctx, db, name, db.addEffect)
 		}, task.HandlerOptions{})
 	}
 }
