@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -90,16 +91,23 @@ func (g *RedisGroup) Follow(tb testing.TB, server, primary *RedisServer) {
 // redisGroupName is the name by which Sentinel knows a group.
 const redisGroupName = "group"
 
+// Servers detect the failure of another one after undetected, and while a test waits for a
+// failover after detected. A slow machine then causes no failover that the test did not cause.
+const undetected, detected = "60000", "2000" // milliseconds
+
+// replicasPatience is for clients whose calls wait for replicas up to a minute.
+const replicasPatience = 2 * time.Minute
+
 // RedisSentinel is [RedisReplicas] with two replicas and three Sentinels, which replace the
-// primary when it has not answered for a second.
+// primary in AwaitPromoted.
 func RedisSentinel(tb testing.TB, settings ...string) *RedisGroup {
 	tb.Helper()
 	g := RedisReplicas(tb, 2, settings...)
 	for range 3 {
 		s := &RedisServer{ownHandle(tb, redisEngine(), launchSentinel, []string{
 			"sentinel monitor " + redisGroupName + " " + redisAddr(g.Primary.Addr()) + " 2",
-			"sentinel down-after-milliseconds " + redisGroupName + " 1000",
-			"sentinel failover-timeout " + redisGroupName + " 3000",
+			"sentinel down-after-milliseconds " + redisGroupName + " " + undetected,
+			"sentinel failover-timeout " + redisGroupName + " " + undetected, // replicas that are cut off remain so
 		})}
 		g.sentinels = append(g.sentinels, s.Addr())
 	}
@@ -124,18 +132,24 @@ func (g *RedisGroup) Servers() []*RedisServer {
 func (g *RedisGroup) Client(tb testing.TB) *redis.Client {
 	tb.Helper()
 	c := redis.NewFailoverClient(&redis.FailoverOptions{
-		MasterName: redisGroupName, SentinelAddrs: g.sentinels, Dialer: g.Proxies.dialer(),
+		MasterName: redisGroupName, SentinelAddrs: g.sentinels, Dialer: g.Proxies.dialer(), ReadTimeout: replicasPatience,
 	})
 	tb.Cleanup(func() { c.Close() })
 	return c
 }
 
-// AwaitPromoted waits until another server than the first primary is the primary, and returns
-// it.
+// AwaitPromoted lets the Sentinels replace the primary, which was killed, and returns the new
+// one.
 func (g *RedisGroup) AwaitPromoted(tb testing.TB) *RedisServer {
 	tb.Helper()
-	s := redis.NewSentinelClient(&redis.Options{Addr: g.sentinels[0]})
-	defer s.Close()
+	var s *redis.SentinelClient
+	for _, at := range g.sentinels {
+		s = redis.NewSentinelClient(&redis.Options{Addr: at})
+		defer s.Close()
+		for _, option := range []string{"down-after-milliseconds", "failover-timeout"} {
+			check.Require(tb, s.Set(tb.Context(), redisGroupName, option, detected).Err(), "detect the failure")
+		}
+	}
 	var addr string
 	Poll(tb, "a failover", func() bool {
 		at, err := s.GetMasterAddrByName(tb.Context(), redisGroupName).Result()
@@ -164,12 +178,12 @@ type RedisCluster struct {
 }
 
 // OwnRedisCluster starts a cluster of three primaries, each with a replica, which ends with
-// the test. A replica replaces a primary that has not answered for two seconds.
+// the test. A replica replaces its primary in AwaitPrimary.
 func OwnRedisCluster(tb testing.TB, settings ...string) *RedisCluster {
 	tb.Helper()
 	const primaries, slots = 3, 16384
 	c := &RedisCluster{}
-	settings = append([]string{"cluster-enabled yes", "cluster-node-timeout 2000"}, settings...)
+	settings = append([]string{"cluster-enabled yes", "cluster-node-timeout " + detected}, settings...)
 	for range 2 * primaries {
 		c.Nodes = append(c.Nodes, OwnRedis(tb, settings...))
 	}
@@ -200,7 +214,18 @@ func OwnRedisCluster(tb testing.TB, settings ...string) *RedisCluster {
 	for _, primary := range clients[:primaries] {
 		awaitRedisReplicas(tb, primary, 1)
 	}
+	c.detectAfter(tb, undetected)
 	return c
+}
+
+// detectAfter sets the time after which the nodes that run detect the failure of another one.
+func (c *RedisCluster) detectAfter(tb testing.TB, milliseconds string) {
+	tb.Helper()
+	for _, n := range c.Nodes {
+		if err := n.Client(tb).ConfigSet(tb.Context(), "cluster-node-timeout", milliseconds).Err(); err != nil {
+			tb.Logf("node %s does not run: %v", n.Addr(), err)
+		}
+	}
 }
 
 // await waits until all nodes say that about their cluster.
@@ -214,9 +239,11 @@ func (c *RedisCluster) await(tb testing.TB, clients []*redis.Client, line string
 	}
 }
 
-// AwaitPrimary waits until the node is a primary.
+// AwaitPrimary lets the node replace its primary, which was killed.
 func (c *RedisCluster) AwaitPrimary(tb testing.TB, node *RedisServer) {
 	tb.Helper()
+	c.detectAfter(tb, detected)
+	defer c.detectAfter(tb, undetected)
 	client := node.Client(tb)
 	Poll(tb, "a new primary", func() bool {
 		info, err := client.Info(tb.Context(), "replication").Result()
@@ -231,7 +258,7 @@ func (c *RedisCluster) Client(tb testing.TB) *redis.ClusterClient {
 	for i, n := range c.Nodes {
 		addrs[i] = n.Addr()
 	}
-	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, Dialer: c.Proxies.dialer()})
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, Dialer: c.Proxies.dialer(), ReadTimeout: replicasPatience})
 	tb.Cleanup(func() { client.Close() })
 	return client
 }
