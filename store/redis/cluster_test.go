@@ -2,11 +2,17 @@ package redis_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store/redis"
 	"github.com/semelgo/semel/store/storetest"
 )
+
+// patient are the options of a store whose replicas confirm each change, on a slow machine too.
+func patient(replicas int) redis.Options {
+	return redis.Options{Replicas: replicas, ReplicaTimeout: time.Minute}
+}
 
 func TestContractOnACluster(t *testing.T) {
 	t.Parallel()
@@ -15,7 +21,7 @@ func TestContractOnACluster(t *testing.T) {
 	}
 	cluster := realtest.OwnRedisCluster(t)
 	cluster.Proxies = realtest.NewRedisProxies(t, cluster.Nodes...)
-	runContract(t, cluster.Client(t), cluster.Proxies, redis.Options{Replicas: 1}, nil, storetest.StoreCallParts())
+	runContract(t, cluster.Client(t), cluster.Proxies, patient(1), nil, storetest.StoreCallParts())
 }
 
 // TestContractOfReplicas: the replicas confirm each change, and can be isolated.
@@ -26,7 +32,14 @@ func TestContractOfReplicas(t *testing.T) {
 	}
 	group := realtest.RedisReplicas(t, 2)
 	client, proxies := throughProxy(t, group.Primary)
-	runContract(t, client, proxies, redis.Options{Replicas: 2}, group.Isolate, storetest.StoreCallParts())
+	runContract(t, client, proxies, patient(2), func(s *redis.Store) func() {
+		s.SetReplicaTimeout(time.Second) // each call waits that long
+		restore := group.Isolate()
+		return func() {
+			restore()
+			s.SetReplicaTimeout(time.Minute)
+		}
+	}, storetest.StoreCallParts())
 }
 
 func TestContractUnderSentinel(t *testing.T) {
@@ -36,5 +49,5 @@ func TestContractUnderSentinel(t *testing.T) {
 	}
 	group := realtest.RedisSentinel(t)
 	group.Proxies = realtest.NewRedisProxies(t, group.Servers()...)
-	runContract(t, group.Client(t), group.Proxies, redis.Options{Replicas: 2}, nil, storetest.StoreCallParts())
+	runContract(t, group.Client(t), group.Proxies, patient(2), nil, storetest.StoreCallParts())
 }

@@ -3,6 +3,7 @@ package redis_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/semelgo/semel/internal/realtest"
 	"github.com/semelgo/semel/store"
@@ -21,9 +22,12 @@ var failovers = []struct {
 }{
 	{name: "LossIsAccepted", options: redis.Options{AcceptFailoverLoss: true}, cut: 2, claimed: true, twoLeaders: true},
 	{name: "NoReplicaConfirms", options: redis.Options{Replicas: 2}, cut: 2},
-	{name: "TheOnlyReplicaThatConfirmedIsLost", options: redis.Options{Replicas: 1, AcceptFailoverLoss: true}, cut: 1, killFirst: true, claimed: true, twoLeaders: true},
+	{
+		name: "TheOnlyReplicaThatConfirmedIsLost", options: redis.Options{Replicas: 1, ReplicaTimeout: time.Minute, AcceptFailoverLoss: true},
+		cut: 1, killFirst: true, claimed: true, twoLeaders: true,
+	},
 	{name: "OneReplicaDoesNotConfirm", options: redis.Options{Replicas: 2}, cut: 1},
-	{name: "AllReplicasConfirm", options: redis.Options{Replicas: 2}, claimed: true},
+	{name: "AllReplicasConfirm", options: patient(2), claimed: true},
 }
 
 // TestClaimsAfterAFailover: with all replicas confirming, a failover makes no second leader
@@ -71,10 +75,11 @@ func TestFinalStateAfterAFailover(t *testing.T) {
 		t.Skip("make test-full runs it")
 	}
 	group := realtest.RedisSentinel(t)
-	s := newStore(t, group.Client(t), redis.Options{Replicas: 2})
+	s := newStore(t, group.Client(t), patient(2))
 	claim := create("key", store.InProgress, 1)
 	mustApply(t, s, claim)
 	group.CutOff(t, group.Replicas...)
+	s.SetReplicaTimeout(time.Second)
 	end := succeed(claim)
 	for range 2 {
 		if applied, err := apply(t.Context(), s, end); applied || !errors.Is(err, redis.ErrNotConfirmed) {

@@ -2,6 +2,7 @@ package redis_test
 
 import (
 	"testing"
+	"time"
 
 	driver "github.com/redis/go-redis/v9"
 
@@ -28,11 +29,12 @@ func TestContractOfShards(t *testing.T) {
 	runContract(t, client, proxies, redis.Options{Shards: 3}, nil, storetest.StoreCallParts())
 }
 
-// throughProxy returns a client of a server, by connections through a proxy.
+// throughProxy returns a client of a server, by connections through a proxy. Its calls may
+// wait for replicas up to a minute.
 func throughProxy(t *testing.T, server *realtest.RedisServer) (*driver.Client, *realtest.RedisProxies) {
 	t.Helper()
 	proxies := realtest.NewRedisProxies(t, server)
-	client := driver.NewClient(&driver.Options{Addr: server.Addr(), Dialer: proxies.Dial})
+	client := driver.NewClient(&driver.Options{Addr: server.Addr(), Dialer: proxies.Dial, ReadTimeout: 2 * time.Minute})
 	t.Cleanup(func() { client.Close() })
 	return client, proxies
 }
@@ -40,13 +42,15 @@ func throughProxy(t *testing.T, server *realtest.RedisServer) (*driver.Client, *
 // runContract runs the suite, or some parts of it, on stores over the client, whose proxies
 // lose replies.
 func runContract(
-	t *testing.T, client driver.UniversalClient, proxies *realtest.RedisProxies, o redis.Options, isolate func() (restore func()), parts []string,
+	t *testing.T, client driver.UniversalClient, proxies *realtest.RedisProxies, o redis.Options, isolate func(*redis.Store) (restore func()), parts []string,
 ) {
 	t.Helper()
 	storetest.RunStore(t, func(t testing.TB) storetest.StoreSubject {
-		return storetest.StoreSubject{
-			Store: newStore(t, client, o), Isolate: isolate,
-			Lose: func() func() bool { return proxies.EatReply(servers.RedisWrites) },
+		s := newStore(t, client, o)
+		sub := storetest.StoreSubject{Store: s, Lose: func() func() bool { return proxies.EatReply(servers.RedisWrites) }}
+		if isolate != nil {
+			sub.Isolate = func() func() { return isolate(s) }
 		}
+		return sub
 	}, parts...)
 }
