@@ -64,12 +64,13 @@ type EtcdCluster struct{ Nodes []*EtcdServer }
 type EtcdServer struct{ handle }
 
 // OwnEtcd starts a cluster of n members for this test alone, which ends with the test. It
-// has a leader when OwnEtcd returns.
-func OwnEtcd(tb testing.TB, n int) *EtcdCluster {
+// has a leader when OwnEtcd returns. Each member has the flags.
+func OwnEtcd(tb testing.TB, n int, flags ...string) *EtcdCluster {
 	tb.Helper()
 	nodes := check.Must(newEtcdNodes(tb.Context(), n))(tb)
 	c := &EtcdCluster{}
 	for _, m := range nodes {
+		m.flags = flags
 		c.Nodes = append(c.Nodes, &EtcdServer{ownHandle(tb, etcdEngine(), m.launcher, nil)})
 	}
 	awaitEtcd(tb, c.Nodes...)
