@@ -91,8 +91,7 @@ func TestUnreachableServers(t *testing.T) {
 				check.Require(t, err)
 				t.Cleanup(func() { _ = end() })
 				task, direct := unreachableOperations()
-				e, err := semel.NewRunner(s, unreachableOptions(task))
-				check.Require(t, err)
+				e := whenReachable(t, func() (semel.Runner, error) { return semel.NewRunner(s, unreachableOptions(task)) })
 				if how == "closed" {
 					cut = func() { _ = end() }
 				}

@@ -3,6 +3,7 @@ package failures_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"maps"
 	"path/filepath"
 	"sync"
@@ -85,7 +86,7 @@ func TestUnreachableSQLite(t *testing.T) {
 func unreachable[Tx any](t *testing.T, s store.TxStore[Tx], ended Tx, closes func()) {
 	t.Helper()
 	task, direct := unreachableOperations()
-	e := check.Must(semel.New(s, unreachableOptions(task)))(t)
+	e := whenReachable(t, func() (*semel.Engine[Tx], error) { return semel.New(s, unreachableOptions(task)) })
 	closes()
 	ctx, call := t.Context(), task.Call(semel.ScopeOf("ann"), "k", "in")
 	allUnavailable(t, s, e, task, direct, map[string]func() error{
@@ -111,6 +112,21 @@ func unreachableOperations() (task *semel.Operation[string], direct semel.Call) 
 
 func unreachableOptions(task semel.Declared) semel.Options {
 	return semel.Options{Survive: store.NoFailure, RecordTimeout: time.Second, Operations: []semel.Declared{task}}
+}
+
+// whenReachable makes an engine over a database that is up. On a slow machine, New may not have
+// its answer within the RecordTimeout.
+func whenReachable[E any](t *testing.T, newEngine func() (E, error)) (engine E) {
+	t.Helper()
+	realtest.Poll(t, "an engine", func() bool {
+		var err error
+		engine, err = newEngine()
+		if !errors.Is(err, semel.ErrUnavailable) {
+			check.Require(t, err)
+		}
+		return err == nil
+	})
+	return engine
 }
 
 func neverRuns(t *testing.T) (string, error) {
