@@ -47,6 +47,7 @@ func TestConsumerIsKilled(t *testing.T) {
 			c.Way, c.Mode, c.Keyed, c.Kill = test.consumer.Way, test.consumer.Mode, test.consumer.Keyed, true
 			for _, point := range points {
 				start(t, c, w.seen).killedAt(t, point)
+				w.endLease(t, name+" "+point)
 			}
 			last := start(t, c, w.seen)
 			realtest.Poll(t, "the end of each message", func() bool {

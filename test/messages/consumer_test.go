@@ -89,7 +89,7 @@ func (c *consumer) open() (err error) {
 		Retry: semel.Retry{MaxCrashes: 100, Delay: func(int) time.Duration { return 50 * time.Millisecond }},
 	}
 	if c.Mode == inbox.Leased {
-		o.Lease, o.Heartbeat = time.Second, 200*time.Millisecond
+		o.Lease = time.Minute // no living consumer loses it; the test ends that of a dead one
 		if c.Keyed {
 			o.Policy = semel.Keyed()
 		}

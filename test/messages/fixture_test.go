@@ -64,6 +64,13 @@ func (w *fixture) publish(t *testing.T, ids ...string) {
 	check.Require(t, publish(t.Context(), w.AMQP, w.Queue, ids...))
 }
 
+// endLease ends the lease that a dead consumer has of a message, if it has one.
+func (w *fixture) endLease(t *testing.T, id string) {
+	t.Helper()
+	check.Must(w.db.Exec(t.Context(), `update semel_records set due = clock_timestamp()
+where state = 2 and convert_from(key, 'UTF8') like '%:' || $1`, id))(t)
+}
+
 // dead is the number of rejected messages.
 func (w *fixture) dead(t *testing.T) int {
 	t.Helper()
