@@ -56,7 +56,7 @@ func (s *database[Tx]) note(ctx context.Context, statement string, args ...any) 
 }
 
 // retryWhileBusy retries for a minute: a SQLite database with many writers may be
-// busy for one of them.
+// busy for one of them, and a server on a slow machine for any call.
 func retryWhileBusy(ctx context.Context, try func() error) error {
 	bounded, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

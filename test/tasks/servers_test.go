@@ -149,11 +149,15 @@ func (p *directCaller) enqueueAll(ctx context.Context, e semel.Runner, n int, ti
 	return nil
 }
 
-// scanAll returns the records in a state; Absent: all.
+// scanAll returns the records in a state; Absent: all. A busy server may not answer in time.
 func scanAll(t *testing.T, s store.Store, state store.State) (all []store.Record) {
 	t.Helper()
 	for q := (store.Query{State: state, Limit: store.MaxLimit}); ; q.After = all[len(all)-1].ID {
-		page := check.Must(s.Scan(t.Context(), q))(t)
+		var page []store.Record
+		check.Require(t, retryWhileBusy(t.Context(), func() (err error) {
+			page, err = s.Scan(t.Context(), q)
+			return err
+		}))
 		if all = append(all, page...); len(page) < q.Limit {
 			return all
 		}
