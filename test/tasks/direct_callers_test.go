@@ -31,7 +31,7 @@ func (p *directCaller) call(n int) semel.Call {
 
 func (p *directCaller) job(n int) job {
 	if n < p.held {
-		return job{N: n, Seed: p.seed, Held: true, Overtaken: n == 1}
+		return job{N: n, Seed: p.seed, Held: true}
 	}
 	return newJob(n, p.seed)
 }

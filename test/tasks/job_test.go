@@ -35,9 +35,7 @@ type job struct {
 	Takes time.Duration // how long it runs
 	Late  bool          // writes first, and then keeps its transaction open
 	Deaf  bool          // continues after its context has ended
-	Held  bool          // a worker holds its first attempt until it is killed or loses its lease
-	// Overtaken, of a held job: the attempt goes on only after another one has begun.
-	Overtaken bool
+	Held  bool          // a worker holds its first attempt until it is killed or another attempt is done
 }
 
 // newJob draws the n-th job: 1 in 20 takes up to two leases.
@@ -88,12 +86,10 @@ func (j job) do(ctx context.Context, db tables, process string, write func(conte
 	}
 	e := effect{key: a.Call().Key(), attempt: a.Number(), owner: a.Token().Owner, process: process}
 	if j.Held && e.attempt == 1 && process != "caller" {
-		report(holds)
+		report(holds, e.key)
 		<-ctx.Done()
-		if j.Overtaken {
-			if err := awaitNextAttempt(context.WithoutCancel(ctx), db, e.key); err != nil {
-				return "", err
-			}
+		if err := awaitOtherEffect(context.WithoutCancel(ctx), db, e.key); err != nil {
+			return "", err
 		}
 	}
 	if j.Deaf || j.Held {
@@ -122,14 +118,15 @@ func (j job) do(ctx context.Context, db tables, process string, write func(conte
 	return e.result(), nil
 }
 
-// awaitNextAttempt waits until a task has a second attempt. The first one can commit after its
-// lease until then, and on a slow machine its lease may end without a signal to its process.
-func awaitNextAttempt(ctx context.Context, db tables, task string) error {
+// awaitOtherEffect waits until another attempt of a task has had its effect. The lease of a slow
+// worker may end before the test harms the worker, and until another attempt begins, this one
+// could still succeed.
+func awaitOtherEffect(ctx context.Context, db tables, task string) error {
 	ctx, cancel := context.WithTimeout(ctx, ceiling)
 	defer cancel()
 	return realtest.Retry(ctx, func() bool {
 		var n int
-		err := db.QueryRowContext(ctx, `select count(*) from history where task = $1 and to_attempt > 1`, task).Scan(&n)
+		err := db.QueryRowContext(ctx, `select count(*) from effects where task = $1`, task).Scan(&n)
 		return err == nil && n > 0
 	})
 }

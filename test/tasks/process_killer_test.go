@@ -10,8 +10,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/semelgo/semel/internal/realtest"
 )
 
 // processKiller kills and stops the processes of a test at random, and starts new
@@ -24,13 +22,12 @@ type processKiller struct {
 	started int
 	kills   int64
 	stops   int64
-	known   map[*process]int // reports of held jobs that awaitHolder has returned
 }
 
 // newProcessKiller starts n workers.
 func newProcessKiller(t *testing.T, worker child, n int) *processKiller {
 	t.Helper()
-	m := &processKiller{t: t, worker: worker, known: map[*process]int{}}
+	m := &processKiller{t: t, worker: worker}
 	for range n {
 		m.running = append(m.running, m.another())
 	}
@@ -48,15 +45,9 @@ func (m *processKiller) another() *process {
 	return start(m.t, c)
 }
 
-// awaitHolder waits until a worker has reported, since the last call, that it holds a job,
-// and returns its index.
-func (m *processKiller) awaitHolder() (holder int) {
-	realtest.Poll(m.t, "a worker that holds a job", func() bool {
-		holder = slices.IndexFunc(m.running, func(p *process) bool { return p.Count(holds, "") > m.known[p] })
-		return holder >= 0
-	})
-	m.known[m.running[holder]]++
-	return holder
+// holderOf returns the index of the worker that has reported that it holds a task, or -1.
+func (m *processKiller) holderOf(task string) int {
+	return slices.IndexFunc(m.running, func(p *process) bool { return p.Count(holds, " "+task) > 0 })
 }
 
 // whileStopped stops the processes while fn runs.

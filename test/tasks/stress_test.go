@@ -11,6 +11,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
 	"github.com/semelgo/semel/internal/check"
+	"github.com/semelgo/semel/internal/realtest"
 )
 
 // stressTest runs many jobs by workers that are killed and stopped meanwhile.
@@ -76,30 +77,44 @@ func run[Tx any](t *testing.T, at databaseAddress, s *database[Tx], o stressTest
 // harmHeldJobs begins a run with events that chance may leave out of it, by jobs that workers
 // hold. A worker is killed, and another one requeues its job. If stops is set, a worker is
 // stopped until its job is done by another attempt, and then loses the job. If there are direct
-// callers, all workers are stopped meanwhile, so that a caller takes the job over. The worker
-// loses the job also if its lease ends before it is stopped, because the job is overtaken.
+// callers, all workers are stopped meanwhile, so that a caller takes the job over.
 func harmHeldJobs(t *testing.T, p *directCaller, killer *processKiller, w groundTruth, o stressTest, enqueue func(n int) error) {
 	t.Helper()
-	p.held = 1
 	if o.stops {
-		p.held = 2
-		check.Require(t, enqueue(1))
-		holder := killer.awaitHolder()
+		n, holder := holdJob(t, p, killer, w, enqueue)
 		if o.callers > 0 {
 			killer.whileStopped(killer.running, func() {
 				ctx, cancel := context.WithTimeout(t.Context(), ceiling)
 				defer cancel()
-				check.Require(t, p.callUntilDone(ctx, 1))
+				check.Require(t, p.callUntilDone(ctx, n))
 				check.Require(t, ctx.Err(), "a caller takes the job over")
 			})
 		} else {
-			killer.whileStopped(killer.running[holder:holder+1], func() { w.awaitEffect(t, "job-1") })
+			killer.whileStopped(killer.running[holder:holder+1], func() { w.awaitEffect(t, p.call(n).Key()) })
 		}
 		w.awaitLoss(t)
 	}
-	check.Require(t, enqueue(0))
-	killer.replace(killer.awaitHolder())
-	w.awaitEffect(t, "job-0")
+	n, holder := holdJob(t, p, killer, w, enqueue)
+	killer.replace(holder)
+	w.awaitEffect(t, p.call(n).Key())
+}
+
+// holdJob enqueues one more job, and returns its number and that of the worker that holds it.
+// On a slow machine, the first attempt may end before its function runs, and a later one is
+// not held: then the job is done, and the next one is enqueued.
+func holdJob(t *testing.T, p *directCaller, killer *processKiller, w groundTruth, enqueue func(n int) error) (n, holder int) {
+	t.Helper()
+	for holder = -1; holder < 0; {
+		n = p.held
+		p.held++
+		check.Require(t, enqueue(n))
+		realtest.Poll(t, "a worker that holds a job", func() bool {
+			task := p.call(n).Key()
+			holder = killer.holderOf(task)
+			return holder >= 0 || w.count(t, `select count(*) from effects where task = $1`, task) > 0
+		})
+	}
+	return n, holder
 }
 
 // enqueueFailing enqueues tasks that end as Failed.
