@@ -42,7 +42,8 @@ func throughProxy(t *testing.T, server *realtest.RedisServer) (*driver.Client, *
 // runContract runs the suite, or some parts of it, on stores over the client, whose proxies
 // lose replies.
 func runContract(
-	t *testing.T, client driver.UniversalClient, proxies *realtest.RedisProxies, o redis.Options, isolate func(*redis.Store) (restore func()), parts []string,
+	t *testing.T, client driver.UniversalClient, proxies *realtest.RedisProxies, o redis.Options,
+	isolate func(*redis.Store) (restore func()), parts []string,
 ) {
 	t.Helper()
 	storetest.RunStore(t, func(t testing.TB) storetest.StoreSubject {

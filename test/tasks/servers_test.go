@@ -75,7 +75,9 @@ func harmWorkersOf(t *testing.T, server recordServer, o stressTest) {
 	each.Records, each.Slots = server.at, 3 // their effects are serial anyway
 	killer := newProcessKiller(t, each, o.workers)
 	p := &directCaller{op: outside, note: s.note, do: func(ctx context.Context, c semel.Call, j job) (string, error) {
-		result, _, err := semel.Do(ctx, e, c, func(ctx context.Context) (string, error) { return j.do(ctx, s.tables, "caller", s.tables.addEffect) })
+		result, _, err := semel.Do(ctx, e, c, func(ctx context.Context) (string, error) {
+			return j.do(ctx, s.tables, "caller", s.tables.addEffect)
+		})
 		return result, err
 	}}
 	// A stopped worker may have SQLite's only write lock, and no caller could write then.
