@@ -45,8 +45,8 @@ const (
 	beforeReply = "before the reply"
 )
 
-// shortLease is that of a server process whose calls the other one takes over. A call keeps longLease on a
-// slow machine.
+// A server process has shortLease if the test wants the other process to take over its calls. longLease does
+// not end during a test, even on a slow machine.
 const (
 	shortLease = 500 * time.Millisecond
 	longLease  = 5 * time.Minute

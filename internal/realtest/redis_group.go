@@ -95,7 +95,7 @@ const redisGroupName = "group"
 // failover after detected. A slow machine then causes no failover that the test did not cause.
 const undetected, detected = "60000", "2000" // milliseconds
 
-// replicasPatience is for clients whose calls wait for replicas up to a minute.
+// replicasPatience is the read timeout of the clients: a call may wait a minute for replicas.
 const replicasPatience = 2 * time.Minute
 
 // RedisSentinel is [RedisReplicas] with two replicas and three Sentinels, which replace the

@@ -9,7 +9,7 @@ import (
 	"github.com/semelgo/semel/store/storetest"
 )
 
-// patient are the options of a store whose replicas confirm each change, on a slow machine too.
+// patient returns the options of a store that waits long enough for its replicas on a slow machine.
 func patient(replicas int) redis.Options {
 	return redis.Options{Replicas: replicas, ReplicaTimeout: time.Minute}
 }

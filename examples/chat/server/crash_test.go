@@ -50,8 +50,8 @@ func newCrash(t *testing.T, mode, point string) *crash {
 	return c
 }
 
-// start starts a server, whose sweeper has nothing to do after the start: if a creation loses its lease on
-// a slow machine, a sweep before its end would leave its record in doubt.
+// start starts a server. Its sweeper runs once, at the start: if a creation loses its lease on a slow machine,
+// a sweep before the creation ends would leave its record in doubt.
 func (c *crash) start(t *testing.T) {
 	t.Helper()
 	c.server = start(t, append(c.args(shortLease), "-sweep", "1h")...)

@@ -25,7 +25,7 @@ import (
 	"github.com/semelgo/semel/store/storetest"
 )
 
-// runs are the records whose functions have run.
+// runs has the IDs of the calls that have run their function.
 type runs struct{ sync.Map }
 
 func (r *runs) has(id store.ID) bool {
