@@ -293,7 +293,8 @@ func shares[Tx any](t *testing.T, d *database[Tx]) {
 			return b.Publish(ctx, m)
 		}), o)
 	}
-	// everyLane publishes a message in every lane, and returns how many each relay had.
+	// everyLane publishes a message in every lane, and returns how many each relay had. They may
+	// repeat a message, so its callers try again.
 	everyLane := func() [2]int64 {
 		var events []outbox.Event
 		for n := range store.OutboxLanes {
@@ -301,16 +302,14 @@ func shares[Tx any](t *testing.T, d *database[Tx]) {
 		}
 		before, had := b.count(), [2]int64{by[0].Load(), by[1].Load()}
 		d.write(engines[1], events...)
-		b.until("a message in every lane", func(all []outbox.Message, _ int) bool { return len(all) == before+len(events) })
+		b.until("a message in every lane", func(all []outbox.Message, _ int) bool { return len(all) >= before+len(events) })
 		return [2]int64{by[0].Load() - had[0], by[1].Load() - had[1]}
 	}
 	realtest.Poll(t, "each relay to have half of the lanes", func() bool {
 		return everyLane() == [2]int64{store.OutboxLanes / 2, store.OutboxLanes / 2}
 	})
 	stop[0]()
-	if got := everyLane(); got != [2]int64{0, store.OutboxLanes} {
-		t.Errorf("after the end of the first relay, the relays have published %v", got)
-	}
+	realtest.Poll(t, "the second relay to have all lanes", func() bool { return everyLane() == [2]int64{0, store.OutboxLanes} })
 	emptied(t, engines[1])
 }
 

@@ -185,6 +185,13 @@ func (q *Quorum) Failover(tb testing.TB) {
 // Promote is the second half of [Quorum.Failover]: the primary has been killed.
 func (q *Quorum) Promote(tb testing.TB) {
 	tb.Helper()
+	for _, s := range q.standbys {
+		Poll(tb, "a standby to write all that it received", func() bool { // its receiver does so when the primary has ended
+			var ended bool
+			err := s.row(tb, &ended, `select not exists (select from pg_stat_wal_receiver)`)
+			return err == nil && ended
+		})
+	}
 	received := make(map[*Server]int64)
 	for _, s := range q.standbys {
 		var at int64

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strconv"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -128,27 +129,52 @@ func onFreePort(ctx context.Context, start func(port int) error) error {
 	return err
 }
 
-// FreeAddr returns an address of this machine without a listener. Its port is below the range of
-// ephemeral ports, so that no connection takes it before a program listens there.
+// FreeAddr returns an address of this machine without a listener, with a port of freePort.
 func FreeAddr(tb testing.TB) string {
 	tb.Helper()
 	port := check.Must(freePort(tb.Context()))(tb)
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 }
 
-// freePort returns a port without a listener. It is below the range of ephemeral
-// ports, so that a killed server can get its port again, and so that a client that
-// keeps connecting to a dead server cannot connect to itself.
+// freePort returns a port without a listener, which no other process gets from freePort while
+// this one runs. It is below the range of ephemeral ports. So a killed server can get its port
+// again, and a client that keeps connecting to a dead server cannot connect to itself.
 func freePort(ctx context.Context) (int, error) {
 	const from, to, tries = 15_000, 32_000, 100
-	var listen net.ListenConfig
 	var err error
 	for range tries {
 		port := from + rand.IntN(to-from)
-		var l net.Listener
-		if l, err = listen.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
-			return port, l.Close()
+		if err = reservations.reserve(ctx, port); err == nil {
+			return port, nil
 		}
 	}
 	return 0, fmt.Errorf("find a free port: %w", err)
+}
+
+// reservations are the ports that this process got from freePort.
+var reservations portReservations //nolint:gochecknoglobals // other processes of the tests must see them until this one ends
+
+// portReservations keep the UDP port of each TCP port. The servers use TCP only, and the system
+// frees a UDP port when its process ends.
+type portReservations struct {
+	mu   sync.Mutex
+	open []net.PacketConn
+}
+
+// reserve fails if the port is reserved, or if a program listens there.
+func (r *portReservations) reserve(ctx context.Context, port int) error {
+	var listen net.ListenConfig
+	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	reserved, err := listen.ListenPacket(ctx, "udp", addr)
+	if err != nil {
+		return err
+	}
+	l, err := listen.Listen(ctx, "tcp", addr)
+	if err != nil {
+		return errors.Join(err, reserved.Close())
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.open = append(r.open, reserved)
+	return l.Close()
 }

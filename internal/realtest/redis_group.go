@@ -91,8 +91,9 @@ func (g *RedisGroup) Follow(tb testing.TB, server, primary *RedisServer) {
 // redisGroupName is the name by which Sentinel knows a group.
 const redisGroupName = "group"
 
-// Servers detect the failure of another one after undetected, and while a test waits for a
-// failover after detected. A slow machine then causes no failover that the test did not cause.
+// Servers detect the failure of another one after undetected. Nodes of a cluster detect it after
+// detected while a test waits for a failover. A slow machine then causes no failover that the test
+// did not cause.
 const undetected, detected = "60000", "2000" // milliseconds
 
 // replicasPatience is the read timeout of the clients: a call may wait a minute for replicas.
@@ -138,20 +139,16 @@ func (g *RedisGroup) Client(tb testing.TB) *redis.Client {
 	return c
 }
 
-// AwaitPromoted lets the Sentinels replace the primary, which was killed, and returns the new
-// one.
+// AwaitPromoted lets a Sentinel replace the primary, which was killed, and returns the new one. The
+// Sentinel does not wait until it detects the failure: it promotes no replica that has lost its
+// primary for ten times as long as that takes, so the tests would have to be faster.
 func (g *RedisGroup) AwaitPromoted(tb testing.TB) *RedisServer {
 	tb.Helper()
-	var s *redis.SentinelClient
-	for _, at := range g.sentinels {
-		s = redis.NewSentinelClient(&redis.Options{Addr: at})
-		defer s.Close()
-		for _, option := range []string{"down-after-milliseconds", "failover-timeout"} {
-			check.Require(tb, s.Set(tb.Context(), redisGroupName, option, detected).Err(), "detect the failure")
-		}
-	}
+	s := redis.NewSentinelClient(&redis.Options{Addr: g.sentinels[0]})
+	defer s.Close()
 	var addr string
 	Poll(tb, "a failover", func() bool {
+		_ = s.Failover(tb.Context(), redisGroupName) // an error: one has begun, or no replica has answered yet
 		at, err := s.GetMasterAddrByName(tb.Context(), redisGroupName).Result()
 		if err != nil || len(at) != 2 {
 			return false
@@ -183,11 +180,15 @@ func OwnRedisCluster(tb testing.TB, settings ...string) *RedisCluster {
 	tb.Helper()
 	const primaries, slots = 3, 16384
 	c := &RedisCluster{}
-	settings = append([]string{"cluster-enabled yes", "cluster-node-timeout " + detected}, settings...)
-	for range 2 * primaries {
-		c.Nodes = append(c.Nodes, OwnRedis(tb, settings...))
-	}
 	ctx := tb.Context()
+	buses := make([]int, 2*primaries)
+	for i := range buses {
+		buses[i] = check.Must(freePort(ctx))(tb) // by default an ephemeral port, which another process may have at a restart
+		c.Nodes = append(c.Nodes, OwnRedis(tb, append([]string{
+			"cluster-enabled yes", "cluster-node-timeout " + detected, "cluster-port " + strconv.Itoa(buses[i]),
+			"cluster-replica-validity-factor 0", // a replica replaces its primary however long a slow machine takes
+		}, settings...)...))
+	}
 	clients, ids := make([]*redis.Client, len(c.Nodes)), make([]string, len(c.Nodes))
 	must := func(err error) {
 		check.Require(tb, err, "form a cluster")
@@ -203,10 +204,11 @@ func OwnRedisCluster(tb testing.TB, settings ...string) *RedisCluster {
 			must(clients[i].ClusterAddSlotsRange(ctx, i*slots/primaries, (i+1)*slots/primaries-1).Err())
 		}
 		if i > 0 {
-			must(clients[i].ClusterMeet(ctx, host, port).Err())
+			must(clients[i].Do(ctx, "CLUSTER", "MEET", host, port, buses[0]).Err())
 		}
 	}
 	c.await(tb, clients, "cluster_known_nodes:"+strconv.Itoa(len(c.Nodes)))
+	c.detectAfter(tb, undetected)
 	for i := primaries; i < len(c.Nodes); i++ {
 		must(clients[i].ClusterReplicate(ctx, ids[i-primaries]).Err())
 	}
@@ -214,7 +216,6 @@ func OwnRedisCluster(tb testing.TB, settings ...string) *RedisCluster {
 	for _, primary := range clients[:primaries] {
 		awaitRedisReplicas(tb, primary, 1)
 	}
-	c.detectAfter(tb, undetected)
 	return c
 }
 

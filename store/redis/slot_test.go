@@ -103,7 +103,7 @@ func (m *move) begin() []string {
 func (m *move) migrate(keys []string) {
 	m.t.Helper()
 	host, port, _ := net.SplitHostPort(m.target)
-	args := []any{"MIGRATE", host, port, "", 0, 5000, "KEYS"}
+	args := []any{"MIGRATE", host, port, "", 0, 60_000, "KEYS"}
 	for _, k := range keys {
 		args = append(args, k)
 	}

@@ -61,9 +61,9 @@ func TestImportedMessagesAreWrittenOnce(t *testing.T) {
 			i.untilQueue(t, i.ann, "import_message", queueCount{Done: 30})
 			// Of two concurrent duplicates the second may be delayed and redelivered.
 			got := i.untilImport(t, i.ann, "each delivery has its end", func(r importReport) bool {
-				return r.Written+r.Duplicates == int64(delivered)
+				return r.Written+r.Duplicates == int64(delivered) && r.Delivered == int64(delivered)+r.PutOff
 			})
-			if got.Written != 30 || got.Delivered != int64(delivered)+got.PutOff || got.Dead != 0 {
+			if got.Written != 30 || got.Dead != 0 {
 				t.Errorf("the import is %+v, want 30 written", got)
 			}
 			i.wantTexts(t, i.ann, i.group, texts)
