@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/console"
@@ -71,7 +72,7 @@ func newRig(t *testing.T, s store.Store) *rig {
 		}),
 	})
 	g.engine = check.Must(semel.NewRunner(s, semel.Options{
-		Survive: store.NoFailure, Operations: []semel.Declared{g.charge, g.mail, g.wire}, Observer: g.sizes,
+		Survive: store.NoFailure, RecordTimeout: time.Minute, Operations: []semel.Declared{g.charge, g.mail, g.wire}, Observer: g.sizes,
 	}))(t)
 	pages := check.Must(console.Handler([]console.Engine{{Runner: g.engine, Batches: g.sizes}}, console.Options{
 		Authenticate: func(*http.Request) (console.Actor, error) {

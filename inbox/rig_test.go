@@ -38,6 +38,9 @@ func (r *rig[Tx]) engine(t *testing.T, o semel.Options) *semel.Engine[Tx] {
 func engineOver[Tx any](t *testing.T, s store.TxStore[Tx], o semel.Options) *semel.Engine[Tx] {
 	t.Helper()
 	o.Survive = store.NoFailure
+	if o.RecordTimeout == 0 {
+		o.RecordTimeout = time.Minute // a slow machine does not end the calls of the tests
+	}
 	e := check.Must(semel.New(s, o))(t)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)

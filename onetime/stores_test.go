@@ -119,11 +119,16 @@ func TestEveryStore(t *testing.T) {
 	}
 }
 
+// engineOptions are those of an engine with the purpose. A slow machine does not end its calls.
+func engineOptions(p *onetime.Purpose[order]) semel.Options {
+	return semel.Options{Survive: store.NoFailure, RecordTimeout: time.Minute, Operations: []semel.Declared{p.Operation()}}
+}
+
 func txRig[Tx any](t *testing.T, s storetest.Subject[Tx]) *rig {
 	t.Helper()
 	r := &rig{purpose: onetime.Define[order]("place_order", onetime.Options{Wait: time.Minute})}
 	for i := range r.engines {
-		e := check.Must(semel.New(s.Store, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{r.purpose.Operation()}}))(t)
+		e := check.Must(semel.New(s.Store, engineOptions(r.purpose)))(t)
 		closeAtEnd(t, e)
 		r.engines[i] = e
 	}
@@ -145,7 +150,7 @@ func plainRig(t *testing.T, s store.Store) *rig {
 	t.Helper()
 	r := &rig{purpose: onetime.Define[order]("place_order", onetime.Options{Wait: time.Minute})}
 	for i := range r.engines {
-		e := check.Must(semel.NewRunner(s, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{r.purpose.Operation()}}))(t)
+		e := check.Must(semel.NewRunner(s, engineOptions(r.purpose)))(t)
 		closeAtEnd(t, e)
 		r.engines[i] = e
 	}

@@ -98,7 +98,9 @@ func newSetup[Tx any](t *testing.T, d domain[Tx]) *setup {
 		}
 		return storetest.Fault{}
 	})
-	engine, err := semel.New[Tx](faulty, semel.Options{Survive: store.NoFailure})
+	engine, err := semel.New[Tx](faulty, semel.Options{
+		Survive: store.NoFailure, RecordTimeout: 20 * time.Second, // TestTimeoutHandlerInside lasts that long on SQLite
+	})
 	check.Require(t, err, "New")
 	t.Cleanup(func() {
 		r.faults.Store(nil)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/event"
@@ -182,10 +183,12 @@ func TestInTxCommitFails(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("connection lost")
 	for name, c := range map[string]struct {
+		limit time.Duration // of the attempts to learn whether the transaction has committed
 		fault func(*testEngine) storetest.Fault
 		check func(*testing.T, *testEngine, answer)
 	}{
 		"not committed": {
+			time.Minute,
 			func(*testEngine) storetest.Fault { return storetest.Fault{Rollback: lost} },
 			func(t *testing.T, b *testEngine, got answer) {
 				wantFirst(t, got, 500, "sorry\n")
@@ -193,6 +196,7 @@ func TestInTxCommitFails(t *testing.T) {
 			},
 		},
 		"unknown, committed after all": {
+			time.Minute,
 			func(*testEngine) storetest.Fault { return storetest.Fault{After: lost} },
 			func(t *testing.T, b *testEngine, got answer) {
 				wantFirst(t, got, 201, "created")
@@ -200,6 +204,7 @@ func TestInTxCommitFails(t *testing.T) {
 			},
 		},
 		"unknown for good": {
+			time.Second,
 			func(b *testEngine) storetest.Fault { return b.store.lastReply() },
 			func(t *testing.T, _ *testEngine, got answer) {
 				wantProblem(t, got, http.StatusServiceUnavailable, "outcome_unknown")
@@ -208,7 +213,7 @@ func TestInTxCommitFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newTestEngine(t, semel.Options{RecordTimeout: 1 << 27})
+			b := newTestEngine(t, semel.Options{RecordTimeout: c.limit})
 			srv := b.leasedServer(t, inTxOp(semel.Release), options(), func(w http.ResponseWriter, r *http.Request) {
 				fault := c.fault(b)
 				b.store.commit.Store(&fault)
@@ -234,7 +239,7 @@ func (f *faultStore) lastReply() storetest.Fault {
 // succeeded.
 func TestAtomicCommitFails(t *testing.T) {
 	t.Parallel()
-	b, n := newTestEngine(t, semel.Options{RecordTimeout: 1 << 27}), new(atomic.Int64)
+	b, n := newTestEngine(t, semel.Options{RecordTimeout: time.Second}), new(atomic.Int64)
 	srv := b.atomicServer(t, define("op", plain{}), options(), created(n))
 	fault := b.store.lastReply()
 	b.store.commit.Store(&fault)
@@ -242,7 +247,7 @@ func TestAtomicCommitFails(t *testing.T) {
 	wantProblem(t, got, http.StatusServiceUnavailable, "outcome_unknown")
 	check.Equal(t, got.header.Get("Location"), "", "a header of the handler came through")
 	b.store.down.Store(false)
-	got = testRequest{}.do(t, srv) // it had committed
+	got = untilRecorded(t, srv) // it had committed
 	if got.status != http.StatusCreated || got.body != "run 1" || !got.replayed() {
 		t.Errorf("the retry got %d %q", got.status, got.body)
 	}

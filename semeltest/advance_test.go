@@ -52,9 +52,9 @@ func advances(t *testing.T, s store.Store) {
 	t.Helper()
 	op := semel.Define("op", semel.OperationOptions[string]{Policy: semel.Hold(), Retention: time.Hour})
 	delayed := semel.Define("delayed", semel.OperationOptions[string]{
-		Policy: semel.AtLeastOnce(), Retry: &semel.Retry{Delay: func(int) time.Duration { return time.Minute }},
+		Policy: semel.AtLeastOnce(), Retry: &semel.Retry{Delay: func(int) time.Duration { return time.Hour }},
 	})
-	e := check.Must(semel.NewRunner(s, semel.Options{Survive: store.NoFailure, Operations: []semel.Declared{op, delayed}}))(t)
+	e := check.Must(semel.NewRunner(s, semel.Options{Survive: store.NoFailure, RecordTimeout: time.Minute, Operations: []semel.Declared{op, delayed}}))(t)
 	t.Cleanup(func() { _ = e.Close(t.Context()) })
 	run := func(c semel.Call, err error) {
 		_, _, _ = semel.Do(t.Context(), e, c, func(context.Context) (string, error) { return "v", err })
@@ -73,7 +73,7 @@ func advances(t *testing.T, s store.Store) {
 		pass   time.Duration
 		purged int
 		runs   int
-	}{{0, 0, 0}, {time.Hour - time.Second, 0, 0}, {time.Second, 1, 0}, {time.Hour, 0, 1}, {time.Minute - time.Second, 0, 0}, {time.Second, 0, 1}} {
+	}{{0, 0, 0}, {time.Hour - time.Minute, 0, 0}, {time.Minute, 1, 0}, {time.Hour, 0, 1}, {time.Hour - time.Minute, 0, 0}, {time.Minute, 0, 1}} {
 		semeltest.Advance(t, s, step.pass)
 		check.Equal(t, check.Must(admin.Purge(t.Context(), e, 10))(t), step.purged, "purged")
 		check.Equal(t, semeltest.RunDue(t, w), step.runs, "runs")

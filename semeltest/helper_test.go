@@ -52,7 +52,7 @@ var me = semel.ScopeOf("me")
 // newEngine returns an engine over s, which may be that of a crashed process.
 func newEngine[Tx any](t *testing.T, s store.TxStore[Tx], ops ...semel.Declared) *semel.Engine[Tx] {
 	t.Helper()
-	e, err := semel.New(s, semel.Options{Survive: store.NoFailure, Operations: ops})
+	e, err := semel.New(s, semel.Options{Survive: store.NoFailure, RecordTimeout: time.Minute, Operations: ops})
 	check.Require(t, err, "New")
 	t.Cleanup(func() { _ = e.Close(t.Context()) }) // the context has ended by then
 	return e

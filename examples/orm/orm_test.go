@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/examples/orm"
@@ -23,7 +24,7 @@ func inserts(t *testing.T, db *sql.DB) map[string]orm.Insert {
 
 func open(t *testing.T) (*sql.DB, *semel.Engine[*sql.Tx]) {
 	t.Helper()
-	db, engine, err := orm.Open(t.Context(), realtest.Postgres(t).Database(t), semel.Options{Survive: store.NoFailure})
+	db, engine, err := orm.Open(t.Context(), realtest.Postgres(t).Database(t), semel.Options{Survive: store.NoFailure, RecordTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

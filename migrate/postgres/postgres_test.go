@@ -172,18 +172,21 @@ func TestUpIgnoresRoleTimeouts(t *testing.T) {
 	t.Parallel()
 	url := realtest.Postgres(t).Database(t)
 	_, other := connect(t, url)
+	mustExec(t, other, `CREATE FUNCTION no_timeouts() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+IF current_setting('statement_timeout') <> '0' OR current_setting('lock_timeout') <> '0' THEN RAISE 'a timeout applies'; END IF; END $$;
+CREATE EVENT TRIGGER no_timeouts ON ddl_command_start EXECUTE FUNCTION no_timeouts()`)
 	bounded, _ := connect(t, url, func(c *pgxpool.Config) {
 		c.ConnConfig.RuntimeParams["lock_timeout"] = "1ms"
-		c.ConnConfig.RuntimeParams["statement_timeout"] = "100ms"
+		c.ConnConfig.RuntimeParams["statement_timeout"] = "1min"
 	})
 	direct, _ := connect(t, url)
 	release := holdMigrations(t, direct)
 	var waits sync.WaitGroup
 	waits.Go(func() {
-		check.NoError(t, pgmigrate.Up(t.Context(), bounded, pgmigrate.Options{}), "Up with a lock timeout")
+		check.NoError(t, pgmigrate.Up(t.Context(), bounded, pgmigrate.Options{}), "Up")
 	})
-	waiting(t, other, 1)
-	mustExec(t, other, `SELECT pg_sleep(0.2)` /* longer than the statement timeout */)
+	waiting(t, other, 1) // for longer than the lock timeout
+	mustExec(t, other, `SELECT pg_sleep(0.1)`)
 	release()
 	waits.Wait()
 }

@@ -38,7 +38,7 @@ func newTestEngine(t *testing.T) *testEngine {
 	e := new(testEngine)
 	now := func() time.Time { return time.Now().Add(time.Duration(e.ahead.Load())) }
 	e.store = memory.New(memory.Options{Now: now})
-	engine, err := semel.New(e.store, semel.Options{RecordTimeout: time.Second, Survive: store.NoFailure})
+	engine, err := semel.New(e.store, semel.Options{RecordTimeout: time.Minute, Survive: store.NoFailure})
 	check.Require(t, err, "New")
 	e.Engine = engine
 	t.Cleanup(func() {

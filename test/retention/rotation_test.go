@@ -49,8 +49,8 @@ func newClockedProcess[Tx any](t *testing.T, s storetest.Subject[Tx], clock time
 	a := &clockedProcess[Tx]{s: s}
 	var err error
 	a.Engine, err = semel.New(s.Store, semel.Options{
-		Survive: store.NoFailure,
-		Clock:   func() time.Time { return start().Add(clock) }, Wait: time.Minute,
+		Survive: store.NoFailure, RecordTimeout: time.Minute,
+		Clock: func() time.Time { return start().Add(clock) }, Wait: time.Minute,
 	})
 	check.Require(t, err, "New")
 	t.Cleanup(func() {

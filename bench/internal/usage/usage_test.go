@@ -93,7 +93,7 @@ func TestTreeCountsWhatDescendantsUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shell := exec.CommandContext(t.Context(), "sh", "-c", `"$0" & trap 'kill $!; exit' TERM; wait`, self)
+	shell := exec.CommandContext(t.Context(), "sh", "-c", `trap 'kill $!; exit' TERM; "$0" & wait`, self)
 	shell.Env = append(os.Environ(), spin+"=1")
 	shell.Cancel = func() error { return shell.Process.Signal(syscall.SIGTERM) } // which ends the other, too
 	if err := shell.Start(); err != nil {

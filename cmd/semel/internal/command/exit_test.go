@@ -56,8 +56,6 @@ func writeFile(t *testing.T, text string) string {
 func TestConformExitCodes(t *testing.T) {
 	t.Parallel()
 	address, profile := newServerWithoutKeys(t)
-	gone := httptest.NewServer(http.NotFoundHandler())
-	gone.Close()
 	for name, c := range map[string]struct {
 		args []string
 		code int
@@ -67,7 +65,7 @@ func TestConformExitCodes(t *testing.T) {
 		"not shown":   {[]string{address, "--profile", profile, "--only", "15,23,39"}, exit.OK, "it takes two principals"},
 		"a MUST":      {[]string{address, "--profile", profile, "--only", "23,14"}, exit.Failed, "the other payload got 201"},
 		"a SHOULD":    {[]string{address, "--profile", profile, "--only", "23,24"}, exit.Warned, "warn: 24"},
-		"unreachable": {[]string{gone.URL, "--profile", profile}, exit.Unavailable, "cannot be reached"},
+		"unreachable": {[]string{"http://127.0.0.1:1", "--profile", profile}, exit.Unavailable, "cannot be reached"},
 		"no profile":  {[]string{address}, exit.Usage, "publishes no profile"},
 		"no URL":      {nil, exit.Usage, "requires at least 1 arg"},
 		"a bad URL":   {[]string{"ftp://x", "--profile", profile}, exit.Usage, "want http://host"},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -22,7 +23,7 @@ import (
 // done reports true. Its publisher fails for the body "bad".
 func relayOf[Tx any](t *testing.T, s store.TxStore[Tx]) (write func(bodies ...string), run func(done func() bool)) {
 	t.Helper()
-	e := check.Must(semel.New(s, semel.Options{Survive: store.NoFailure}))(t)
+	e := check.Must(semel.New(s, semel.Options{Survive: store.NoFailure, RecordTimeout: time.Minute}))(t)
 	add := semel.Define("append", semel.OperationOptions[[]string]{})
 	write = func(bodies ...string) {
 		_, _, err := semel.DoTx(t.Context(), e, add.Call(semel.ScopeOf("ann"), strings.Join(bodies, " "), bodies), func(ctx context.Context, tx Tx) (int, error) {

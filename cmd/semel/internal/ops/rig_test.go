@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	driver "github.com/go-sql-driver/mysql"
 
@@ -156,6 +157,9 @@ func fill[Tx any](t *testing.T, s *testDB, records store.TxStore[Tx]) {
 func engineOver[Tx any](t *testing.T, s store.TxStore[Tx], o semel.Options) semel.Runner {
 	t.Helper()
 	o.Survive = store.NoFailure
+	if o.RecordTimeout == 0 {
+		o.RecordTimeout = time.Minute // a slow machine does not end the calls of the tests
+	}
 	e := check.Must(semel.New(s, o))(t)
 	t.Cleanup(func() {
 		ended, cancel := context.WithCancel(context.Background())
