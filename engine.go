@@ -50,8 +50,8 @@ type Options struct {
 	// Survive is the worst failure that must not lose records. New rejects a store
 	// that survives less, and names the server's setting. Zero: store.PowerLoss.
 	// A smaller one accepts the loss: an operation whose record is lost may run
-	// again, and New emits the alarm event.NotDurable. The memory store needs
-	// store.NoFailure. docs/operations.md says what remains of each guarantee.
+	// again, and Observer receives the alarm event.NotDurable. The memory store needs
+	// store.NoFailure. docs/durability.md says what remains of each guarantee.
 	Survive store.Failure
 	// Lease is how long a leader may be silent before others may take over. Zero:
 	// 30 seconds.
@@ -102,9 +102,9 @@ type Options struct {
 	// Clock is the clock for times in keys. Nil: the process's clock.
 	Clock func() time.Time
 	// Observer receives the engine's events. Nil: alarms, on which an operator must act,
-	// are logged through slog.Default(), and other events are dropped; event.Slog logs all.
-	// What Survive accepts is not logged then.
-	// One that is an event.BatchObserver also receives the sizes of batches.
+	// are logged through slog.Default(), except a loss of records that Survive accepts, and
+	// other events are dropped; event.Slog logs all. An Observer that is also an
+	// event.BatchObserver receives the sizes of batches.
 	Observer event.Observer
 	// Tracer follows the runs of operations' functions, and carries traces to enqueued
 	// calls and to events of an outbox. Nil: none.

@@ -71,10 +71,11 @@ type Failure = callerr.Failure //nolint:errname // it is what is stored
 // that ended the function.
 type AttemptError = callerr.AttemptError
 
-// RetryAfter returns how long to wait before a retry: after [ErrInProgress] a time
-// that grows with the age of the attempt, at most until its lease ends; after an error of an operation with
-// [Retry] its delay, and after other temporary errors a second. It returns zero if
-// a retry has the same answer, or may run at once.
+// RetryAfter returns how long to wait before a retry. After [ErrInProgress] it is a time
+// that grows with the age of the attempt, at least 200 ms and at most 30 s, and not longer than
+// the lease if that lasts longer than 200 ms. After an error of an operation with [Retry]
+// it is its delay, and after other temporary errors a second. It is zero if a retry has the
+// same answer, or may run at once.
 func RetryAfter(err error) time.Duration { return callerr.RetryAfter(err) }
 
 // VerdictOf returns what a call's error says about the effect of its key, by this
@@ -95,8 +96,8 @@ func Replayed(err error) bool { return callerr.Replayed(err) }
 func NotCommitted(err error) error { return callerr.NotCommitted(err) }
 
 // Final marks err as [NotCommitted] does, and as the operation's answer: it is
-// stored, and the key has failed for good. Nil stays nil. The mark is about its own
-// operation only, as that of NotCommitted.
+// stored, and the key has failed for good. Nil stays nil. Like NotCommitted, the mark
+// says nothing about other operations.
 func Final(err error) error { return callerr.Final(err) }
 
 // Snooze returns the error of a function that has done nothing and wants to run

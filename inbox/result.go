@@ -47,7 +47,7 @@ type Result struct {
 	Duplicate bool
 	// Poisoned reports that the message has failed for good and had no effect:
 	// its handler failed too often or returned a Final error, or its consumers
-	// crashed too often. semel's Redrive allows it to be handled again.
+	// crashed too often. admin.Redrive lets it be handled again.
 	Poisoned bool
 	// InDoubt reports that it is unknown whether the message was handled. Keep
 	// such a message apart from poison: if it is handled again, it may have its

@@ -32,7 +32,7 @@
 // While a publisher fails for every event, the broker is taken to be down: the relay
 // retries one event at a time with a growing delay, and counts nothing against the events.
 // An event that fails while others succeed delays only its own aggregate. Its failures are
-// counted in its row, so a relay that restarts counts on. After [Options].MaxFailures, or at
+// counted in its row, so the count continues after a restart. After [Options].MaxFailures, or at
 // once if the error is marked [Permanent], its aggregate is parked: its events are kept and
 // not published, and the Observer receives the alarm event.Parked. [Redrive] ends that.
 package outbox

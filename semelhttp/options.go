@@ -12,8 +12,8 @@ import (
 
 const (
 	defaultMax = 1 << 20 // of a request's body
-	// defaultMaxResponse leaves space for the headers in the 1 MiB that the stores
-	// accept for an outcome.
+	// defaultMaxResponse leaves space for the headers in the 1 MiB that the stores,
+	// except store/etcd, accept for an outcome.
 	defaultMaxResponse = 960 << 10
 )
 
@@ -62,7 +62,7 @@ type Options struct {
 	// caller gets a larger one whole; retries are told that the operation succeeded
 	// and that its response is not available, or, after a refusal, get its status
 	// alone. The store has a limit of its own, which includes the headers: 1 MiB in
-	// the stores of this module. Behind [Atomic] a refusal takes a third more space
+	// the stores of this module, and 512 KiB in store/etcd. Behind [Atomic] a refusal takes a third more space
 	// there, so one of more than about 760 KiB is too large. Zero: 960 KiB.
 	MaxResponse int64
 	// StreamTypes are the media types of responses that are streams, besides
