@@ -71,11 +71,10 @@ type Failure = callerr.Failure //nolint:errname // it is what is stored
 // that ended the function.
 type AttemptError = callerr.AttemptError
 
-// RetryAfter returns how long to wait before a retry. After [ErrInProgress] it is a time
-// that grows with the age of the attempt, at least 200 ms and at most 30 s, and not longer than
-// the lease if that lasts longer than 200 ms. After an error of an operation with [Retry]
-// it is its delay, and after other temporary errors a second. It is zero if a retry has the
-// same answer, or may run at once.
+// RetryAfter returns how long to wait before a retry: after [ErrInProgress] half the age
+// of the attempt, at most until its lease ends, and between 200 ms and 30 s; after an error
+// of an operation with [Retry] its delay; after other temporary errors a second. It returns
+// zero if a retry has the same answer, or may run at once.
 func RetryAfter(err error) time.Duration { return callerr.RetryAfter(err) }
 
 // VerdictOf returns what a call's error says about the effect of its key, by this
