@@ -10,6 +10,7 @@ import (
 	"github.com/semelgo/semel"
 	"github.com/semelgo/semel/console"
 	"github.com/semelgo/semel/internal/check"
+	"github.com/semelgo/semel/internal/realtest"
 )
 
 // pages are the pages that need no parameters.
@@ -23,6 +24,7 @@ func TestPagesShowRecords(t *testing.T) {
 	letter := g.run(t, g.mail, "welcome-1", true)
 	check.Must(semel.Enqueue(t.Context(), g.engine, g.mail.Call(semel.Shared(), "welcome-2", input{}), semel.EnqueueOptions{}))(t)
 
+	realtest.Poll(t, "the counts", func() bool { return strings.Contains(g.get(t, "").body, `class="figure"`) })
 	g.get(t, "").has(t, http.StatusOK, `<span class="figure">2</span> in doubt`, "charge", "mail", "aria-current=\"page\"")
 	g.get(t, "records").has(t, http.StatusOK, "order-1", "order-2", "welcome-1", "shop / 7", "shared")
 	g.get(t, "records?state=succeeded").has(t, http.StatusOK, "order-2").hasNot(t, "order-1", "welcome")
