@@ -102,9 +102,9 @@ type Options struct {
 	// Clock is the clock for times in keys. Nil: the process's clock.
 	Clock func() time.Time
 	// Observer receives the engine's events. Nil: alarms, on which an operator must act,
-	// are logged through slog.Default(), except a loss of records that Survive accepts, and
-	// other events are dropped; event.Slog logs all. An Observer that is also an
-	// event.BatchObserver receives the sizes of batches.
+	// are logged through slog.Default(), except for a loss of records that New finds and
+	// Survive accepts, and other events are dropped; event.Slog logs all. An Observer that is
+	// also an event.BatchObserver receives the sizes of batches.
 	Observer event.Observer
 	// Tracer follows the runs of operations' functions, and carries traces to enqueued
 	// calls and to events of an outbox. Nil: none.

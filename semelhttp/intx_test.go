@@ -247,7 +247,7 @@ func TestAtomicCommitFails(t *testing.T) {
 	wantProblem(t, got, http.StatusServiceUnavailable, "outcome_unknown")
 	check.Equal(t, got.header.Get("Location"), "", "a header of the handler came through")
 	b.store.down.Store(false)
-	got = untilRecorded(t, srv) // it had committed
+	got = untilRecorded(t, srv, "unavailable") // it had committed
 	if got.status != http.StatusCreated || got.body != "run 1" || !got.replayed() {
 		t.Errorf("the retry got %d %q", got.status, got.body)
 	}

@@ -61,9 +61,10 @@ type Options struct {
 	// MaxResponse is the largest response body that is stored, in bytes. The first
 	// caller gets a larger one whole; retries are told that the operation succeeded
 	// and that its response is not available, or, after a refusal, get its status
-	// alone. The store has a limit of its own, which includes the headers: 1 MiB in
-	// the stores of this module, and 512 KiB in store/etcd. Behind [Atomic] a refusal takes a third more space
-	// there, so one of more than about 760 KiB is too large. Zero: 960 KiB.
+	// alone. The store has a limit of its own, which includes the headers: 512 KiB in
+	// store/etcd, and 1 MiB in the other stores of this module. Behind [Atomic] a refusal
+	// takes a third more space there, so one of more than about 760 KiB is too large. Zero:
+	// 960 KiB.
 	MaxResponse int64
 	// StreamTypes are the media types of responses that are streams, besides
 	// text/event-stream, application/x-ndjson, application/jsonl, application/grpc

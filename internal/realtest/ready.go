@@ -154,8 +154,8 @@ func freePort(ctx context.Context) (int, error) {
 // reservations are the ports that this process got from freePort.
 var reservations portReservations //nolint:gochecknoglobals // other processes of the tests must see them until this one ends
 
-// portReservations keep the UDP port of each TCP port. The servers use TCP only, and the system
-// frees a UDP port when its process ends.
+// portReservations keep the UDP port of each TCP port, with one descriptor each, until the process
+// ends. The servers use TCP only.
 type portReservations struct {
 	mu   sync.Mutex
 	open []net.PacketConn

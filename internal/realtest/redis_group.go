@@ -139,22 +139,24 @@ func (g *RedisGroup) Client(tb testing.TB) *redis.Client {
 	return c
 }
 
-// AwaitPromoted lets a Sentinel replace the primary, which was killed, and returns the new one. The
-// Sentinel does not wait until it detects the failure: it promotes no replica that has lost its
-// primary for ten times as long as that takes, so the tests would have to be faster.
+// AwaitPromoted asks a Sentinel to replace the primary, which was killed, and returns the new one.
+// The Sentinel would detect the failure after a minute. If it detected failures earlier, it would
+// refuse replicas that have been without a primary for ten times that time, as in a slow test.
 func (g *RedisGroup) AwaitPromoted(tb testing.TB) *RedisServer {
 	tb.Helper()
 	s := redis.NewSentinelClient(&redis.Options{Addr: g.sentinels[0]})
 	defer s.Close()
 	var addr string
 	Poll(tb, "a failover", func() bool {
-		_ = s.Failover(tb.Context(), redisGroupName) // an error: one has begun, or no replica has answered yet
 		at, err := s.GetMasterAddrByName(tb.Context(), redisGroupName).Result()
 		if err != nil || len(at) != 2 {
 			return false
 		}
-		addr = net.JoinHostPort(at[0], at[1])
-		return addr != g.Primary.Addr()
+		if addr = net.JoinHostPort(at[0], at[1]); addr != g.Primary.Addr() {
+			return true
+		}
+		_ = s.Failover(tb.Context(), redisGroupName) // an error: one has begun, or no replica has answered yet
+		return false
 	})
 	i := slices.IndexFunc(g.Replicas, func(r *RedisServer) bool { return r.Addr() == addr })
 	if i < 0 {
@@ -210,7 +212,7 @@ func OwnRedisCluster(tb testing.TB, settings ...string) *RedisCluster {
 	c.await(tb, clients, "cluster_known_nodes:"+strconv.Itoa(len(c.Nodes)))
 	c.detectAfter(tb, undetected)
 	for i := primaries; i < len(c.Nodes); i++ {
-		must(clients[i].ClusterReplicate(ctx, ids[i-primaries]).Err())
+		Poll(tb, "a replica to know its primary", func() bool { return clients[i].ClusterReplicate(ctx, ids[i-primaries]).Err() == nil })
 	}
 	c.await(tb, clients, "cluster_state:ok")
 	for _, primary := range clients[:primaries] {

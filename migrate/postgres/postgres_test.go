@@ -177,7 +177,7 @@ IF current_setting('statement_timeout') <> '0' OR current_setting('lock_timeout'
 CREATE EVENT TRIGGER no_timeouts ON ddl_command_start EXECUTE FUNCTION no_timeouts()`)
 	bounded, _ := connect(t, url, func(c *pgxpool.Config) {
 		c.ConnConfig.RuntimeParams["lock_timeout"] = "1ms"
-		c.ConnConfig.RuntimeParams["statement_timeout"] = "1min"
+		c.ConnConfig.RuntimeParams["statement_timeout"] = "5s"
 	})
 	direct, _ := connect(t, url)
 	release := holdMigrations(t, direct)
@@ -185,8 +185,8 @@ CREATE EVENT TRIGGER no_timeouts ON ddl_command_start EXECUTE FUNCTION no_timeou
 	waits.Go(func() {
 		check.NoError(t, pgmigrate.Up(t.Context(), bounded, pgmigrate.Options{}), "Up")
 	})
-	waiting(t, other, 1) // for longer than the lock timeout
-	mustExec(t, other, `SELECT pg_sleep(0.1)`)
+	waiting(t, other, 1)
+	mustExec(t, other, `SELECT pg_sleep(6)`) // longer than both timeouts
 	release()
 	waits.Wait()
 }

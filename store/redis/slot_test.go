@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"testing"
+	"time"
 
 	driver "github.com/redis/go-redis/v9"
 
@@ -107,7 +108,7 @@ func (m *move) migrate(keys []string) {
 	for _, k := range keys {
 		args = append(args, k)
 	}
-	m.do(m.from, args...)
+	m.do(m.from.WithTimeout(time.Minute), args...)
 }
 
 func (m *move) end() {
