@@ -309,7 +309,9 @@ func shares[Tx any](t *testing.T, d *database[Tx]) {
 		return everyLane() == [2]int64{store.OutboxLanes / 2, store.OutboxLanes / 2}
 	})
 	stop[0]()
+	ended := by[0].Load()
 	realtest.Poll(t, "the second relay to have all lanes", func() bool { return everyLane() == [2]int64{0, store.OutboxLanes} })
+	check.Equal(t, by[0].Load(), ended, "messages of the first relay, since it has ended")
 	emptied(t, engines[1])
 }
 

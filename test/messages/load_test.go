@@ -19,8 +19,8 @@ import (
 // TestConsumersUnderKills delivers 1,500 messages, each of which its producer sends
 // one to five times, to three processes. Every 200 messages one of these is killed. The
 // broker is killed once, after the third of them, or later if no message has been
-// redelivered yet. One message in fifty fails on its first tries. The table of effects has no unique
-// constraint.
+// redelivered yet. One message in fifty fails on its first tries. The table of effects has
+// no unique constraint.
 func TestConsumersUnderKills(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
